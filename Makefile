@@ -1,0 +1,26 @@
+# `make demo` and `make test` need Python 3.11 or newer, git and make; nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint clean
+
+demo: $(STAMP)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
+
+test: $(STAMP)
+	$(BIN)/tox run
+
+lint: $(STAMP)
+	$(BIN)/tox run -e lint,types
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Forge Actors needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'setuptools>=77'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) .tox build dist *.egg-info

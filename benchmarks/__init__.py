@@ -1,0 +1,1 @@
+"""How fast is it, in ratios: `python -m benchmarks`. README.md explains the rows."""

@@ -1,0 +1,232 @@
+"""`python -m benchmarks`: measure the rows and print a table, or one JSON document."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from benchmarks import accept, idle, peers, skeleton, w1, w2
+from benchmarks.cref import CReference, filesystem, sync_rate
+from benchmarks.rows import Bench, Sample
+from benchmarks.service import ServiceFailed
+from benchmarks.wire import Refusal
+from forge_actors.domain.errors import ForgeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+Row = dict[str, object]
+FAILURES = (
+    ServiceFailed,
+    Refusal,
+    ForgeError,
+    OSError,
+    KeyError,
+    subprocess.SubprocessError,
+)
+
+
+def measure_skeleton(bench: Bench) -> Iterable[Sample]:
+    """The durable loop with nothing around it."""
+    folders = [str(path) for path in bench.checkouts]
+    rate = skeleton.measure(folders, bench.jobs, bench.folder, at_once=bench.at_once)
+    note = f"{bench.jobs} jobs, {bench.at_once} at once, synced; a bound, not a product"
+    yield Sample("skeleton", rate, "jobs/s", note, rate=True)
+
+
+def measure_disk(bench: Bench) -> Iterable[Sample]:
+    """The rate of synced appends."""
+    kind = filesystem(bench.folder)
+    note = f"appends of 4 KiB to {kind}"
+    if kind in {"tmpfs", "ramfs"}:
+        note += ": memory, so nothing here is durable; use --dir"
+    yield Sample("sync", sync_rate(bench.folder), "per s", note)
+
+
+MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
+    "sync": measure_disk,
+    "skeleton": measure_skeleton,
+    "w1": w1.measure,
+    "w1-deep": w1.measure_deep,
+    "peers": peers.measure,
+    "w2": w2.measure,
+    "accept": accept.measure,
+    "idle": idle.measure,
+}
+ROWS = ("cref", *MEASURES)
+ONCE = frozenset({"idle"})  # long, and steady
+
+
+def run(
+    bench: Bench, names: Sequence[str], rounds: int, progress: Callable[[str], None]
+) -> list[Row]:
+    """The rows asked for: medians of interleaved rounds.
+
+    The C reference runs between all measurements; a ratio is that of a number to the
+    mean of the two rates around it, and its median is that of the rounds' ratios.
+    """
+    reference = CReference(bench.folder)
+    references: list[float] = []
+
+    def reference_rate() -> float | None:
+        rate = reference.rate(bench.jobs, bench.at_once)
+        references.extend([] if rate is None else [rate])
+        return rate
+
+    samples: dict[str, list[tuple[Sample, float | None]]] = {}
+    before = reference_rate()
+    for number in range(rounds):
+        for name in names:
+            if name not in MEASURES or (number and name in ONCE):
+                continue
+            progress(f"round {number + 1} of {rounds}: {name}")
+            try:
+                found = list(MEASURES[name](bench))
+            except FAILURES as error:
+                reason = f"failed: {type(error).__name__}: {error}"
+                found = [Sample(name, None, "", reason)]
+            after = reference_rate()
+            for sample in found:
+                ratio = ratio_of(sample, before, after)
+                samples.setdefault(sample.name, []).append((sample, ratio))
+            before = after
+    rows: list[Row] = []
+    if "cref" in names:
+        what = f"posix_spawn and wait in C, {bench.jobs} jobs, {bench.at_once} at once"
+        cref_note = what if reference.available else "no C compiler: no ratios"
+        cref = statistics.median(references) if references else None
+        rows.append(make_row("cref", cref, "jobs/s", 1.0 if cref else None, cref_note))
+    return rows + [median_row(found) for found in samples.values()]
+
+
+def ratio_of(sample: Sample, before: float | None, after: float | None) -> float | None:
+    if not sample.rate or sample.value is None or before is None or after is None:
+        return None
+    return sample.value / ((before + after) / 2)
+
+
+def median_row(found: Sequence[tuple[Sample, float | None]]) -> Row:
+    values = [sample.value for sample, _ in found if sample.value is not None]
+    ratios = [ratio for _, ratio in found if ratio is not None]
+    # A round that failed must not hide behind the others: its note is the one shown.
+    last = next((s for s, _ in found if s.value is None), found[-1][0])
+    return make_row(
+        last.name,
+        statistics.median(values) if values else None,
+        last.unit,
+        statistics.median(ratios) if ratios else None,
+        last.note,
+    )
+
+
+def make_row(
+    name: str, value: float | None, unit: str, ratio: float | None, note: str
+) -> Row:
+    return {
+        "name": name,
+        "value": None if value is None else round(value, 3),
+        "unit": unit,
+        "ratio_to_cref": None if ratio is None else round(ratio, 3),
+        "note": note,
+    }
+
+
+def document(bench: Bench, rows: list[Row]) -> dict[str, object]:
+    """The one JSON document; `synchronous` and `agent_pid` as the service said."""
+    return {
+        "machine": {
+            "cpus": len(os.sched_getaffinity(0)),
+            "python": platform.python_version(),
+            "sqlite": apsw.sqlite_lib_version(),
+            "filesystem": filesystem(bench.folder),
+        },
+        "synchronous": bench.seen.get("synchronous"),
+        "agent_pid": bench.seen.get("agent_pid"),
+        "rows": rows,
+    }
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows for people."""
+    lines = [f"{'row':<16}{'value':>12} {'unit':<8}{'of C':>6}  note"]
+    for row in rows:
+        value, ratio = row["value"], row["ratio_to_cref"]
+        shown = f"{value:,.1f}" if isinstance(value, float) else "-"
+        share = f"{ratio:.2f}" if isinstance(ratio, float) else "-"
+        lines.append(
+            f"{row['name']:<16}{shown:>12} {row['unit']:<8}{share:>6}  {row['note']}"
+        )
+    return "\n".join(lines)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument(
+        "--rows", default=",".join(ROWS), help="some of: %(default)s (comma between)"
+    )
+    parser.add_argument("--jobs", type=int, default=1000, metavar="N")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument(
+        "--repositories", type=int, metavar="N", help="registered for the idle row"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round")
+    parser.add_argument(
+        "--dir", type=Path, help="work in a new folder here: choose a real disk"
+    )
+    parser.add_argument(
+        "--peer-python", help="an interpreter that has benchmarks/requirements.txt"
+    )
+    options = parser.parse_args(arguments)
+    options.rows = options.rows.split(",")
+    unknown = [name for name in options.rows if name not in ROWS]
+    if unknown:
+        parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(ROWS)}")
+    if min(options.jobs, options.rounds) < 1:
+        parser.error("sizes are at least 1")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 1 if a row failed; what was made is then kept and named."""
+    options = parse(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="fb-", dir=options.dir))
+    bench = Bench(folder, jobs=options.jobs, peer_python=options.peer_python)
+    if options.quick:
+        bench.jobs, bench.starts, bench.batch = min(bench.jobs, 200), 20, 1000
+        bench.calls, bench.registered, bench.idle_seconds = 5, 100, 5.0
+        bench.deep = 2000
+        options.rounds = 1
+    if options.repositories:
+        bench.registered = options.repositories
+    failed = True
+    try:
+        rows = run(bench, options.rows, options.rounds, say)
+        result = document(bench, rows)
+        failed = any(str(row["note"]).startswith("failed:") for row in rows)
+    finally:
+        if failed:
+            say(f"kept for a look: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps(result, indent=2) if options.json else table(rows))
+    return int(failed)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

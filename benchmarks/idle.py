@@ -1,0 +1,50 @@
+"""What a service costs that has nothing to do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.repositories import make_repositories
+from benchmarks.rows import Bench, Sample
+from benchmarks.service import running_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SETTLE = 2.0  # seconds in which what registering left to do is done
+
+
+def measure(bench: Bench) -> Iterable[Sample]:
+    """Register many repositories, then leave the service alone."""
+    folder = bench.folder / "registered"
+    if folder.exists():
+        paths = sorted(folder.iterdir())
+    else:
+        paths = make_repositories(folder, bench.registered)
+    with running_service(bench.folder) as service:
+        bench.saw(service)
+        service.add_repositories(paths)
+        time.sleep(SETTLE)
+        before = cpu_seconds(service.pids)
+        time.sleep(bench.idle_seconds)
+        cpu = cpu_seconds(service.pids) - before
+        memory = sum(resident_mib(pid) for pid in service.pids)
+    note = f"{len(paths)} repositories registered, service and agent together"
+    seconds = f"{note}, over {bench.idle_seconds:.0f} s"
+    yield Sample("idle-cpu", cpu * 1000, "ms", seconds)
+    yield Sample("idle-rss", memory, "MiB", note)
+
+
+def cpu_seconds(pids: Sequence[int]) -> float:
+    """User and system time of all threads that the processes have or had."""
+    # The number that clock_getcpuclockid(3) gives for a process.
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
+
+
+def resident_mib(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0

@@ -1,0 +1,65 @@
+"""W2: from the submit call to the first instruction of the job, on an idle system."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.cref import compile_c
+from benchmarks.rows import Bench, Sample
+from benchmarks.service import running_service
+from benchmarks.w1 import wait_for
+from benchmarks.wire import request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PAUSE = 0.01  # lets lazy work of the last job end: the system is idle again
+
+
+def measure(bench: Bench) -> Iterable[Sample]:
+    """One job at a time says through a FIFO that it runs."""
+    fifo = bench.folder / "started"
+    if not fifo.exists():
+        os.mkfifo(fifo)
+    argv, how = announcing(bench.folder, fifo)
+    line = os.open(fifo, os.O_RDWR)  # both ends: neither side waits in its open
+    times = []
+    try:
+        with running_service(bench.folder) as service, service.client() as client:
+            bench.saw(service)
+            (name,) = service.add_repositories(bench.checkouts[:1])
+            job = {"jobs": [{"repo": name, "argv": argv}]}
+            submit = request("POST", "/v1/jobs", job)
+            for _ in range(bench.starts + 1):
+                begin = time.perf_counter()
+                accepted = client.send(submit)
+                os.read(line, 1)
+                times.append(time.perf_counter() - begin)
+                ids = [job["id"] for job in accepted.result()["jobs"]]
+                wait_for(client, ids, begin)
+                time.sleep(PAUSE)
+    finally:
+        os.close(line)
+    times = times[1:]  # the first one warms the repository up
+    note = f"{len(times)} jobs, one at a time, {how}"
+    yield Sample("w2-median", statistics.median(times) * 1000, "ms", note)
+    yield Sample("w2-p99", percentile(times, 0.99) * 1000, "ms", note)
+
+
+def announcing(folder: Path, fifo: Path) -> tuple[list[str], str]:
+    """A job that writes to `fifo` when it begins, and what kind of program it is."""
+    program = compile_c("stamp.c", folder)
+    if program is not None:
+        return [str(program), str(fifo)], "a C program"
+    return ["/bin/sh", "-c", 'printf ! >"$0"', str(fifo)], "a shell: no C compiler"
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that at least `share` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[math.ceil(len(ordered) * share) - 1]

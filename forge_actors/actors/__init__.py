@@ -1,0 +1,1 @@
+"""One module an actor: its messages, then its loop."""

@@ -1,0 +1,170 @@
+"""Mailboxes: ask with a reply, tell without, and what happens to both at the end.
+
+Requests go downward, from an owner to what it owns, and may wait; notices go upward and
+never do. A mailbox therefore takes every notice (each actor sends a bounded number of
+them, see its module) and makes askers wait in line when `MAILBOX_SIZE` asks are open.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import outcome
+import trio
+
+from forge_actors.domain.errors import ActorStopped, MailboxClosed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: Asks that may be open at one actor; further askers wait their turn.
+MAILBOX_SIZE = 64
+
+M = TypeVar("M")
+A = TypeVar("A")
+
+
+class Reply(Generic[A]):
+    """Where the answer to one ask goes. Used once; made only by `Mailbox.ask`.
+
+    Invariant: `_task is not None` exactly while the asker waits, so `answer` knows
+    whether its value reaches somebody's hands.
+    """
+
+    __slots__ = ("_settled", "_task")
+
+    def __init__(self) -> None:
+        self._task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+        self._settled = False
+
+    def answer(self, value: A) -> bool:
+        """Give the asker its answer; False if it has left."""
+        return self._settle(outcome.Value(value))
+
+    def refuse(self, error: Exception) -> bool:
+        """Make the ask raise `error`; False if the asker has left."""
+        return self._settle(outcome.Error(error))
+
+    def _settle(self, result: outcome.Outcome[A]) -> bool:
+        self._settled = True
+        task, self._task = self._task, None
+        if task is None:
+            return False
+        trio.lowlevel.reschedule(task, result)
+        return True
+
+    def __enter__(self) -> Reply[A]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        """An actor that fails with the reply in hand leaves nobody hanging.
+
+        One that leaves without answering does so later, when the change is durable.
+        """
+        if kind is not None and not self._settled:
+            self.refuse(ActorStopped())
+
+    async def wait(self) -> A:
+        def abandon(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        answer: A = await trio.lowlevel.wait_task_rescheduled(abandon)
+        return answer
+
+
+class Mailbox(Generic[M]):
+    """The sending end of one actor's channel."""
+
+    def __init__(self, channel: trio.MemorySendChannel[M]) -> None:
+        self._channel = channel
+        self._room = trio.Semaphore(MAILBOX_SIZE)
+
+    def tell(self, message: M) -> None:
+        """Send without waiting.
+
+        Raises:
+            MailboxClosed: the actor has stopped and will not act.
+        """
+        try:
+            self._channel.send_nowait(message)
+        except trio.BrokenResourceError:
+            raise MailboxClosed from None
+
+    async def ask(self, make: Callable[[Reply[A]], M]) -> A:
+        """Send the message that `make` builds around a reply, and wait for the answer.
+
+        Raises:
+            MailboxClosed: the actor had stopped, so it did not act.
+            ActorStopped: it stopped without answering; whether it acted is unknown.
+        """
+        try:
+            self._room.acquire_nowait()
+        except trio.WouldBlock:
+            await self._room.acquire()
+        try:
+            reply: Reply[A] = Reply()
+            self.tell(make(reply))
+            return await reply.wait()
+        finally:
+            self._room.release()
+
+
+class Inbox(Generic[M]):
+    """The receiving end; exactly one task reads it."""
+
+    def __init__(self, channel: trio.MemoryReceiveChannel[M]) -> None:
+        self._channel = channel
+
+    async def receive(self) -> M:
+        return await self._channel.receive()
+
+    def receive_nowait(self) -> M | None:
+        """The next message, or None if none is there."""
+        try:
+            return self._channel.receive_nowait()
+        except trio.WouldBlock:
+            return None
+
+    @property
+    def empty(self) -> bool:
+        return self._channel.statistics().current_buffer_used == 0
+
+    def close(self) -> list[M]:
+        """Take no more messages; what was still waiting is returned."""
+        rest = []
+        while (message := self.receive_nowait()) is not None:
+            rest.append(message)
+        self._channel.close()
+        return rest
+
+
+def open_mailbox() -> tuple[Mailbox[M], Inbox[M]]:
+    """A mailbox and its inbox."""
+    send: trio.MemorySendChannel[M]
+    receive: trio.MemoryReceiveChannel[M]
+    send, receive = trio.open_memory_channel(math.inf)
+    return Mailbox(send), Inbox(receive)
+
+
+@contextmanager
+def serving(
+    inbox: Inbox[M], discard: Callable[[M], None] | None = None
+) -> Iterator[None]:
+    """Close the inbox on the way out and refuse what still waits in it.
+
+    trio drops what is left in a closed channel without closing it, so an asker whose
+    message was dropped would wait for ever. `discard` is given each message left, to
+    put back what it carries.
+    """
+    try:
+        yield
+    finally:
+        for message in inbox.close():
+            if discard is not None:
+                discard(message)
+            reply = getattr(message, "reply", None)
+            if isinstance(reply, Reply):
+                reply.refuse(MailboxClosed())

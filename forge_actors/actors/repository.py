@@ -1,0 +1,339 @@
+"""The repository actor: sole owner of one repository's job queue and leases.
+
+Only `run` touches the ledger, so nothing is locked. A move is handed to the store and
+its consequences for others follow when it is durable; a dispatch is durable before its
+worker launches anything. The actor ends by itself when it owns no job, and only when
+nothing waits in its inbox; a stop ends it once its workers have.
+
+It tells the supervisor at most one `Wanted` for each batch of messages it has handled.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+from msgspec import Struct
+
+from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.tokens import Grant
+from forge_actors.domain.capacity import Offer
+from forge_actors.domain.errors import MailboxClosed, NotFound
+from forge_actors.domain.jobs import RESERVED, Job, State
+from forge_actors.domain.launch import WorkerExited, WorkerStarted
+from forge_actors.domain.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ports import Clock, Launcher, Saved, Store
+    from forge_actors.domain.recovery import StopReason
+
+#: Seconds an actor that owns nothing stays awake, so that bursts find it running.
+LINGER_SECONDS = 5.0
+
+
+class Enqueue(Struct, frozen=True):
+    """Jobs that were accepted, and saved as waiting."""
+
+    jobs: tuple[Job, ...]
+
+
+class Granted(Struct, frozen=True):
+    grant: Grant
+
+
+class DependencyEnded(Struct, frozen=True):
+    job: str
+    state: State
+
+
+class Cancel(Struct, frozen=True):
+    """End a job; the answer is whether it runs and is being stopped."""
+
+    job: str
+    grace: float | None
+    reply: Reply[bool]
+
+
+class Waits(Struct, frozen=True):
+    """One job's state as it is now, what it waits for, and how many are before it."""
+
+    state: State
+    waiting: Waiting | None = None
+    offer: Offer | None = None
+    ahead: int = 0
+
+
+class Explain(Struct, frozen=True):
+    """What these jobs wait for; those that are not waiting here are left out."""
+
+    jobs: tuple[str, ...]
+    reply: Reply[dict[str, Waits]]
+
+
+class SetEnabled(Struct, frozen=True):
+    enabled: bool
+
+
+class Pass(Struct, frozen=True):
+    """The safety pass: look at everything again."""
+
+
+class Stop(Struct, frozen=True):
+    """Start nothing more, stop the workers, record their exits and end."""
+
+    reason: StopReason
+
+
+Message = (
+    Enqueue
+    | Granted
+    | WorkerStarted
+    | WorkerExited
+    | DependencyEnded
+    | Cancel
+    | Explain
+    | SetEnabled
+    | Pass
+    | Stop
+)
+
+
+class Worker(Protocol):
+    """The part of a worker that its repository uses."""
+
+    def stop(self, grace: float | None = None) -> None: ...
+
+    async def run(self, order: LaunchOrder, saved: Saved) -> None: ...
+
+
+class Context(Struct, frozen=True):
+    """What a repository actor is given by its supervisor."""
+
+    store: Store
+    launcher: Launcher
+    clock: Clock
+    #: Tells the supervisor what could start now.
+    wanted: Callable[[str, tuple[Offer, ...]], None]
+    make_worker: Callable[[Grant, Mailbox[Message]], Worker]
+    #: Builds the order of a dispatched job.
+    make_order: Callable[[Job], LaunchOrder]
+    #: Takes the receipt of an attempt that ended while nobody owned it.
+    claim_receipt: Callable[[str, int], Receipt | None]
+
+
+async def run(
+    repo: str, context: Context, *, task_status: trio.TaskStatus[Mailbox[Message]]
+) -> None:
+    """Own the repository until it owns no job, or is stopped."""
+    mailbox: Mailbox[Message]
+    inbox: Inbox[Message]
+    mailbox, inbox = open_mailbox()
+    async with trio.open_nursery() as workers:
+        actor = _Repository(repo, context, mailbox, workers)
+        actor.recover()
+        with serving(inbox, _give_back):
+            task_status.started(mailbox)
+            while not (actor.finished and inbox.empty):
+                message = await actor.next_message(inbox)
+                while message is not None:
+                    actor.handle(message)
+                    message = inbox.receive_nowait()
+                actor.settle()
+
+
+def _give_back(message: Message) -> None:
+    if isinstance(message, Granted):
+        message.grant.give_back()
+
+
+class _Repository:
+    """The state of one repository's task."""
+
+    def __init__(
+        self,
+        repo: str,
+        context: Context,
+        mailbox: Mailbox[Message],
+        nursery: trio.Nursery,
+    ) -> None:
+        self._repo = repo
+        self._context = context
+        self._mailbox = mailbox
+        self._nursery = nursery
+        self._ledger: Ledger = context.store.load(repo)
+        self._workers: dict[str, Worker] = {}
+        self._stopping: dict[str, StopReason] = {}
+        self._stop: StopReason | None = None
+        self._told: tuple[Offer, ...] = ()
+        self._lingers_until: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        if self._stop is not None:
+            return not self._ledger.leases
+        due = self._lingers_until
+        return self._ledger.idle and due is not None and trio.current_time() >= due
+
+    async def next_message(self, inbox: Inbox[Message]) -> Message | None:
+        """The next message; None when a queue budget ran out or the linger is over."""
+        due = self._lingers_until if self._ledger.idle else None
+        deadline = self._ledger.next_deadline()
+        if deadline is not None:
+            now = trio.current_time()
+            due = now + max(0.0, deadline - self._context.clock.now())
+        if due is None:
+            return await inbox.receive()
+        with trio.move_on_at(due):
+            return await inbox.receive()
+        return None
+
+    def recover(self) -> None:
+        """Take in the saved jobs; decide what became of attempts nobody watches."""
+        now = self._context.clock.now()
+        for job in self._context.store.load_jobs(self._repo):
+            if job.state not in RESERVED:
+                self._take_in(job, now)
+                continue
+            self._ledger.adopt(job)
+            receipt = self._context.claim_receipt(job.id, job.attempt)
+            self._finish(job.id, job.attempt, receipt, now)
+        self.settle()
+
+    def handle(self, message: Message) -> None:
+        now = self._context.clock.now()
+        match message:
+            case Granted(grant):
+                self._use(grant, now)
+            case WorkerStarted(job, attempt, identity):
+                changes = self._ledger.started(job, attempt, identity, now)
+                self._save(changes, lazy=True)
+            case WorkerExited(job, attempt, receipt):
+                self._workers.pop(job, None)
+                self._finish(job, attempt, receipt, now)
+            case Enqueue(jobs):
+                for accepted in jobs:
+                    self._take_in(accepted, now)
+            case DependencyEnded(job, state):
+                self._save(self._ledger.dependency_ended(job, state, now))
+            case Cancel(job, grace, reply):
+                with reply:
+                    self._cancel(job, grace, reply, now)
+            case Explain(jobs, reply):
+                with reply:
+                    reply.answer(self._explain(jobs, now))
+            case SetEnabled(enabled):
+                self._ledger.enabled = enabled
+            case Pass():
+                self._save(self._ledger.announce(now), lazy=True)
+                self._told = ()
+            case Stop(reason):
+                self._stop = reason
+                for job in self._ledger.leases:
+                    self._stop_worker(job, reason, None)
+
+    def settle(self) -> None:
+        """After a batch of messages: what has run out, what is wanted now."""
+        now = self._context.clock.now()
+        self._save(self._ledger.expire(now))
+        offers = () if self._stop else self._ledger.offers(now)
+        if offers != self._told:
+            self._told = offers
+            self._context.wanted(self._repo, offers)
+        if not self._ledger.idle:
+            self._lingers_until = None
+        elif self._lingers_until is None:
+            self._lingers_until = trio.current_time() + LINGER_SECONDS
+
+    def _take_in(self, job: Job, now: float) -> None:
+        if job.id in self._ledger.jobs:
+            return  # it was loaded with the others, after it had been saved
+        self._save(self._ledger.add(job, job.after, now))
+        for dependency in job.after:
+            notify = partial(self._dependency_ended, dependency)
+            self._context.store.when_ended(dependency, notify)
+
+    def _dependency_ended(self, job: str, state: State) -> None:
+        # If this actor has ended, the next one asks the store anew.
+        with suppress(MailboxClosed):
+            self._mailbox.tell(DependencyEnded(job, state))
+
+    def _use(self, grant: Grant, now: float) -> None:
+        """Dispatch the best job that fits the grant; give it back if there is none."""
+        self._told = ()
+        if self._stop is not None:
+            grant.give_back()
+            return
+        changes, job = self._ledger.dispatch(grant.tokens, now)
+        if job is None:
+            grant.give_back()
+            return
+        grant.job = job.id
+        order = self._context.make_order(job)
+        worker = self._context.make_worker(grant, self._mailbox)
+        self._workers[job.id] = worker
+        saved = self._context.store.save(changes)
+        self._nursery.start_soon(worker.run, order, saved)
+
+    def _finish(
+        self, job: str, attempt: int, receipt: Receipt | None, now: float
+    ) -> None:
+        stopped = self._stopping.pop(job, None)
+        changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
+        if outcome is not None:
+            forget = partial(self._context.launcher.forget, job, attempt)
+            self._save(changes, then=forget)
+
+    def _cancel(
+        self, job: str, grace: float | None, reply: Reply[bool], now: float
+    ) -> None:
+        if job not in self._ledger.jobs:
+            reply.refuse(NotFound(f"job {job} has ended"))
+            return
+        changes, runs = self._ledger.cancel(job, now)
+        if runs:
+            self._stop_worker(job, "cancelled", grace)
+            reply.answer(True)
+            return
+        self._save(changes, then=partial(reply.answer, False))
+
+    def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
+        # A person's cancel stands, even if the service stops before the job has ended.
+        self._stopping.setdefault(job, reason)
+        self._workers[job].stop(grace)
+
+    def _explain(self, jobs: tuple[str, ...], now: float) -> dict[str, Waits]:
+        answers: dict[str, Waits] = {}
+        for job_id in jobs:
+            job = self._ledger.jobs.get(job_id)
+            if job is None:
+                continue
+            if job.state in RESERVED:
+                answers[job_id] = Waits(job.state)
+                continue
+            waiting = self._ledger.waiting(job_id, now)
+            state = self._ledger.state_of(job_id, waiting)
+            offer, ahead = None, 0
+            if waiting.kind == "token":
+                offer = Offer(
+                    self._repo, job.id, job.tokens, job.priority, job.queued_at
+                )
+                ahead = self._ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
+            answers[job_id] = Waits(state, waiting, offer, ahead)
+        return answers
+
+    def _save(
+        self,
+        changes: list[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> None:
+        if changes:
+            self._context.store.save(changes, then=then, lazy=lazy)

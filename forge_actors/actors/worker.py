@@ -1,0 +1,100 @@
+"""The worker actor: owns one attempt of one job, from launch to exit event.
+
+It waits until the dispatch is durable, launches, and tells its repository
+`WorkerStarted` and, once the whole process tree is gone, `WorkerExited`; then the
+tokens go back.
+Cancelling it is Kill: the tree is ended under a shield and the exit still told.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+
+from forge_actors.domain.errors import LauncherDown, MailboxClosed
+from forge_actors.domain.launch import Receipt, WorkerExited, WorkerStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.actors.tokens import Grant
+    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.ports import Clock, Launcher, RunningAttempt, Saved
+
+#: Seconds after the grace in which a launcher must have ended a tree for good.
+KILL_MARGIN = 30.0
+
+
+class Repository(Protocol):
+    """Where a worker's notices go."""
+
+    def tell(self, message: WorkerStarted | WorkerExited) -> None: ...
+
+
+class Worker:
+    """One attempt. `run` is its task; `stop` is a notice to it."""
+
+    def __init__(
+        self,
+        grant: Grant,
+        repository: Repository,
+        launcher: Launcher,
+        clock: Clock,
+        unclaimed: Callable[[Receipt], None],
+    ) -> None:
+        self._grant = grant
+        self._repository = repository
+        self._launcher = launcher
+        self._clock = clock
+        #: Takes the receipt if the repository has ended meanwhile.
+        self._unclaimed = unclaimed
+        self._running: RunningAttempt | None = None
+        self._stopped = False
+
+    def stop(self, grace: float | None = None) -> None:
+        """End the attempt: its stop signal, the grace (or its own), then kill."""
+        self._stopped = True
+        if self._running is not None:
+            self._running.stop(grace=grace)
+
+    async def run(self, order: LaunchOrder, saved: Saved) -> None:
+        with self._grant:
+            await saved.wait()
+            receipt = await self._attempt(order)
+            try:
+                self._repository.tell(WorkerExited(order.job, order.attempt, receipt))
+            except MailboxClosed:
+                self._unclaimed(receipt)
+
+    async def _attempt(self, order: LaunchOrder) -> Receipt:
+        if self._stopped:
+            return self._never_ran(order, "stop", "it was stopped before it started")
+        try:
+            running = self._running = self._launcher.launch(order)
+        except LauncherDown as error:
+            return self._never_ran(order, "spawn", str(error))
+        try:
+            identity = await running.started()
+            if identity is not None:
+                started = WorkerStarted(order.job, order.attempt, identity)
+                with suppress(MailboxClosed):
+                    self._repository.tell(started)
+            return await running.exited()
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True) as scope:
+                scope.deadline = trio.current_time() + order.grace + KILL_MARGIN
+                running.stop()
+                self._unclaimed(await running.exited())
+            raise
+
+    def _never_ran(self, order: LaunchOrder, ending: Ending, why: str) -> Receipt:
+        return Receipt(
+            job=order.job,
+            attempt=order.attempt,
+            fence=order.fence,
+            ending=ending,
+            ended_at=self._clock.now(),
+            error=why,
+        )

@@ -1,0 +1,41 @@
+"""`cancel`: end jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.text import clean
+from forge_actors.cli.verb import print_json
+from forge_actors.client.sync import Service
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = (
+    "End jobs. One that waits never starts; one that runs is asked to stop, and\n"
+    "killed with everything it started when its grace is over."
+)
+EXAMPLES = """\
+  forge-actors cancel 4f2k9x
+  forge-actors cancel --grace 1s 4f2k9x 7bq0aa
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("jobs", nargs="+", metavar="JOB", help="id, or part of one")
+    parser.add_argument(
+        "--grace", metavar="TIME", help="time to stop by itself (the job's own, 10s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    service = Service(args.home)
+    jobs = []
+    for selector in args.jobs:
+        job = service.post("jobs", selector, "cancel", body={"grace": args.grace})
+        jobs.append(job)
+        if not args.json:
+            print(clean(f"{job['id']} {job['state']}"))
+    if args.json:
+        print_json(jobs)
+    return 0

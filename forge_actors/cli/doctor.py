@@ -1,0 +1,226 @@
+"""`doctor`: check what this machine offers, and say what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from forge_actors.cli.text import clean
+from forge_actors.cli.verb import print_json
+from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.sync import Service
+from forge_actors.domain.errors import ForgeError, Unavailable
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Check what this machine offers. Exits with 1 when something is broken."
+EXAMPLES = """\
+  forge-actors doctor
+  forge-actors doctor --json
+"""
+#: The first version of SQLite whose write-ahead log is safe with several connections.
+SQLITE_LEAST = (3, 51, 3)
+GIT_LEAST = (2, 25)
+MIB = 1024 * 1024
+AGENT_SECONDS = 20.0
+PR_SET_CHILD_SUBREAPER = 36
+
+State = Literal["ok", "missing", "broken"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """What was found. Jobs run without what is missing, not with what is broken."""
+
+    name: str
+    state: State
+    detail: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Only the options that every verb has."""
+
+
+def run(args: argparse.Namespace) -> int:
+    home = resolve_home(args.home)
+    checks = [
+        _python(),
+        _git(),
+        _sqlite(),
+        _home(home),
+        _disk(home),
+        _socket(home),
+        _service(home),
+        _agent(),
+        _proc(),
+        _subreaper(),
+        _pidfd(),
+        _cgroup(),
+    ]
+    broken = any(check.state == "broken" for check in checks)
+    if args.json:
+        found = [dataclasses.asdict(check) for check in checks]
+        print_json({"ok": not broken, "checks": found})
+    else:
+        for check in checks:
+            print(clean(f"{check.state:<8} {check.name:<10} {check.detail}"))
+    return 1 if broken else 0
+
+
+def _python() -> Check:
+    state: State = "ok" if sys.version_info >= (3, 11) else "broken"
+    return Check("python", state, f"{platform.python_version()} ({sys.executable})")
+
+
+def _git() -> Check:
+    try:
+        answer = subprocess.run(
+            ["git", "--version"], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("git", "broken", f"cannot be run: {error}")
+    version = answer.removeprefix("git version ").split(" ")[0]
+    old = _numbers(version) < GIT_LEAST
+    note = f", at least {'.'.join(map(str, GIT_LEAST))} is needed" if old else ""
+    return Check("git", "broken" if old else "ok", version + note)
+
+
+def _sqlite() -> Check:
+    try:
+        import apsw
+    except ImportError as error:
+        return Check("sqlite", "broken", str(error))
+    version: str = apsw.sqlite_lib_version()
+    old = _numbers(version) < SQLITE_LEAST
+    note = f", at least {'.'.join(map(str, SQLITE_LEAST))} is needed" if old else ""
+    return Check("sqlite", "broken" if old else "ok", version + note)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def _home(home: str) -> Check:
+    try:
+        found = os.stat(home)
+    except FileNotFoundError:
+        parent = _existing(home)
+        if os.access(parent, os.W_OK):
+            return Check("home", "ok", f"{home} will be made by the first start")
+        return Check("home", "broken", f"{home} cannot be made in {parent}")
+    except OSError as error:
+        return Check("home", "broken", str(error))
+    if not stat.S_ISDIR(found.st_mode):
+        return Check("home", "broken", f"{home} is no folder")
+    if found.st_uid != os.geteuid():
+        return Check("home", "broken", f"{home} belongs to another user")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        return Check("home", "broken", f"{home} has mode {mode:04o}; chmod 0700 {home}")
+    if not os.access(home, os.W_OK):
+        return Check("home", "broken", f"{home} cannot be written to")
+    return Check("home", "ok", home)
+
+
+def _existing(path: str) -> str:
+    """The nearest folder above `path` that exists."""
+    place = Path(path)
+    return str(next(up for up in (place, *place.parents) if up.exists()))
+
+
+def _disk(home: str) -> Check:
+    free = shutil.disk_usage(_existing(home)).free // MIB
+    state: State = "ok" if free >= 100 else "broken"
+    return Check("disk", state, f"{free} MiB free")
+
+
+def _socket(home: str) -> Check:
+    try:
+        return Check("socket", "ok", socket_path(home))
+    except (ForgeError, OSError) as error:
+        return Check("socket", "broken", str(error))
+
+
+def _service(home: str) -> Check:
+    try:
+        service = Service(home).get("status")["service"]
+    except Unavailable:
+        return Check("service", "missing", "not running; forge-actors serve starts it")
+    except (ForgeError, OSError) as error:
+        return Check("service", "broken", str(error))
+    return Check("service", "ok", f"pid {service['pid']}, version {service['version']}")
+
+
+def _agent() -> Check:
+    """Start a node agent of its own, and let it see that its service went away."""
+    import forge_actors
+
+    program = Path(forge_actors.__file__).parent / "edges" / "node" / "agent"
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryDirectory() as home, ours, theirs:
+        command = [sys.executable, "-I", "-S", str(program / "__main__.py")]
+        try:
+            agent = subprocess.Popen(
+                [*command, "--fd", str(theirs.fileno()), "--home", home],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            theirs.close()
+            ours.close()
+            words = agent.communicate(timeout=AGENT_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            agent.kill()
+            agent.wait()
+            return Check("agent", "broken", "did not end when its service went away")
+        except OSError as error:
+            return Check("agent", "broken", str(error))
+    if agent.returncode == 0:
+        return Check("agent", "ok", "starts, and ends with its service")
+    lines = words.decode("utf-8", "replace").strip().splitlines()
+    reason = lines[-1] if lines else f"ended with status {agent.returncode}"
+    return Check("agent", "broken", reason)
+
+
+def _proc() -> Check:
+    if os.path.exists("/proc/self/stat"):
+        return Check("proc", "ok", "/proc is mounted")
+    return Check("proc", "missing", "no /proc: processes are found by psutil only")
+
+
+def _subreaper() -> Check:
+    if not sys.platform.startswith("linux"):
+        return Check("subreaper", "missing", "only Linux has it")
+    import ctypes
+
+    # Of this process, which ends at once; nothing else changes.
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
+        return Check("subreaper", "ok", "orphans of jobs can be inherited")
+    return Check("subreaper", "missing", "the kernel refuses it")
+
+
+def _pidfd() -> Check:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError) as error:
+        return Check("pidfd", "missing", str(error))
+    return Check("pidfd", "ok", "processes can be waited for without their parent")
+
+
+def _cgroup() -> Check:
+    root = Path("/sys/fs/cgroup")
+    if not (root / "cgroup.controllers").exists():
+        return Check("cgroup", "missing", "no cgroup version 2")
+    if not os.access(root, os.W_OK):
+        return Check("cgroup", "missing", f"{root} cannot be written to")
+    return Check("cgroup", "ok", "version 2, writable")

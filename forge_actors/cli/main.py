@@ -1,0 +1,140 @@
+"""The `forge-actors` program: finds the verb, runs it, turns every failure into a line.
+
+Only the module of the one verb that was asked for is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+#: Verb, and what it does in a few words. Its module is `forge_actors.cli.<verb>`.
+VERBS = {
+    "serve": "run the service of a home",
+    "repo": "add, list, show or remove repositories",
+    "submit": "queue one job, or a batch of them",
+    "jobs": "list jobs",
+    "show": "everything about one job",
+    "why": "why a job is where it is",
+    "logs": "the output of a job",
+    "wait": "wait until jobs have ended",
+    "cancel": "end jobs",
+    "status": "the service, its limits and what it does",
+    "stop": "stop the service",
+    "run": "run a file of jobs, or one command, to the end",
+    "doctor": "check what this machine offers",
+}
+USAGE = """\
+usage: forge-actors VERB [options]
+
+Runs the long jobs of many git repositories on one machine, within its limits.
+
+{verbs}
+
+forge-actors VERB --help shows the options of one verb, with examples.
+
+examples:
+  forge-actors serve --detach
+  forge-actors submit --kind check -- make test
+  forge-actors jobs
+"""
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program with these arguments; its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A file name need not be text; showing it must not fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _dispatch(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has seen enough; the last flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a user never sees a traceback
+        return _report(error, as_json="--json" in _options(words))
+    return status
+
+
+def _options(words: list[str]) -> list[str]:
+    """The words before `--`."""
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        if words[1:] and words[0] == "help":
+            return _dispatch([words[1], "--help"])
+        print(_usage(), end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        from forge_actors import __version__
+
+        print(f"forge-actors {__version__}")
+        return 0
+    if words[0] == "--home" and len(words) > 2:
+        words = [words[2], *words[:2], *words[3:]]
+    verb, *rest = words
+    if verb not in VERBS:
+        raise _unknown(verb)
+    from forge_actors.cli.verb import run_verb
+
+    return run_verb(verb, _load(verb), rest)
+
+
+def _usage() -> str:
+    verbs = "\n".join(f"  {verb:<8} {words}" for verb, words in VERBS.items())
+    return USAGE.format(verbs=verbs)
+
+
+def _load(verb: str) -> ModuleType:
+    import importlib
+
+    return importlib.import_module(f"forge_actors.cli.{verb}")
+
+
+def _unknown(verb: str) -> Exception:
+    from forge_actors.cli.verb import UsageError, near_miss
+
+    hint = near_miss(verb, VERBS) or "; forge-actors --help lists the verbs"
+    return UsageError(f"there is no verb {verb!r}{hint}")
+
+
+def _report(error: Exception, *, as_json: bool) -> int:
+    """Tell the user in one line; the exit status the error stands for."""
+    if sys.flags.dev_mode:
+        raise error
+    from forge_actors.cli.text import clean
+    from forge_actors.domain.errors import ForgeError
+
+    if isinstance(error, ForgeError):
+        code, message, status = error.code, str(error), error.exit_code
+    elif isinstance(error, OSError):
+        code, message, status = "OS_ERROR", str(error), 1
+    else:
+        # `python -X dev -m forge_actors …` shows where it came from.
+        message = f"internal error: {type(error).__name__}: {error}"
+        code, status = "INTERNAL", 1
+    if as_json:
+        import json
+
+        line = json.dumps({"error": {"code": code, "message": message}})
+    else:
+        line = f"forge-actors: {clean(message)}"
+    print(line, file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""`repo`: add, list, show or remove repositories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.cli.text import clean, table, terminal_width
+from forge_actors.cli.verb import add_common, note, print_json, repository
+from forge_actors.client.sync import Service
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Add, list, show or remove the repositories that jobs run in."
+EXAMPLES = """\
+  forge-actors repo add .
+  forge-actors repo add ~/src/app --name app
+  forge-actors repo remove app --cancel
+"""
+HEAD = ("NAME", "WAITING", "RUNNING", "ENABLED", "PATH")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="make a git repository known")
+    add.add_argument("path", metavar="PATH", help="a folder in the repository")
+    add.add_argument("--name", help="its name here (default: the folder's)")
+    listing = actions.add_parser("list", help="list all repositories")
+    show = actions.add_parser("show", help="show one repository")
+    remove = actions.add_parser("remove", help="forget a repository, not its files")
+    remove.add_argument(
+        "--cancel", action="store_true", help="end its jobs first, if it has any"
+    )
+    for named in (show, remove):
+        named.add_argument("name", metavar="NAME", help="its name, or a path in it")
+    for action in (add, listing, show, remove):
+        add_common(action, again=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    service = Service(args.home)
+    if args.action == "list":
+        views = service.get("repositories")["repositories"]
+        if args.json:
+            print_json(views)
+        else:
+            rows = [_row(view) for view in views]
+            print("\n".join(table(HEAD, rows, columns=terminal_width(), flexible=[4])))
+        return 0
+    view = _one(service, args)
+    if view["note"]:
+        note(clean(view["note"]))
+    if args.json:
+        print_json(view)
+    elif args.action == "show":
+        for name, value in view.items():
+            if value is not None:
+                print(clean(f"{name:<8}  {value}"))
+    else:
+        print(clean(view["name"]))
+    return 0
+
+
+def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
+    view: dict[str, Any]
+    if args.action == "add":
+        # Always a path, also where it looks like a name.
+        place = repository(args.path if "/" in args.path else f"./{args.path}")
+        view = service.post("repositories", body={"path": place, "name": args.name})
+    elif args.action == "show":
+        view = service.get("repositories", repository(args.name))
+    else:
+        cancel = [("cancel", 1)] if args.cancel else []
+        view = service.delete("repositories", repository(args.name), query=cancel)
+    return view
+
+
+def _row(view: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        view["name"],
+        str(view["waiting"]),
+        str(view["running"]),
+        "yes" if view["enabled"] else "no",
+        view["path"],
+    )

@@ -1,0 +1,120 @@
+"""`run`: a file of jobs, or one command, here and now, without a service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.verb import UsageError, note
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from forge_actors.runtime.batch import Progress, Watcher
+
+HELP = (
+    "Run a file of jobs under its limits, or one command in the current repository,\n"
+    "and return when everything has ended. With a command the exit status is its own;\n"
+    "with a file it is 1 if a job did not succeed."
+)
+EXAMPLES = """\
+  forge-actors run examples/quickstart.toml
+  forge-actors run --plain nightly.toml
+  forge-actors run -- make test
+"""
+TAKES_COMMAND = True
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", type=Path, help="a job file (TOML)")
+    parser.add_argument(
+        "--plain", action="store_true", help="a line for each change, no live table"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the temporary home, with its logs"
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="limit of the one command")
+
+
+def run(args: argparse.Namespace) -> int:
+    if (args.file is None) == (args.command is None):
+        raise UsageError("give either a job file, or a command behind --")
+    if args.file is not None and args.timeout is not None:
+        raise UsageError("--timeout: belongs to a command; a file has it for each job")
+    home = Path(args.home) if args.home else Path(tempfile.mkdtemp(prefix="forge-"))
+    done = False
+    try:
+        code = _run_command(args, home) if args.file is None else _run_file(args, home)
+        done = code == 0
+        return code
+    finally:
+        if args.home is None:
+            _leave(home, keep=args.keep or not done)
+
+
+def _leave(home: Path, *, keep: bool) -> None:
+    if not keep:
+        shutil.rmtree(home, ignore_errors=True)
+    elif (home / "store.sqlite").exists():
+        note(f"the home of this run is kept: {home}")
+    else:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _run_file(args: argparse.Namespace, home: Path) -> int:
+    import trio
+
+    from forge_actors.cli import run_view
+    from forge_actors.runtime.batch import run_file
+
+    live = not (args.plain or args.json) and sys.stdout.isatty()
+    watcher: Watcher = run_view.Live() if live else run_view.Plain(quiet=args.json)
+    with watcher if isinstance(watcher, run_view.Live) else run_view.nothing():
+        progress: Progress = trio.run(run_file, args.file, home, watcher)
+    if args.json:
+        run_view.print_summary_json(progress)
+    else:
+        run_view.print_summary(progress, home)
+    return 0 if progress.succeeded else 1
+
+
+def _run_command(args: argparse.Namespace, home: Path) -> int:
+    import trio
+
+    from forge_actors.cli.wait import own_code
+    from forge_actors.domain.requests import JobRequest, encode_argv
+    from forge_actors.runtime.batch import run_command
+    from forge_actors.runtime.views import as_json
+
+    request = JobRequest(
+        repo=os.getcwd(),
+        argv=encode_argv(args.command),
+        timeout=args.timeout,
+        origin="run",
+    )
+    sink = sys.stderr.buffer if args.json else sys.stdout.buffer
+    view = trio.run(
+        run_command, request, home, _writer(sink), _writer(sys.stderr.buffer)
+    )
+    job = as_json(view)
+    if args.json:
+        from forge_actors.cli.verb import print_json
+
+        print_json(job)
+    elif view.error is not None and view.exit_code is None:
+        note(view.error.message)
+    return own_code(job)
+
+
+def _writer(stream: BinaryIO) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        stream.write(data)
+        stream.flush()
+
+    return write

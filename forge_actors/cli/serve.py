@@ -1,0 +1,106 @@
+"""`serve`: run the service of a home, here or detached."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.text import clean
+from forge_actors.cli.verb import print_json
+from forge_actors.client.home import prepare_socket_path, resolve_home
+from forge_actors.domain.errors import ForgeError
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Run the service of a home until it is stopped."
+EXAMPLES = """\
+  forge-actors serve
+  forge-actors serve --detach
+  forge-actors serve --home /var/tmp/forge
+"""
+#: What a detached service says of itself goes to this file in its home.
+LOG = "service.log"
+
+
+class StartFailed(ForgeError):
+    """The service ended before it was ready."""
+
+    code = "START_FAILED"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    import argparse
+
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="return once it is ready, and print its process id",
+    )
+    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    home = Path(resolve_home(args.home))
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if args.detach:
+        pid = start_detached(home)
+        if args.json:
+            print_json({"pid": pid, "home": str(home)})
+        else:
+            print(pid)
+        return 0
+    from forge_actors.runtime.service import serve
+
+    return serve(home, prepare_socket_path(str(home)), ready_fd=args.ready_fd)
+
+
+def start_detached(home: Path) -> int:
+    """Start a service of an existing home in a session of its own; its pid.
+
+    Raises:
+        StartFailed: it ended first; carries its words and its exit status.
+    """
+    command = [sys.executable, "-m", "forge_actors", "serve", "--home", str(home)]
+    reading, writing = os.pipe()
+    path = home / LOG
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "ab") as log:
+        before = log.seek(0, os.SEEK_END)
+        try:
+            service = subprocess.Popen(
+                [*command, "--ready-fd", str(writing)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[writing],
+            )
+        finally:
+            os.close(writing)
+    with open(reading, "rb") as ready:
+        try:
+            if ready.read(1):
+                return service.pid
+        except KeyboardInterrupt:
+            service.terminate()
+            raise
+    status = service.wait()
+    raise _failure(path, before, status)
+
+
+def _failure(log: Path, start: int, status: int) -> StartFailed:
+    with log.open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    reason = clean(lines[-1]).removeprefix("forge-actors: ") if lines else ""
+    failure = StartFailed(
+        f"the service did not start: {reason or f'it ended with status {status}'}"
+        f" (see {log})"
+    )
+    # A negative status is a signal, which a shell shows as 128 and its number.
+    failure.exit_code = status if status > 0 else 128 - status
+    return failure

@@ -1,0 +1,61 @@
+"""`show`: everything about one job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.job_text import Json, command
+from forge_actors.cli.text import clean, clean_lines
+from forge_actors.cli.verb import print_json
+from forge_actors.client.sync import Service
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Show everything about one job. JOB is an id, or the start or the tail of one."
+EXAMPLES = """\
+  forge-actors show 4f2k9x
+  forge-actors show 4f2k9x --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB")
+
+
+def run(args: argparse.Namespace) -> int:
+    job = Service(args.home).get("jobs", args.job)
+    if args.json:
+        print_json(job)
+    else:
+        print("\n".join(page(job)))
+    return 0
+
+
+def page(job: Json) -> list[str]:
+    """The job as lines of `name value`; what it does not have is left out."""
+    shown: dict[str, object] = {**job, "command": command(job)}
+    # The command stands for its arguments, and the error gets lines of its own.
+    for name in ("argv", "error"):
+        del shown[name]
+    shown = {name: value for name, value in shown.items() if _says_something(value)}
+    size = max(map(len, shown))
+    lines = [f"{name:<{size}}  {clean(_text(value))}" for name, value in shown.items()]
+    if job["error"]:
+        code, message = job["error"]["code"], clean_lines(job["error"]["message"])
+        lines.append(f"{'error':<{size}}  {code}: {message}")
+    return lines
+
+
+def _says_something(value: object) -> bool:
+    # An exit code of 0 does.
+    return bool(value) or (value == 0 and value is not False)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        pairs = (f"{key} {_text(inner)}" for key, inner in value.items())
+        return ", ".join(pairs)
+    return str(value)

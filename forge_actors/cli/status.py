@@ -1,0 +1,71 @@
+"""`status`: the service, its limits and what it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.cli.text import clean
+from forge_actors.cli.verb import print_json
+from forge_actors.client.sync import Service
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Show the service, its limits and what it does."
+EXAMPLES = """\
+  forge-actors status
+  forge-actors status --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Only the options that every verb has."""
+
+
+def run(args: argparse.Namespace) -> int:
+    status = Service(args.home).get("status")
+    if args.json:
+        print_json(status)
+        return 0
+    for line in _lines(status):
+        print(clean(line))
+    return 0
+
+
+def _lines(status: dict[str, Any]) -> list[str]:
+    service = status.get("service", {})
+    state = "ready" if status.get("ready") else "not ready"
+    version = service.get("version")
+    lines = [
+        f"service   {state}, pid {service.get('pid')}, version {version}",
+        f"home      {service.get('home')}",
+        f"since     {service.get('started_at')}",
+    ]
+    degraded = status.get("degraded") or []
+    if degraded:
+        lines.append(f"degraded  {'; '.join(map(str, degraded))}")
+    lines += _section("capacity", status.get("capacity") or {})
+    lines += _section("providers", status.get("providers") or {})
+    lines += _section("jobs", status.get("counts") or {})
+    lines += _section("pressure", status.get("pressure") or {})
+    return lines
+
+
+def _section(name: str, values: dict[str, Any]) -> list[str]:
+    if not values:
+        return []
+    size = max(map(len, values))
+    return [
+        name,
+        *(f"  {key:<{size}}  {_value(value)}" for key, value in values.items()),
+    ]
+
+
+def _value(value: object) -> str:
+    if not isinstance(value, dict):
+        return "none" if value is None else str(value)
+    if {"used", "limit"} <= value.keys():
+        rest = {key: value[key] for key in value if key not in ("used", "limit")}
+        text = f"{value['used']} of {value['limit']}"
+        return f"{text}, {_value(rest)}" if rest else text
+    return ", ".join(f"{key} {_value(inner)}" for key, inner in value.items())

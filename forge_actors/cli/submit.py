@@ -1,0 +1,191 @@
+"""`submit`: queue one job, or all the jobs of a file or none of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.cli.verb import UsageError, note, print_json, repository
+from forge_actors.client.errors import InputRefused
+from forge_actors.client.sync import Service
+from forge_actors.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "Queue one job and print its id, or a batch of jobs: all of them or none."
+EXAMPLES = """\
+  forge-actors submit -- make test
+  forge-actors submit --repo app --kind check --priority P1 --timeout 10m -- pytest -q
+  forge-actors submit --batch jobs.jsonl
+"""
+TAKES_COMMAND = True
+
+#: Options whose text goes to the service as it is, under the same name.
+_PLAIN = (
+    "kind",
+    "priority",
+    "timeout",
+    "queue_timeout",
+    "idle_timeout",
+    "request_id",
+    "name",
+    "provider",
+    "unique",
+    "replay",
+    "max_attempts",
+    "stop_signal",
+    "grace",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "forge-actors submit [options] -- COMMAND...\n"
+        "       forge-actors submit --batch FILE"
+    )
+    add = parser.add_argument
+    add("--repo", help="name or path of the repository (default: the current folder)")
+    add("--kind", help="what the job is (default: repository-command)")
+    add("--priority", help="P0, most urgent, to P4 (default: P2)")
+    add(
+        "--claim",
+        action="append",
+        default=[],
+        metavar="MODE:FAMILY[:REST]",
+        help="what the job touches, for example read:path:src; repeatable",
+    )
+    add(
+        "--after",
+        action="append",
+        default=[],
+        metavar="JOB",
+        help="start only when this job has succeeded; repeatable",
+    )
+    add("--timeout", metavar="TIME", help="how long it may run, for example 90s or 2h")
+    add("--queue-timeout", metavar="TIME", help="how long it may wait for its start")
+    add("--idle-timeout", metavar="TIME", help="how long it may print nothing")
+    add("--request-id", metavar="ID", help="the same id again gives the same job")
+    add("--name", help="a name for people")
+    add("--label", action="append", default=[], help="repeatable")
+    add("--provider", metavar="NAME", help="take a token of this agent provider")
+    add(
+        "--unique", metavar="KEY", help="while a job with this key lives, give that one"
+    )
+    add("--read-only", action="store_true", help="the job changes nothing")
+    add("--replay", metavar="never|safe|always", help="may it be started again?")
+    add("--max-attempts", type=int, metavar="N", help="how often it may be started")
+    add("--cwd", metavar="DIR", help="folder to run in")
+    add(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a variable for the job; without a value, the one set here; repeatable",
+    )
+    add("--stdin-file", metavar="FILE", help="the job reads this file as its input")
+    add("--stop-signal", metavar="NAME", help="how to ask it to stop (SIGTERM)")
+    add("--grace", metavar="TIME", help="time between that and the hard end (10s)")
+    add(
+        "--keep-leftovers",
+        action="store_true",
+        help="processes it leaves behind may live on",
+    )
+    add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
+
+
+def run(args: argparse.Namespace) -> int:
+    service = Service(args.home)
+    if args.batch is not None:
+        return _submit_batch(service, args)
+    if not args.command:
+        raise UsageError("no command: put it behind --, as in: submit -- make test")
+    try:
+        answer = service.post("jobs", body={"jobs": [_request(args)]})
+    except InputRefused as error:
+        # There is one job, so its place among the jobs says nothing.
+        message = str(error).removeprefix("jobs[0].").removeprefix("jobs[0]: ")
+        field = error.field.removeprefix("jobs[0].")
+        raise InputRefused(message, field, error.allowed) from None
+    _print(answer["jobs"], args, answer["jobs"][0])
+    return 0
+
+
+def _submit_batch(service: Service, args: argparse.Namespace) -> int:
+    if args.command:
+        raise UsageError("--batch takes its commands from the file, not from behind --")
+    query = [("base", os.getcwd())]
+    answer = service.post_bytes("batch", body=_read(args.batch), query=query)
+    _print(answer["jobs"], args, answer["jobs"])
+    return 0
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InvalidInput("batch", str(error)) from None
+
+
+def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:
+    for job in jobs:
+        if job["existing"]:
+            note(f"job {job['id']} was there already")
+    if args.json:
+        print_json(whole)
+    else:
+        print("\n".join(job["id"] for job in jobs))
+
+
+def _request(args: argparse.Namespace) -> dict[str, object]:
+    request: dict[str, object] = {
+        "repo": os.getcwd() if args.repo is None else repository(args.repo),
+        "argv": [_encode(part) for part in args.command],
+        "claims": args.claim,
+        "after": args.after,
+        "labels": args.label,
+        "read_only": args.read_only,
+        "keep_leftovers": args.keep_leftovers,
+        "env": dict(_variable(text) for text in args.env),
+    }
+    for name in _PLAIN:
+        value = getattr(args, name)
+        if value is not None:
+            request[name] = value
+    # Without --repo the command runs where it was typed.
+    folder = os.getcwd() if args.repo is None and args.cwd is None else args.cwd
+    if folder is not None:
+        request["cwd"] = os.path.abspath(folder)
+    if args.stdin_file is not None:
+        request["stdin"] = os.path.abspath(args.stdin_file)
+    parent = os.environ.get("FORGE_JOB_ID")
+    if parent:
+        request["origin"] = f"job:{parent}"
+    return request
+
+
+def _encode(argument: str) -> str | dict[str, str]:
+    """An argument as JSON can carry it: bytes that are no text as base64."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        import base64
+
+        raw = argument.encode("utf-8", "surrogateescape")
+        return {"b64": base64.b64encode(raw).decode("ascii")}
+    return argument
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not given:
+        value = os.environ.get(name, "")
+        if name not in os.environ:
+            raise InvalidInput("env", f"{name} is not set here; write {name}=VALUE")
+    if not name:
+        raise InvalidInput("env", f"{text!r} is not NAME=VALUE")
+    return name, value

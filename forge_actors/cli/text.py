@@ -1,0 +1,142 @@
+"""Text that others wrote, made fit for a terminal; and tables that fit its width."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: An escape sequence longer than this is no sequence but an attempt to make us wait.
+MAX_SEQUENCE = 4096
+DEFAULT_WIDTH = 80
+LEAST_COLUMN = 8
+GAP = "  "
+
+_STRING = rf"[^\x07\x1b\x9c]{{0,{MAX_SEQUENCE}}}"
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …
+    r"|\x1b[ -/]*[0-~]"
+)
+_UNFINISHED = re.compile(
+    r"(?:(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,256}"
+    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}\x1b?"
+    r"|\x1b[ -/]{0,256})\Z"
+)
+# C0 but tab and newline, DEL and C1; marks and overrides of direction, line and
+# paragraph separators; surrogates, which stand for bytes that are no text.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SPACES = re.compile(r"[\t\n\r]+")
+
+
+def clean(text: str) -> str:
+    """One line without anything that could move a cursor or turn the text around."""
+    return clean_lines(_SPACES.sub(" ", text))
+
+
+def clean_lines(text: str) -> str:
+    """The same, newlines and tabs kept."""
+    text = _CONTROL.sub("", _SEQUENCE.sub("", text))
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+class Cleaner:
+    """`clean_lines` for bytes that come in pieces of any size."""
+
+    def __init__(self) -> None:
+        utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._held = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> str:
+        text = self._held + self._decoder.decode(data, final)
+        unfinished = None if final else _UNFINISHED.search(text)
+        end = unfinished.start() if unfinished else len(text)
+        self._held = text[end:]
+        return clean_lines(text[:end])
+
+
+def width(text: str) -> int:
+    """Columns that `text` takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (east in ("W", "F"))
+        for char in text
+        for east in [unicodedata.east_asian_width(char)]
+    )
+
+
+def fit(text: str, columns: int) -> str:
+    """`text` cut to at most `columns`, with a mark where it was cut."""
+    if width(text) <= columns:
+        return text
+    while text and width(text) > columns - 1:
+        text = text[: -max(1, (width(text) - columns) // 2)]
+    return f"{text}…" if columns > 0 else ""
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal on stdout; None if it is none and nothing must fit."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or DEFAULT_WIDTH
+    except OSError:
+        return DEFAULT_WIDTH
+
+
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    columns: int | None,
+    flexible: Sequence[int] = (),
+) -> list[str]:
+    """Lines of a table whose cells are cleaned; `flexible` columns give way first."""
+    cells = [list(head), *([clean(cell) for cell in row] for row in rows)]
+    widths = [max(width(row[i]) for row in cells) for i in range(len(head))]
+    if columns is not None:
+        _shrink(widths, columns - len(GAP) * (len(head) - 1), flexible)
+    lines = []
+    for row in cells:
+        fitted = [fit(cell, size) for cell, size in zip(row, widths, strict=True)]
+        padded = [
+            cell + " " * (size - width(cell))
+            for cell, size in zip(fitted, widths, strict=True)
+        ]
+        line = GAP.join(padded).rstrip()
+        lines.append(line if columns is None else fit(line, columns))
+    return lines
+
+
+def _shrink(widths: list[int], room: int, flexible: Sequence[int]) -> None:
+    """Take what is too much from the widest flexible columns, a cell at a time."""
+    while sum(widths) > room:
+        widest = max(flexible, key=widths.__getitem__, default=None)
+        if widest is None or widths[widest] <= LEAST_COLUMN:
+            return
+        widths[widest] -= 1
+
+
+def span(seconds: float) -> str:
+    """A length of time in two units at most: `42s`, `3m 20s`, `5h 1m`, `2d 3h`."""
+    left = max(0, int(seconds))
+    units = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+    for (unit, size), below in zip(units, (*units[1:], None), strict=True):
+        if left >= size:
+            text = f"{left // size}{unit}"
+            rest = left % size // below[1] if below else 0
+            return f"{text} {rest}{below[0]}" if below and rest else text
+    return "0s"

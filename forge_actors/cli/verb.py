@@ -1,0 +1,107 @@
+"""What the verbs have in common: their options, how they are parsed, how they print.
+
+A verb is a module with `HELP` (a sentence), `EXAMPLES` (lines), `configure(parser)` and
+`run(args) -> int`; with `TAKES_COMMAND` the words behind `--` are in `args.command`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from forge_actors.domain.errors import ForgeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+_UNRECOGNIZED = "unrecognized arguments: "
+
+
+class UsageError(ForgeError):
+    """The command line makes no sense."""
+
+    code = "USAGE"
+    exit_code = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, which raises what it finds wrong instead of leaving the program."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        hint = ""
+        if message.startswith(_UNRECOGNIZED):
+            word = message.removeprefix(_UNRECOGNIZED).split(" ")[0].split("=")[0]
+            known = [text for action in self._actions for text in action.option_strings]
+            hint = near_miss(word, known)
+            message = f"there is no option {word}"
+            if not word.startswith("-"):
+                message = f"{word!r} is one word too many"
+        raise UsageError(f"{message}{hint or f'; see {self.prog} --help'}")
+
+
+def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
+    parser = Parser(
+        prog=f"forge-actors {verb}",
+        description=module.HELP,
+        epilog=f"examples:\n{module.EXAMPLES.rstrip()}",
+    )
+    module.configure(parser)
+    add_common(parser)
+    # Split here: argparse has changed its mind about `--` between versions.
+    command: list[str] | None = None
+    if "--" in words:
+        place = words.index("--")
+        words, command = words[:place], words[place + 1 :]
+    if command is not None and not getattr(module, "TAKES_COMMAND", False):
+        raise UsageError(f"forge-actors {verb} takes no command behind --")
+    args = parser.parse_args(words)
+    args.command = command
+    status: int = module.run(args)
+    return status
+
+
+def add_common(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
+    """The options every verb has; `again` below a parser that has them too."""
+    default = argparse.SUPPRESS if again else None
+    parser.add_argument(
+        "--home",
+        metavar="DIR",
+        default=default,
+        help="home of the service (default: $FORGE_CONTROLLER_HOME, else"
+        " ~/.local/state/forge-actors)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=default or False, help="print JSON"
+    )
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """`; did you mean …?`, or nothing if no known word is near."""
+    import difflib
+
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]}?" if matches else ""
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def note(text: str) -> None:
+    """Tell the user something that is not the result."""
+    print(f"forge-actors: {text}", file=sys.stderr)
+
+
+def repository(text: str) -> str:
+    """A repository as the service knows it: a name, or a path made absolute."""
+    if os.sep in text or text in (".", "..") or text.startswith("~"):
+        return os.path.abspath(os.path.expanduser(text))
+    return text

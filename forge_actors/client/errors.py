@@ -1,0 +1,72 @@
+"""What a service answers with, as the exceptions it was. Standard library only."""
+
+from __future__ import annotations
+
+import json
+
+from forge_actors.domain.errors import (
+    ForgeError,
+    InvalidInput,
+    LauncherDown,
+    NotFound,
+    Refused,
+    StoreFailed,
+    Unavailable,
+)
+
+_KNOWN = {
+    kind.code: kind
+    for kind in (NotFound, Refused, Unavailable, StoreFailed, LauncherDown)
+}
+_BY_STATUS: dict[int, type[ForgeError]] = {
+    403: Refused,
+    404: NotFound,
+    409: Refused,
+    503: Unavailable,
+}
+
+
+class ServiceError(ForgeError):
+    """The service answered with an error that this client has no name for."""
+
+
+class InputRefused(InvalidInput):
+    """The service found the input not valid; the message is the service's."""
+
+    def __init__(self, message: str, field: str, allowed: tuple[str, ...]) -> None:
+        problem = message.removeprefix(f"{field}: ")
+        super().__init__(field, problem)
+        self.allowed = allowed
+        self.args = (message,)
+
+
+def from_answer(status: int, body: bytes) -> ForgeError:
+    """The exception that an answer with an error status stands for."""
+    try:
+        error = json.loads(body)["error"]
+        code, message = str(error["code"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(f"the service answered with status {status}")
+    if code == InvalidInput.code:
+        allowed = error.get("allowed") or ()
+        return InputRefused(
+            message,
+            str(error.get("field", "input")),
+            tuple(str(word) for word in allowed),
+        )
+    kind = _KNOWN.get(code) or _BY_STATUS.get(status, ServiceError)
+    found = kind(message)
+    # On the instance: the word is the service's, which may know more than we do.
+    found.code = code
+    return found
+
+
+def no_service(home: str) -> Unavailable:
+    return Unavailable(f"no service runs on {home}; start one with: forge-actors serve")
+
+
+def broke_off(home: str) -> Unavailable:
+    return Unavailable(
+        f"the service on {home} went away before it answered; "
+        "what was asked may or may not have been done"
+    )

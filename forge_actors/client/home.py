@@ -1,0 +1,96 @@
+"""Where a service lives: its home folder and the socket in it. Standard library only.
+
+The path of a Unix socket has a limit of about a hundred bytes. The sockets of a home
+whose path is longer live in a short folder of their own, and a file in the home, named
+like the socket with `.path` behind it, says where: the variables that chose the place
+may be others for the next caller.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from forge_actors.domain.errors import Refused
+
+MAX_SOCKET_PATH = 100
+CONTROL = "control.sock"
+
+
+def resolve_home(option: str | None = None) -> str:
+    """The home as an absolute path: the option, the environment, the default."""
+    environ = os.environ
+    home = option or environ.get("FORGE_CONTROLLER_HOME")
+    if not home:
+        state = environ.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(state):
+            state = os.path.join("~", ".local", "state")
+        home = os.path.join(state, "forge-actors")
+    return os.path.abspath(os.path.expanduser(home))
+
+
+def socket_path(home: str, name: str = CONTROL) -> str:
+    """Where the socket of `home` is, or will be.
+
+    Raises:
+        Refused: the home names a place that others could have made.
+    """
+    inside = os.path.join(home, name)
+    if _fits(inside):
+        return inside
+    try:
+        with open(f"{inside}.path", encoding="utf-8", errors="surrogateescape") as note:
+            place = note.read().strip()
+    except FileNotFoundError:
+        place = os.path.join(_short_folder(home), name)
+    _check_private(os.path.dirname(place))
+    return place
+
+
+def prepare_socket_path(home: str, name: str = CONTROL) -> str:
+    """`socket_path` for the one who will listen: makes the folder, writes the note.
+
+    Raises:
+        Refused: the folder exists and others may write to it.
+    """
+    inside = os.path.join(home, name)
+    if _fits(inside):
+        return inside
+    folder = _short_folder(home)
+    for made in (os.path.dirname(folder), folder):
+        try:
+            os.mkdir(made, 0o700)
+        except FileExistsError:
+            _check_private(made)
+    place = os.path.join(folder, name)
+    note = f"{inside}.path"
+    with open(f"{note}.new", "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{place}\n")
+    os.replace(f"{note}.new", note)
+    return place
+
+
+def _fits(path: str) -> bool:
+    return len(os.fsencode(path)) <= MAX_SOCKET_PATH
+
+
+def _short_folder(home: str) -> str:
+    # Only homes with long paths pay for this import.
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = os.path.join(runtime, "forge-actors", digest)
+    if os.path.isabs(runtime) and _fits(os.path.join(folder, CONTROL)):
+        return folder
+    return os.path.join(f"/tmp/forge-actors-{os.getuid()}", digest)  # noqa: S108
+
+
+def _check_private(folder: str) -> None:
+    try:
+        found = os.lstat(folder)
+    except FileNotFoundError:
+        return
+    private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+    if not private or found.st_uid != os.geteuid():
+        raise Refused(f"{folder} is not a folder that only we can use (mode 0700)")

@@ -1,0 +1,1 @@
+"""Values and decisions. Nothing here waits, reads a clock or touches a file."""

@@ -1,0 +1,147 @@
+"""Capacity: which tokens a job needs, how many there are, and who is next in line.
+
+A token is the right to run one child of some kind. The kinds are `workers`,
+`heavy_checks`, `agents` and one `provider:NAME` for each provider. A job gets all of
+its tokens or none. The number of repositories that run something is limited too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from forge_actors.domain.jobs import AGENT_KINDS, HEAVY_KINDS
+from forge_actors.domain.priority import Rank, effective
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from forge_actors.domain.jobs import Kind
+
+WORKERS = "workers"
+HEAVY_CHECKS = "heavy_checks"
+AGENTS = "agents"
+ACTIVE_REPOSITORIES = "active_repositories"
+
+
+def provider_token(provider: str) -> str:
+    return f"provider:{provider}"
+
+
+def tokens_for(kind: Kind, provider: str | None) -> tuple[str, ...]:
+    """The tokens a job of this kind needs, in a fixed order."""
+    tokens = [WORKERS]
+    if kind in HEAVY_KINDS:
+        tokens.append(HEAVY_CHECKS)
+    if kind in AGENT_KINDS or provider is not None:
+        tokens.append(AGENTS)
+    if provider is not None:
+        tokens.append(provider_token(provider))
+    return tuple(tokens)
+
+
+class Limits(Struct, frozen=True):
+    """How many of each token there are, and what holds under pressure."""
+
+    tokens: dict[str, int]
+    active_repositories: int
+    pressure_workers: int = 1
+    overtake_after: float = 30 * 60.0
+
+
+class Offer(Struct, frozen=True):
+    """The best startable job of one repository that needs exactly these tokens."""
+
+    repo: str
+    job: str
+    tokens: tuple[str, ...]
+    priority: int
+    queued_at: float
+
+    def order(self, last_dispatch: float, now: float) -> tuple[int, float, Rank, str]:
+        """Effective priority, then the repository served longest ago, then the rank."""
+        aged = effective(self.priority, self.queued_at, now)
+        return aged, last_dispatch, (aged, self.queued_at, self.job), self.repo
+
+
+class Lack(Struct, frozen=True):
+    """One reason why an offer cannot be granted now."""
+
+    token: str
+    used: int
+    limit: int
+    holders: tuple[str, ...]
+
+
+class Capacity:
+    """The counts of tokens in use. Only the supervisor's task holds one.
+
+    Invariant: `len(self.holders(kind)) <= limits.tokens[kind]`, unless a reload made
+    the limit smaller than what was in use.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.pressure: str | None = None
+        self._held: dict[str, dict[str, None]] = {kind: {} for kind in limits.tokens}
+        self._repos: dict[str, dict[str, None]] = {}
+
+    def used(self, kind: str) -> int:
+        return len(self._held[kind])
+
+    def holders(self, kind: str) -> tuple[str, ...]:
+        return tuple(self._held.get(kind, ()))
+
+    def limit(self, kind: str) -> int:
+        """The limit as it holds now: pressure lowers it."""
+        limit = self.limits.tokens[kind]
+        if self.pressure is None:
+            return limit
+        if kind == WORKERS:
+            return min(limit, self.limits.pressure_workers)
+        return limit if kind == HEAVY_CHECKS else 0
+
+    @property
+    def active_repositories(self) -> Collection[str]:
+        """The repositories that hold tokens."""
+        return self._repos.keys()
+
+    @property
+    def repositories_full(self) -> bool:
+        """Only a repository that is active already can be granted something."""
+        return len(self._repos) >= self.limits.active_repositories
+
+    def lacking(self, repo: str, tokens: Iterable[str]) -> tuple[Lack, ...]:
+        """What a job of `repo` would have to wait for; empty if it can start."""
+        lacks = [
+            Lack(kind, self.used(kind), self.limit(kind), self.holders(kind))
+            for kind in tokens
+            if self.used(kind) >= self.limit(kind)
+        ]
+        repos, limit = self._repos, self.limits.active_repositories
+        if repo not in repos and len(repos) >= limit:
+            jobs = tuple(job for held in repos.values() for job in held)
+            lacks.append(Lack(ACTIVE_REPOSITORIES, len(repos), limit, jobs))
+        return tuple(lacks)
+
+    def fits(self, repo: str, tokens: Iterable[str]) -> bool:
+        """`not self.lacking(repo, tokens)`, without building the reasons."""
+        if self.repositories_full and repo not in self._repos:
+            return False
+        return all(len(self._held[kind]) < self.limit(kind) for kind in tokens)
+
+    def take(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
+        """Count the tokens as held by `holder`, the id of a grant."""
+        for kind in tokens:
+            assert holder not in self._held[kind], "a grant holds a token once"
+            self._held[kind][holder] = None
+        self._repos.setdefault(repo, {})[holder] = None
+
+    def give_back(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
+        for kind in tokens:
+            del self._held[kind][holder]
+        jobs = self._repos[repo]
+        del jobs[holder]
+        if not jobs:
+            del self._repos[repo]

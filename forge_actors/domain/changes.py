@@ -1,0 +1,111 @@
+"""Changes: what a move alters, as data. A store saves them; each carries its event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from forge_actors.domain.events import Event
+
+if TYPE_CHECKING:
+    from forge_actors.domain.jobs import Job, JobError, JobSpec, State
+    from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.repositories import Repository
+
+
+class JobDetails(Struct, frozen=True):
+    """What readers want to know of a job and its scheduler never asks."""
+
+    created_at: float
+    origin: str
+    name: str | None = None
+    labels: tuple[str, ...] = ()
+    provider: str | None = None
+    unique: str | None = None
+    request_id: str | None = None
+    digest: str | None = None
+    retry_of: str | None = None
+
+
+class JobAdded(Struct, frozen=True):
+    job: Job
+    spec: JobSpec
+    details: JobDetails
+    event: Event
+
+
+class JobWaits(Struct, frozen=True):
+    """A waiting job waits for something else than before."""
+
+    job: str
+    state: State
+    event: Event
+
+
+class JobDispatched(Struct, frozen=True):
+    """The reservation: from here on the attempt may have run."""
+
+    job: str
+    repo: str
+    attempt: int
+    fence: int
+    at: float
+    event: Event
+
+
+class JobRan(Struct, frozen=True):
+    job: str
+    identity: ProcessIdentity
+    at: float
+    event: Event
+
+
+class JobRequeued(Struct, frozen=True):
+    """The attempt is over and the job waits for another one."""
+
+    job: str
+    state: State
+    error: JobError | None
+    at: float
+    event: Event
+
+
+class JobEnded(Struct, frozen=True):
+    job: str
+    state: State
+    error: JobError | None
+    at: float
+    receipt: Receipt | None
+    event: Event
+
+
+class RepositoryAdded(Struct, frozen=True):
+    repository: Repository
+    event: Event
+
+
+class RepositoryChanged(Struct, frozen=True):
+    """Everything of a repository but its fence and its last dispatch."""
+
+    repository: Repository
+    event: Event
+
+
+class Noted(Struct, frozen=True):
+    """An event that alters nothing."""
+
+    event: Event
+
+
+Change = (
+    JobAdded
+    | JobWaits
+    | JobDispatched
+    | JobRan
+    | JobRequeued
+    | JobEnded
+    | RepositoryAdded
+    | RepositoryChanged
+    | Noted
+)

@@ -1,0 +1,98 @@
+"""Errors, named by who is at fault. The docstring of a class is its default message."""
+
+from __future__ import annotations
+
+import inspect
+
+
+class ForgeError(Exception):
+    """Something went wrong in Forge Actors."""
+
+    #: Stable word for programs; the HTTP routes and `--json` errors carry it.
+    code = "ERROR"
+    #: Exit status of the command line.
+    exit_code = 1
+    #: Status of the HTTP answer.
+    http_status = 500
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or inspect.cleandoc(type(self).__doc__ or ""))
+
+
+class InvalidInput(ForgeError):
+    """The input is not valid. (The caller's fault; nothing was changed.)"""
+
+    code = "INVALID_INPUT"
+    exit_code = 2
+    http_status = 400
+
+    def __init__(
+        self, field: str, problem: str, *, allowed: tuple[str, ...] = ()
+    ) -> None:
+        self.field = field
+        self.problem = problem
+        self.allowed = allowed
+        hint = f" (allowed: {', '.join(allowed)})" if allowed else ""
+        super().__init__(f"{field}: {problem}{hint}")
+
+
+class NotFound(ForgeError):
+    """There is no such thing. (It may have existed; it does not now.)"""
+
+    code = "NOT_FOUND"
+    exit_code = 2
+    http_status = 404
+
+
+class Refused(ForgeError):
+    """The request is valid, but the present state does not allow it."""
+
+    code = "REFUSED"
+    exit_code = 3
+    http_status = 409
+
+
+class Unavailable(ForgeError):
+    """No service runs on this home. Start one with: forge-actors serve"""
+
+    code = "UNAVAILABLE"
+    exit_code = 4
+    http_status = 503
+
+
+class StoreFailed(ForgeError):
+    """The store could not save the change; nothing of it was kept."""
+
+    code = "STORE_FAILED"
+    http_status = 503
+
+
+class StoreFromTheFuture(ForgeError):
+    """The store was written by a newer version of Forge Actors and was not touched."""
+
+    code = "STORE_FROM_THE_FUTURE"
+    exit_code = 3
+
+
+class LauncherDown(ForgeError):
+    """The node agent ended, so no job can be started until it is back."""
+
+    code = "LAUNCHER_DOWN"
+    http_status = 503
+
+
+class ActorStopped(ForgeError):
+    """The actor ended without answering; whether it acted is unknown."""
+
+    code = "ACTOR_STOPPED"
+    http_status = 503
+
+
+class MailboxClosed(ActorStopped):
+    """The actor had already stopped, so it certainly did not act."""
+
+
+class RestartIntensityReached(ForgeError):
+    """A part failed more often than its supervisor allows within the period."""
+
+    code = "RESTART_INTENSITY"

@@ -1,0 +1,194 @@
+"""Job: one durable unit of work in one repository, and the table of its legal moves."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct, field
+
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.errors import ForgeError
+
+State = Literal[
+    "queued",
+    "waiting_for_dependency",
+    "waiting_for_workspace",
+    "waiting_for_heavy_check",
+    "waiting_for_integration",
+    "waiting_for_release_barrier",
+    "waiting_for_approval",
+    "waiting_for_limit",
+    "waiting_for_retry",
+    "dispatched",
+    "running",
+    "succeeded",
+    "failed",
+    "timed_out",
+    "cancelled",
+    "orphaned",
+    "stale",
+    "human_attention_required",
+]
+Kind = Literal[
+    "repository-command",
+    "check",
+    "verify-edit",
+    "agent-run",
+    "dispatch-task",
+    "integration",
+    "release-gate",
+]
+Replay = Literal["never", "safe", "always"]
+
+STATES: tuple[State, ...] = get_args(State)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+REPLAYS: tuple[Replay, ...] = get_args(Replay)
+
+RESERVED: frozenset[State] = frozenset({"dispatched", "running"})
+TERMINAL: frozenset[State] = frozenset(
+    {
+        "succeeded",
+        "failed",
+        "timed_out",
+        "cancelled",
+        "orphaned",
+        "stale",
+        "human_attention_required",
+    }
+)
+WAITING: frozenset[State] = frozenset(STATES) - RESERVED - TERMINAL
+ACTIVE: frozenset[State] = WAITING | RESERVED
+
+HEAVY_KINDS: frozenset[Kind] = frozenset({"check", "verify-edit"})
+AGENT_KINDS: frozenset[Kind] = frozenset({"agent-run", "dispatch-task"})
+READ_ONLY_KINDS: frozenset[Kind] = HEAVY_KINDS
+
+#: Which states may follow which. `dispatched` follows a waiting state only: it is the
+#: moment in which the leases and the fence are given, and nothing else gives them.
+MOVES: dict[State, frozenset[State]] = {
+    **{
+        state: (WAITING - {state})
+        | {
+            "dispatched",
+            "cancelled",
+            "timed_out",
+            "failed",
+            "stale",
+            "human_attention_required",
+        }
+        for state in WAITING
+    },
+    "dispatched": frozenset[State]({"queued", "running", "waiting_for_retry"})
+    | TERMINAL,
+    "running": frozenset[State](
+        {"queued", "waiting_for_approval", "waiting_for_limit", "waiting_for_retry"}
+    )
+    | TERMINAL,
+    **{state: frozenset() for state in TERMINAL},
+}
+
+
+class IllegalMove(ForgeError):
+    """A job was asked to make a move that the table of moves does not have."""
+
+    code = "JOB_TRANSITION_INVALID"
+
+
+def check_move(before: State, after: State) -> None:
+    """Raise IllegalMove unless a job may go from `before` to `after`."""
+    if after not in MOVES[before]:
+        raise IllegalMove(f"a job that is {before} cannot become {after}")
+
+
+class JobError(Struct, frozen=True):
+    """Why a job did not succeed: a stable code and one sentence."""
+
+    code: str
+    message: str
+
+
+class Budgets(Struct, frozen=True, omit_defaults=True):
+    """The four time budgets of a job, in seconds; None is no limit."""
+
+    admission: float | None = None
+    queue: float | None = None
+    execution: float | None = None
+    idle: float | None = None
+
+
+class JobSpec(Struct, frozen=True, omit_defaults=True):
+    """What is needed only when the job starts; kept in the store, not in memory."""
+
+    #: Arguments that are no UTF-8 are `{"b64": "..."}`.
+    argv: tuple[str | dict[str, str], ...]
+    cwd: str
+    env: dict[str, str] = {}
+    stdin: str | None = None
+    budgets: Budgets = Budgets()
+    stop_signal: str = "SIGTERM"
+    grace: float = 10.0
+    keep_leftovers: bool = False
+    exit_attempts: int = 1
+
+
+class Job(Struct, kw_only=True):
+    """The scheduling fields of a job, as its repository's ledger holds it.
+
+    Times are seconds of the wall clock. Invariants:
+    `(fence is None) == (attempt == 0)`, `dispatched_at <= started_at`.
+    """
+
+    id: str
+    repo: str
+    kind: Kind
+    priority: int
+    claims: tuple[Claim, ...]
+    tokens: tuple[str, ...]
+    queued_at: float
+    state: State = "queued"
+    after: tuple[str, ...] = ()
+    replay: Replay = "never"
+    attempt: int = 0
+    #: Attempts in all when it is interrupted, and when it exits non-zero by itself.
+    max_attempts: int = 3
+    exit_attempts: int = 1
+    fence: int | None = None
+    admission_budget: float | None = None
+    queue_budget: float | None = None
+    started_at: float | None = None
+
+
+class JobView(Struct, kw_only=True, omit_defaults=False):
+    """A job as every reader sees it: `show --json`, the HTTP routes, `job.wait()`."""
+
+    id: str
+    state: State
+    kind: Kind
+    repo: str
+    name: str | None
+    argv: list[str | dict[str, str]]
+    priority: str
+    attempt: int
+    max_attempts: int
+    exit_code: int | None
+    signal: str | None
+    forced: bool
+    error: JobError | None
+    waiting: dict[str, object] | None
+    claims: list[str]
+    after: list[str]
+    provider: str | None
+    replay: str
+    retry_of: str | None
+    labels: list[str]
+    created_at: str
+    queued_at: str
+    started_at: str | None
+    finished_at: str | None
+    duration: float | None = None
+    pid: int | None = None
+    fence: int | None = None
+    cwd: str | None = None
+    origin: str | None = None
+    request_id: str | None = None
+    usage: dict[str, float] = field(default_factory=dict)

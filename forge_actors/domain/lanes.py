@@ -1,0 +1,203 @@
+"""Lanes: the jobs of one repository that are ready, by what they need.
+
+Jobs with the same claims and tokens wait in one *lane*: either the first of a lane can
+start or none of it can. A lane that meets a held claim is parked under the holder and
+not looked at again until the holder is gone, so a blocked job costs nothing.
+
+A job that waited longer than `overtake_after` for its claims *reserves* them: later
+jobs that conflict are parked under it as if it held them already.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.claims import first_conflict
+from forge_actors.domain.priority import PRIORITIES, Rank, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from forge_actors.domain.claims import Claim
+    from forge_actors.domain.jobs import Job
+
+Tokens = tuple[str, ...]
+Leases = dict[str, tuple["Claim", ...]]
+_Entry = tuple[float, str]
+_LEVELS = range(len(PRIORITIES))
+_NEVER = float("inf")
+
+
+class Lane:
+    """Jobs that are alike in what they need, one heap for each priority."""
+
+    __slots__ = ("blocker", "claims", "queues", "since", "tokens")
+
+    def __init__(self, claims: tuple[Claim, ...], tokens: Tokens) -> None:
+        self.claims = claims
+        self.tokens = tokens
+        self.queues: list[list[_Entry]] = [[] for _ in _LEVELS]
+        #: The job that holds, or has reserved, what this lane claims.
+        self.blocker: str | None = None
+        #: When it was last parked, in wall-clock seconds.
+        self.since = 0.0
+
+
+def rank_of(job: Job, now: float) -> Rank:
+    return rank(job.priority, job.queued_at, job.id, now)
+
+
+class Lanes:
+    """The ready jobs. Heap entries may be stale; they are dropped when they surface."""
+
+    def __init__(self, overtake_after: float) -> None:
+        self.overtake_after = overtake_after
+        #: Ready jobs, in the order in which they became ready.
+        self.ready: dict[str, tuple[Job, Lane]] = {}
+        self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
+        self._index: dict[Tokens, list[list[tuple[float, str, Lane]]]] = {}
+        self._parked: dict[str, list[Lane]] = {}
+        self._starves_at = _NEVER
+        self._starved: list[Job] = []
+
+    def enter(self, job: Job) -> None:
+        """Add a ready job; its claims and tokens become the lane's own copies."""
+        key = (job.claims, job.tokens)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane(*key)
+        job.claims, job.tokens = lane.claims, lane.tokens
+        self.ready[job.id] = (job, lane)
+        entry = (job.queued_at, job.id)
+        heappush(lane.queues[job.priority], entry)
+        if lane.blocker is not None:
+            due = job.queued_at + self.overtake_after
+            self._starves_at = min(self._starves_at, due)
+        elif self._head(lane, job.priority) == entry:
+            self._show(lane, job.priority)
+
+    def leave(self, job: Job) -> Lane:
+        """Take out a ready job: it starts, or it ended without starting."""
+        _, lane = self.ready[job.id]
+        was_first = self._head(lane, job.priority) == (job.queued_at, job.id)
+        del self.ready[job.id]
+        if job in self._starved:
+            self._starved.remove(job)
+        if was_first and lane.blocker is None:
+            self._show(lane, job.priority)
+        if not any(self._head(lane, level) for level in _LEVELS):
+            self._lanes.pop((lane.claims, lane.tokens), None)
+        return lane
+
+    def tokens(self) -> tuple[Tokens, ...]:
+        """Every set of tokens that some ready job needs."""
+        return tuple(self._index)
+
+    def best(self, tokens: Tokens, leases: Leases, now: float) -> Job | None:
+        """The first job in order that needs these tokens and whose claims are free."""
+        if tokens not in self._index:
+            return None
+        reservations = self.reservations(now)
+        while True:
+            ranked = [
+                (rank_of(job, now), job, lane) for job, lane in self._shown(tokens)
+            ]
+            if not ranked:
+                del self._index[tokens]
+                return None
+            place, job, lane = min(ranked, key=lambda entry: entry[0])
+            blocker = find_blocker(job.claims, place, leases, reservations, now)
+            if blocker is None:
+                return job
+            self._park(lane, blocker[0], now)
+
+    def release(self, blocker: str) -> None:
+        """What this job held or had reserved is free: look at its lanes again."""
+        for lane in self._parked.pop(blocker, ()):
+            lane.blocker = None
+            for level in _LEVELS:
+                self._show(lane, level)
+
+    def reservations(self, now: float) -> list[Job]:
+        """Jobs that waited too long, in order; their claims are kept free."""
+        if now >= self._starves_at:
+            starved = {job.id: job for job in self._starved}
+            self._starves_at = _NEVER
+            for lanes in self._parked.values():
+                for lane in lanes:
+                    self._find_starved(lane, starved, now)
+            self._starved = sorted(starved.values(), key=lambda job: rank_of(job, now))
+        return self._starved
+
+    def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
+        for level in _LEVELS:
+            head = self._head(lane, level)
+            if head is None:
+                continue
+            due = head[0] + self.overtake_after
+            if due <= now:
+                starved[head[1]] = self.ready[head[1]][0]
+            else:
+                self._starves_at = min(self._starves_at, due)
+
+    def _head(self, lane: Lane, level: int) -> _Entry | None:
+        queue = lane.queues[level]
+        while queue:
+            held = self.ready.get(queue[0][1])
+            if (
+                held is not None
+                and held[1] is lane
+                and held[0].queued_at == queue[0][0]
+            ):
+                return queue[0]
+            heappop(queue)
+        return None
+
+    def _show(self, lane: Lane, level: int) -> None:
+        head = self._head(lane, level)
+        if head is None:
+            return
+        heaps = self._index.get(lane.tokens)
+        if heaps is None:
+            heaps = self._index[lane.tokens] = [[] for _ in _LEVELS]
+        heappush(heaps[level], (*head, lane))
+
+    def _shown(self, tokens: Tokens) -> Iterator[tuple[Job, Lane]]:
+        """The first job of each priority that is in no parked lane."""
+        for level, heap in enumerate(self._index[tokens]):
+            while heap:
+                queued_at, job_id, lane = heap[0]
+                if lane.blocker is None and (
+                    self._head(lane, level) == (queued_at, job_id)
+                ):
+                    yield self.ready[job_id]
+                    break
+                heappop(heap)
+
+    def _park(self, lane: Lane, blocker: str, now: float) -> None:
+        lane.blocker, lane.since = blocker, now
+        self._parked.setdefault(blocker, []).append(lane)
+        heads = (self._head(lane, level) for level in _LEVELS)
+        oldest = min((head[0] for head in heads if head), default=_NEVER)
+        self._starves_at = min(self._starves_at, oldest + self.overtake_after)
+
+
+def find_blocker(
+    claims: tuple[Claim, ...],
+    place: Rank,
+    leases: Mapping[str, tuple[Claim, ...]],
+    reservations: Iterable[Job],
+    now: float,
+) -> tuple[str, Claim, bool] | None:
+    """Who keeps a job with these claims from starting: (job, claim, only reserved)."""
+    for holder, held in leases.items():
+        claim = first_conflict(claims, held)
+        if claim is not None:
+            return holder, claim, False
+    for first in reservations:
+        if rank_of(first, now) < place:
+            claim = first_conflict(claims, first.claims)
+            if claim is not None:
+                return first.id, claim, True
+    return None

@@ -1,0 +1,89 @@
+"""What a launcher is told, and what it tells: orders, starts and receipts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+#: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
+#: asked to. `wall`, `idle`: a time budget ran out. `owner`: the runtime went away.
+#: `spawn`: it never began. `lost`: the launcher itself died, so the outcome is unknown.
+Ending = Literal["exit", "stop", "wall", "idle", "owner", "spawn", "lost"]
+
+
+class ProcessIdentity(Struct, frozen=True):
+    """What names one process for ever: a pid alone is used again."""
+
+    boot_id: str
+    pid: int
+    start_ticks: int
+
+
+class LaunchOrder(Struct, frozen=True):
+    """Everything needed to start one attempt of one job."""
+
+    job: str
+    repo: str
+    attempt: int
+    fence: int
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    stdin: str | None
+    #: Path without suffix; the launcher appends `.stdout` and `.stderr`.
+    log: str
+    #: Bytes kept of each stream: the first half and a ring of the last half.
+    output_limit: int
+    wall: float | None
+    idle: float | None
+    stop_signal: str
+    grace: float
+    keep_leftovers: bool
+
+
+class Receipt(Struct, frozen=True, omit_defaults=True):
+    """How one attempt ended; written down before anyone is told.
+
+    `exit_code` and `signal` exclude each other; both are None for `spawn` and `lost`.
+    Times are seconds of the wall clock, usage is seconds of CPU and KiB of memory.
+    """
+
+    job: str
+    attempt: int
+    fence: int
+    ending: Ending
+    ended_at: float
+    started_at: float | None = None
+    identity: ProcessIdentity | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    forced: bool = False
+    error: str | None = None
+    user_seconds: float = 0.0
+    system_seconds: float = 0.0
+    max_rss_kib: int = 0
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    #: The last 16 KiB of stderr, undecodable bytes replaced.
+    stderr_tail: str = ""
+    #: Processes the job left behind when it ended by itself, as `pid name`.
+    leftovers: tuple[str, ...] = ()
+    #: A stream that a leftover still held open when the job ended.
+    output_held: bool = False
+
+
+class WorkerStarted(Struct, frozen=True):
+    """A worker's notice: the process of an attempt runs."""
+
+    job: str
+    attempt: int
+    identity: ProcessIdentity
+
+
+class WorkerExited(Struct, frozen=True):
+    """A worker's notice, one for each attempt: its process tree is gone."""
+
+    job: str
+    attempt: int
+    receipt: Receipt

@@ -1,0 +1,179 @@
+"""The ports: what the actors and the runtime need from the outside, as Protocols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.events import Event
+    from forge_actors.domain.jobs import Job, JobSpec, JobView, State
+    from forge_actors.domain.launch import (
+        Ending,
+        LaunchOrder,
+        ProcessIdentity,
+        Receipt,
+    )
+    from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.repositories import Checkout, RepositoryView
+    from forge_actors.domain.requests import (
+        Accepted,
+        Explanation,
+        JobQuery,
+        JobRequest,
+        LogChunk,
+    )
+
+
+class Clock(Protocol):
+    """Where stored times come from. Durations come from `trio.current_time()`."""
+
+    def now(self) -> float:
+        """Seconds of the wall clock since 1970, UTC."""
+
+
+class RunningAttempt(Protocol):
+    """One attempt that was given to a launcher."""
+
+    async def started(self) -> ProcessIdentity | None:
+        """Wait until the process runs; None if it never did (see the receipt)."""
+
+    async def exited(self) -> Receipt:
+        """Wait until the whole process tree is gone. Every attempt has one receipt."""
+
+    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
+        """Ask for the end of the tree: its stop signal, `grace` seconds, then kill.
+
+        Without `grace` the order's own holds. A second call can only shorten it.
+        """
+
+
+class Launcher(Protocol):
+    """Starts the processes of jobs and outlives none of them."""
+
+    def launch(self, order: LaunchOrder) -> RunningAttempt:
+        """Start one attempt. The same job and attempt again is the same process.
+
+        Raises:
+            LauncherDown: nothing can be started now.
+        """
+
+    def forget(self, job: str, attempt: int) -> None:
+        """The receipt's outcome is saved; the launcher may drop its own copy."""
+
+    async def wait_output(self, job: str, attempt: int, known: int) -> None:
+        """Wait until both streams together hold more than `known` bytes, or its end."""
+
+
+class Saved(Protocol):
+    """The promise that a change becomes durable."""
+
+    async def wait(self) -> None:
+        """Wait for the commit.
+
+        Raises:
+            StoreFailed: it was not saved.
+        """
+
+
+class Store(Protocol):
+    """Jobs, repositories and events, durable. Many changes share one commit."""
+
+    def save(
+        self,
+        changes: Sequence[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> Saved:
+        """Make the changes part of the next commit; all of them or none.
+
+        `then` is called once they are durable. `lazy` changes start no commit of their
+        own: they ride with the next one, at most 250 ms later.
+        """
+
+    def load(self, repo: str) -> Ledger:
+        """An empty ledger with the fence and the settings of one repository."""
+
+    def load_jobs(self, repo: str) -> list[Job]:
+        """Its jobs that have not ended, oldest first, as they were saved."""
+
+    def spec(self, job: str) -> JobSpec:
+        """What the ledger does not hold of a job."""
+
+    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
+        """Call `notify` once the end of `job` is durable; at once if it is."""
+
+
+class Git(Protocol):
+    """The git program."""
+
+    async def checkout(self, path: str) -> Checkout:
+        """What git says of a folder.
+
+        Raises:
+            InvalidInput: it does not exist or is in no git work tree.
+        """
+
+
+class Control(Protocol):
+    """Everything a caller can ask of a runtime; entry points see only this.
+
+    A selector is an id, or a unique prefix or tail of at least 4 characters of one.
+    Every method may raise InvalidInput, NotFound, Refused or StoreFailed.
+    """
+
+    async def status(self) -> dict[str, object]: ...
+
+    async def add_repository(
+        self, path: str, name: str | None = None
+    ) -> RepositoryView: ...
+
+    async def repositories(self) -> list[RepositoryView]: ...
+
+    async def repository(self, name: str) -> RepositoryView: ...
+
+    async def remove_repository(
+        self, name: str, *, cancel: bool = False
+    ) -> RepositoryView: ...
+
+    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+        """Accept all of the jobs or none; they are durable when this returns."""
+
+    async def jobs(self, query: JobQuery) -> list[JobView]: ...
+
+    async def job(self, selector: str) -> JobView: ...
+
+    async def why(self, selector: str) -> Explanation: ...
+
+    async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
+        """End a job. One that runs is only asked to stop when this returns."""
+
+    async def wait(self, selectors: Sequence[str]) -> list[JobView]:
+        """Return when every one of the jobs has ended."""
+
+    async def read_log(
+        self,
+        selector: str,
+        stream: str,
+        offset: int,
+        *,
+        limit: int,
+        wait: bool = False,
+    ) -> LogChunk:
+        """Read `stdout` or `stderr` of the last attempt from `offset`.
+
+        A negative offset counts from the end. With `wait` an empty chunk is returned
+        only when the job has ended.
+        """
+
+    async def wait_output(self, selector: str, known: int) -> None:
+        """Return when both streams together passed `known` bytes, or at its end."""
+
+    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
+        """Events with a larger `seq` than `after`, oldest first."""
+
+    def request_stop(self) -> None:
+        """Begin an orderly stop of the whole runtime; returns at once."""

@@ -1,0 +1,73 @@
+"""Repository: a git repository by its common directory, whatever its path is called."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from forge_actors.domain.errors import InvalidInput
+
+_NAME = re.compile(r"[a-z0-9._-]{1,64}")
+
+
+class Checkout(Struct, frozen=True):
+    """What git says of a folder: its work tree and the repository it belongs to."""
+
+    #: Top folder of the work tree, links resolved.
+    root: str
+    #: Git common directory, links resolved; shared by all work trees of a repository.
+    common_dir: str
+    device: int
+    inode: int
+    #: Work tree and common directory belong to the repository's first checkout.
+    main: bool
+
+
+class Repository(Struct, frozen=True):
+    """A registered repository. Its id never changes; its name is unique."""
+
+    id: str
+    name: str
+    path: str
+    common_dir: str
+    device: int
+    inode: int
+    added_at: float
+    enabled: bool = True
+    removed_at: float | None = None
+    fence: int = 0
+    last_dispatch: float = 0.0
+
+
+class RepositoryView(Struct, frozen=True):
+    """A repository as readers see it."""
+
+    id: str
+    name: str
+    path: str
+    enabled: bool
+    waiting: int
+    running: int
+    added_at: str
+    note: str | None = None
+
+
+def check_name(name: str, *, field: str = "name") -> str:
+    """`name` if it may name a repository.
+
+    Raises:
+        InvalidInput: it may not.
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            field,
+            f"{name!r} is no repository name: use 1 to 64 of a-z 0-9 . _ -",
+        )
+    return name
+
+
+def name_from_folder(folder: str) -> str:
+    """The default name of a repository: its folder's, made fit."""
+    fit = re.sub(r"[^a-z0-9._-]+", "-", folder.lower()).strip("-")[:64]
+    return fit or "repository"

@@ -1,0 +1,190 @@
+"""What callers may send, and the checks that need no knowledge of the present state."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobs import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_ARGV = 4096
+MAX_ARGUMENT_BYTES = 128 * 1024
+MAX_LABELS = 32
+MAX_NAME_LENGTH = 200
+MAX_BATCH = 100_000
+
+T = TypeVar("T")
+
+
+class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One job to submit: a line of a batch, the options of `submit`.
+
+    `argv` elements that are no UTF-8 are `{"b64": "..."}`. `after` holds ids, selectors
+    or, within one batch, names. Durations are seconds or text such as `30m`.
+    """
+
+    repo: str
+    argv: list[str | dict[str, str]]
+    kind: str = "repository-command"
+    priority: str = "P2"
+    claims: list[str] = []
+    after: list[str] = []
+    name: str | None = None
+    labels: list[str] = []
+    provider: str | None = None
+    request_id: str | None = None
+    unique: str | None = None
+    read_only: bool = False
+    replay: str | None = None
+    max_attempts: int | None = None
+    timeout: str | float | None = None
+    queue_timeout: str | float | None = None
+    admission_timeout: str | float | None = None
+    idle_timeout: str | float | None = None
+    cwd: str | None = None
+    env: dict[str, str] = {}
+    stdin: str | None = None
+    stop_signal: str = "SIGTERM"
+    grace: str | float | None = None
+    keep_leftovers: bool = False
+    origin: str = "cli"
+
+
+class Accepted(Struct):
+    """The answer to one request: the job's id, and whether it was there before."""
+
+    id: str
+    existing: bool = False
+
+
+class JobQuery(Struct, forbid_unknown_fields=True):
+    """Which jobs to list, newest first. Empty lists mean any."""
+
+    repo: list[str] = []
+    state: list[State] = []
+    kind: list[str] = []
+    label: list[str] = []
+    #: Only jobs that have not ended.
+    active: bool = False
+    limit: int = 100
+    #: Only jobs older than this id: the last one of the page before.
+    before: str | None = None
+
+
+class Explanation(Struct):
+    """Why a job is where it is: one sentence, and the data behind it."""
+
+    job: str
+    state: State
+    sentence: str
+    waiting: dict[str, object] | None
+
+
+class LogChunk(Struct):
+    """A piece of one output stream. Offsets are those of the original stream.
+
+    `missing` bytes just before `offset` were not kept. With `ended` nothing follows.
+    """
+
+    offset: int
+    data: bytes
+    missing: int
+    ended: bool
+
+    @property
+    def next_offset(self) -> int:
+        return self.offset + len(self.data)
+
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`(?P<rest>.*)")
+_PLACE = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+
+
+def convert(value: object, wanted: type[T], *, where: str = "") -> T:
+    """`value`, decoded JSON or TOML, as a `wanted` Struct.
+
+    Raises:
+        InvalidInput: naming the field, and for an unknown key the nearest known one.
+    """
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        raise explain_mismatch(error, wanted, where=where) from None
+
+
+def explain_mismatch(
+    error: msgspec.ValidationError, wanted: type, *, where: str = ""
+) -> InvalidInput:
+    """The one clear error for what msgspec found."""
+    match = _PLACE.match(str(error))
+    problem, path = (match["problem"], match["path"]) if match else (str(error), None)
+    place = (path or "").removeprefix("$").removeprefix(".").removeprefix("[...]")
+    unknown = _UNKNOWN.match(problem)
+    if unknown:
+        name = unknown["name"]
+        near = nearest(name, getattr(wanted, "__struct_fields__", ()))
+        hint = f"; did you mean {near!r}?" if near and not place else ""
+        field = ".".join(part for part in (where, place, name) if part)
+        return InvalidInput(field, f"is not a known field{hint}")
+    field = ".".join(part for part in (where, place) if part)
+    return InvalidInput(field or "input", problem[:1].lower() + problem[1:])
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` was most likely meant to be."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def decode_argv(argv: list[str | dict[str, str]], *, field: str) -> tuple[str, ...]:
+    """Arguments as Python programs hold them: undecodable bytes as surrogates.
+
+    Raises:
+        InvalidInput: empty, too long, a NUL, or a form that is not text or `b64`.
+    """
+    if not argv or argv[0] == "":
+        raise InvalidInput(field, "names no program to run")
+    if len(argv) > MAX_ARGV:
+        raise InvalidInput(field, f"has more than {MAX_ARGV} arguments")
+    return tuple(_decode_argument(part, field=field) for part in argv)
+
+
+def _decode_argument(part: str | dict[str, str], *, field: str) -> str:
+    if isinstance(part, str):
+        raw = part.encode("utf-8", "surrogateescape")
+    else:
+        try:
+            raw = base64.b64decode(part["b64"], validate=True)
+        except (KeyError, binascii.Error):
+            raise InvalidInput(
+                field, 'an argument is text, or {"b64": "..."} for bytes'
+            ) from None
+    if b"\0" in raw:
+        raise InvalidInput(field, "an argument cannot contain a NUL byte")
+    if len(raw) > MAX_ARGUMENT_BYTES:
+        raise InvalidInput(field, f"an argument has at most {MAX_ARGUMENT_BYTES} bytes")
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode_argv(argv: Iterable[str]) -> list[str | dict[str, str]]:
+    """The form of `argv` that JSON can carry; the inverse of `decode_argv`."""
+    return [_encode_argument(part) for part in argv]
+
+
+def _encode_argument(part: str) -> str | dict[str, str]:
+    try:
+        part.encode()
+    except UnicodeEncodeError:
+        raw = part.encode("utf-8", "surrogateescape")
+        return {"b64": base64.b64encode(raw).decode("ascii")}
+    return part

@@ -1,0 +1,79 @@
+"""Why a job waits, as data and as a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from forge_actors.domain.capacity import ACTIVE_REPOSITORIES, WORKERS
+
+if TYPE_CHECKING:
+    from forge_actors.domain.capacity import Lack
+    from forge_actors.domain.claims import Family
+    from forge_actors.domain.jobs import State
+
+WaitingKind = Literal[
+    "dependency",
+    "claim",
+    "token",
+    "pause",
+    "pressure",
+    "limit",
+    "approval",
+    "agent",
+    "retry",
+    "reservation",
+    "disabled",
+    "policy",
+]
+
+_STATE_BY_FAMILY: dict[Family, State] = {
+    "workspace": "waiting_for_workspace",
+    "path": "waiting_for_workspace",
+    "repo-content": "waiting_for_workspace",
+    "heavy-check": "waiting_for_heavy_check",
+    "integration": "waiting_for_integration",
+    "git-ref": "waiting_for_integration",
+    "git-refs": "waiting_for_integration",
+    "release": "waiting_for_release_barrier",
+}
+
+_NOUNS = {
+    WORKERS: "workers",
+    "heavy_checks": "heavy checks",
+    "agents": "agents",
+    ACTIVE_REPOSITORIES: "active repositories",
+}
+
+
+def state_for_family(family: Family) -> State:
+    """The waiting state of a job whose claim of this family is held by another."""
+    return _STATE_BY_FAMILY.get(family, "queued")
+
+
+class Waiting(Struct, frozen=True, omit_defaults=True):
+    """What a job waits for. `holders` are job ids; `position` 1 is the front."""
+
+    kind: WaitingKind
+    since: float
+    detail: str
+    until: float | None = None
+    holders: tuple[str, ...] = ()
+    position: int | None = None
+    #: The claim or the token kind that is lacking.
+    resource: str | None = None
+    used: int | None = None
+    limit: int | None = None
+
+
+def noun(token: str) -> str:
+    """How a person calls a token kind."""
+    if token.startswith("provider:"):
+        return f"{token.partition(':')[2]} slots"
+    return _NOUNS.get(token, token)
+
+
+def describe_lack(lack: Lack) -> str:
+    """One lacking token as a clause: which, n of m in use."""
+    return f"{lack.used} of {lack.limit} {noun(lack.token)} are in use"

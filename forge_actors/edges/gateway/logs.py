@@ -1,0 +1,148 @@
+"""The output of a job as one body of bytes: whole, from an offset, or followed live."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.edges.gateway.messages import Stream
+
+if TYPE_CHECKING:
+    from forge_actors.domain.ports import Control
+    from forge_actors.domain.requests import LogChunk
+    from forge_actors.edges.gateway.messages import Send
+    from forge_actors.edges.gateway.query import Query
+
+Choice = Literal["stdout", "stderr", "both"]
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+PARAMETERS = ("offset", "limit", "tail", "follow")
+PIECE = 256 * 1024
+#: Where a search for the last lines begins; it grows fourfold until they are found.
+TAIL_GUESS = 64 * 1024
+MAX_TAIL = 1_000_000
+
+
+async def log_stream(
+    control: Control, selector: str, choice: str, query: Query
+) -> Stream:
+    """The answer to a request for output.
+
+    Raises:
+        NotFound: there is no such job. InvalidInput: a parameter is wrong.
+    """
+    if choice not in CHOICES:
+        raise InvalidInput("stream", f"{choice!r} is unknown", allowed=CHOICES)
+    offset = query.number("offset", 0, least=-(2**53))
+    limit = query.number("limit", 2**53, least=1)
+    lines = query.number("tail", 0, least=0, most=MAX_TAIL)
+    follow = query.flag("follow")
+    if choice == "both" and offset:
+        raise InvalidInput("offset", "belongs to one stream, not to both")
+    # The id, so that a shortened selector still means this job an hour later.
+    job = (await control.job(selector)).id
+    names = ("stdout", "stderr") if choice == "both" else (choice,)
+    copies = [_Copy(control, job, name, offset) for name in names]
+    if lines or query.one("tail") is not None:
+        for copy in copies:
+            await copy.skip_to_last(lines)
+    if len(copies) == 1:
+        start = await copies[0].start()
+        produce = partial(_send_one, copies[0], limit, follow)
+        return Stream(produce, headers={"forge-offset": str(start)})
+    return Stream(partial(_send_both, control, job, copies, limit, follow))
+
+
+async def _send_one(copy: _Copy, limit: int, follow: bool, send: Send) -> None:
+    await copy.send(send, limit=limit, wait=follow)
+
+
+async def _send_both(
+    control: Control,
+    job: str,
+    copies: list[_Copy],
+    limit: int,
+    follow: bool,
+    send: Send,
+) -> None:
+    """Both streams by arrival while following, else one after the other."""
+    while True:
+        for copy in copies:
+            limit -= await copy.send(send, limit=limit)
+        if not follow or limit <= 0 or all(copy.ended for copy in copies):
+            return
+        await control.wait_output(job, sum(copy.offset for copy in copies))
+
+
+class _Copy:
+    """One stream of one job, and how far it was sent."""
+
+    def __init__(self, control: Control, job: str, name: str, offset: int) -> None:
+        self._control = control
+        self._job = job
+        self._name = name
+        self._last = b"\n"
+        self.offset = offset
+        self.ended = False
+
+    async def read(self, limit: int = PIECE, *, wait: bool = False) -> LogChunk:
+        return await self._control.read_log(
+            self._job, self._name, self.offset, limit=min(limit, PIECE), wait=wait
+        )
+
+    async def start(self) -> int:
+        """Where the answer begins in the stream, a negative offset resolved."""
+        chunk = await self.read(1)
+        self.offset = chunk.offset - chunk.missing
+        return self.offset
+
+    async def skip_to_last(self, lines: int) -> None:
+        """Go to where the last `lines` lines begin."""
+        size = TAIL_GUESS
+        while True:
+            chunk = await self._control.read_log(
+                self._job, self._name, -size, limit=size
+            )
+            self.offset = chunk.next_offset
+            if lines == 0:
+                return
+            whole = chunk.offset == 0 or len(chunk.data) < size
+            # The newline that ends the last line begins no further one.
+            end = len(chunk.data) - chunk.data.endswith(b"\n")
+            place = _nth_last_newline(chunk.data, lines, end)
+            if place is not None or whole:
+                self.offset = chunk.offset + (0 if place is None else place + 1)
+                return
+            size *= 4
+
+    async def send(self, send: Send, *, limit: int, wait: bool = False) -> int:
+        """Send what there is, at most `limit` bytes; the number of bytes sent.
+
+        With `wait` what there will be too, until the job has ended.
+        """
+        sent = 0
+        while sent < limit:
+            chunk = await self.read(limit - sent, wait=wait)
+            if chunk.missing:
+                start = b"" if self._last == b"\n" else b"\n"
+                note = b"[forge-actors: %d bytes of output were not kept]\n"
+                await send(start + note % chunk.missing)
+                self._last = b"\n"
+            if chunk.data:
+                await send(chunk.data)
+                self._last = chunk.data[-1:]
+            sent += len(chunk.data)
+            self.offset = chunk.next_offset
+            self.ended = chunk.ended
+            if chunk.ended or not chunk.data:
+                break
+        return sent
+
+
+def _nth_last_newline(data: bytes, count: int, end: int) -> int | None:
+    place = end
+    for _ in range(count):
+        place = data.rfind(b"\n", 0, place)
+        if place < 0:
+            return None
+    return place

@@ -1,0 +1,86 @@
+"""What the HTTP server and its handler say to each other, and the server's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+JSON = "application/json"
+JSON_LINES = "application/x-ndjson"
+BYTES = "application/octet-stream"
+
+#: Sends one piece of a streamed body; raises an OSError once the client is gone.
+Send: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+class Limits(Struct, frozen=True):
+    """How much of the server one client may hold, and for how long.
+
+    Sizes are bytes, times are seconds. A whole head, a whole body and each piece that
+    is written have their limit, so that no trickle of bytes keeps a connection alive.
+    """
+
+    head_bytes: int = 16 * 1024
+    body_bytes: int = 64 * 1024 * 1024
+    head_timeout: float = 10.0
+    idle_timeout: float = 30.0
+    body_timeout: float = 60.0
+    write_timeout: float = 15.0
+    connections: int = 256
+    #: How long requests in hand may still run once the server was told to stop.
+    drain: float = 1.0
+
+
+class Request(Struct, frozen=True):
+    """One request, its body complete. Header names are in lower case."""
+
+    method: str
+    #: The parts of the path between its slashes, each decoded.
+    path: tuple[str, ...]
+    query: str
+    headers: dict[str, str]
+    body: bytes = b""
+
+
+class Response(Struct, frozen=True):
+    """An answer that is known whole."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    headers: dict[str, str] = {}
+
+
+class Stream(Struct, frozen=True):
+    """A 200 answer whose body is sent piece by piece while it comes into being.
+
+    An exception of `produce` cuts the connection, so that no client takes a part of
+    the body for the whole of it.
+    """
+
+    produce: Callable[[Send], Awaitable[None]]
+    content_type: str = BYTES
+    headers: dict[str, str] = {}
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response | Stream]]
+
+
+def json_response(value: object, *, status: int = 200) -> Response:
+    return Response(status, msgspec.json.encode(value) + b"\n")
+
+
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    details: dict[str, object] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The one form of every error: `{"error": {"code", "message", ...}}`."""
+    body = {"error": {"code": code, "message": message, **(details or {})}}
+    return Response(status, msgspec.json.encode(body) + b"\n", headers=headers or {})

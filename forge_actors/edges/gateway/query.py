@@ -1,0 +1,154 @@
+"""What a request carries, its query and its body, checked before anything is asked."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from forge_actors.domain.errors import ForgeError, InvalidInput
+from forge_actors.domain.requests import (
+    MAX_BATCH,
+    JobRequest,
+    explain_mismatch,
+    nearest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_PARAMETERS = 1000
+_FALSE = frozenset({"0", "false", "no", ""})
+_TRUE = frozenset({"1", "true", "yes"})
+
+T = TypeVar("T")
+
+
+class Query:
+    """The parameters of one request; a name that its route does not know is refused.
+
+    Raises:
+        InvalidInput: an unknown name, or a value that is not what was asked for.
+    """
+
+    def __init__(self, raw: str, known: tuple[str, ...]) -> None:
+        try:
+            pairs = parse_qsl(
+                raw, keep_blank_values=True, max_num_fields=MAX_PARAMETERS
+            )
+        except ValueError:
+            raise InvalidInput("query", "has too many parameters") from None
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise InvalidInput(name, f"is no parameter here{hint}", allowed=known)
+            self._values.setdefault(name, []).append(value)
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def one(self, name: str) -> str | None:
+        values = self.all(name)
+        if len(values) > 1:
+            raise InvalidInput(name, "is given more than once")
+        return values[0] if values else None
+
+    def flag(self, name: str) -> bool:
+        text = (self.one(name) or "").lower()
+        if text not in _TRUE | _FALSE:
+            raise InvalidInput(name, f"{text!r} is neither 1 nor 0")
+        return text in _TRUE
+
+    def number(self, name: str, default: int, *, least: int, most: int = 2**53) -> int:
+        text = self.one(name)
+        if text is None:
+            return default
+        try:
+            value = int(text)
+        except ValueError:
+            raise InvalidInput(name, f"{text!r} is no whole number") from None
+        if not least <= value <= most:
+            raise InvalidInput(name, f"{value} is outside {least} to {most}")
+        return value
+
+    def choices(self, name: str, allowed: Sequence[str]) -> list[str]:
+        """The values of a repeated parameter, each one of `allowed`."""
+        values = self.all(name)
+        for value in values:
+            if value not in allowed:
+                near = nearest(value, allowed)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise InvalidInput(
+                    name, f"{value!r} is unknown{hint}", allowed=tuple(allowed)
+                )
+        return values
+
+
+def decode(body: bytes, wanted: type[T], *, field: str = "body") -> T:
+    """A JSON body as a `wanted` Struct; an empty body is an empty object."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=wanted)
+    except msgspec.ValidationError as error:
+        raise explain_mismatch(error, wanted) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _no_json(error, field) from None
+
+
+def decode_lines(body: bytes) -> tuple[list[JobRequest], list[int]]:
+    """The jobs of a batch, one JSON object a line, and the number of each one's line.
+
+    Blank lines count but are passed over.
+
+    Raises:
+        InvalidInput: its field begins with `line N`.
+    """
+    requests: list[JobRequest] = []
+    numbers: list[int] = []
+    decoder = msgspec.json.Decoder(JobRequest)
+    for number, line in enumerate(body.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            requests.append(decoder.decode(line))
+        except msgspec.ValidationError as error:
+            found = explain_mismatch(error, JobRequest)
+            raise InvalidInput(
+                f"line {number}: {found.field}", found.problem, allowed=found.allowed
+            ) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _no_json(error, f"line {number}") from None
+        numbers.append(number)
+    if not requests:
+        raise InvalidInput("batch", "holds no job")
+    if len(requests) > MAX_BATCH:
+        raise InvalidInput("batch", f"holds more than {MAX_BATCH} jobs")
+    return requests, numbers
+
+
+def at_line(error: ForgeError, numbers: Sequence[int]) -> ForgeError:
+    """The same error, with the line in place of `jobs[i]`, the place in the list."""
+    if isinstance(error, InvalidInput):
+        field = _with_line(error.field, numbers)
+        return InvalidInput(field, error.problem, allowed=error.allowed)
+    return type(error)(_with_line(str(error), numbers))
+
+
+def _with_line(text: str, numbers: Sequence[int]) -> str:
+    match = re.match(r"jobs\[(?P<index>\d+)\](?:\.|: |\Z)", text)
+    if match is not None:
+        rest = text[match.end() :]
+        line = f"line {numbers[int(match['index'])]}"
+        return f"{line}: {rest}" if rest else line
+    # Of a single job its place is not told.
+    return f"line {numbers[0]}: {text}" if len(numbers) == 1 else text
+
+
+def _no_json(error: Exception, field: str) -> InvalidInput:
+    if isinstance(error, RecursionError):
+        return InvalidInput(field, "is nested too deeply")
+    reason = str(error).removeprefix("JSON is malformed: ")
+    return InvalidInput(field, f"is not valid JSON: {reason}")

@@ -1,0 +1,278 @@
+"""The routes of the HTTP interface: each asks the runtime one thing.
+
+A route is a method, a path with names in place of its variable parts, the query
+parameters it knows, and a function of a `Call`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
+from forge_actors.domain.jobs import KINDS, STATES
+from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
+from forge_actors.edges.gateway import logs
+from forge_actors.edges.gateway.messages import (
+    JSON_LINES,
+    Request,
+    Response,
+    Stream,
+    error_response,
+    json_response,
+)
+from forge_actors.edges.gateway.query import Query, at_line, decode, decode_lines
+
+if TYPE_CHECKING:
+    from forge_actors.domain.ports import Control
+    from forge_actors.edges.gateway.messages import Handler, Send
+
+log = logging.getLogger(__name__)
+
+MAX_PAGE = 1000
+EVENT_PAGE = 1000
+
+
+class Submission(Struct, forbid_unknown_fields=True):
+    jobs: list[JobRequest]
+
+
+class Cancellation(Struct, forbid_unknown_fields=True):
+    grace: float | str | None = None
+
+
+class Waiting(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+    timeout: float | str | None = None
+
+
+class NewRepository(Struct, forbid_unknown_fields=True):
+    path: str
+    name: str | None = None
+
+
+class Call(Struct, frozen=True):
+    """One request on its way to its route."""
+
+    control: Control
+    request: Request
+    query: Query
+    #: The variable parts of the path.
+    parts: tuple[str, ...]
+
+
+Answer: TypeAlias = Response | Stream
+Verb: TypeAlias = Callable[[Call], Awaitable[Answer]]
+
+
+def handler(control: Control) -> Handler:
+    """The handler that serves `control` under every route."""
+    return partial(_handle, control)
+
+
+async def _handle(control: Control, request: Request) -> Answer:
+    try:
+        return await _route(control, request)
+    except ForgeError as error:
+        if error.http_status >= 500:
+            log.warning("%s /%s: %s", request.method, "/".join(request.path), error)
+        return _refused(error)
+
+
+def _refused(error: ForgeError) -> Response:
+    details: dict[str, object] = {}
+    if isinstance(error, InvalidInput):
+        details["field"] = error.field
+        if error.allowed:
+            details["allowed"] = error.allowed
+    return error_response(error.http_status, error.code, str(error), details=details)
+
+
+async def _route(control: Control, request: Request) -> Answer:
+    method = "GET" if request.method == "HEAD" else request.method
+    others: list[str] = []
+    for route_method, pattern, known, verb in ROUTES:
+        parts = _match(pattern, request.path)
+        if parts is None:
+            continue
+        if route_method != method:
+            others.append(route_method)
+            continue
+        return await verb(Call(control, request, Query(request.query, known), parts))
+    path = "/" + "/".join(request.path)
+    if others:
+        return error_response(
+            405,
+            "METHOD_NOT_ALLOWED",
+            f"{path} answers {' and '.join(others)}, not {request.method}",
+            headers={"allow": ", ".join(others)},
+        )
+    return error_response(404, "NO_SUCH_ROUTE", f"there is nothing at {path}")
+
+
+def _match(pattern: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
+    wanted = pattern.split("/")[1:]
+    if len(wanted) != len(path):
+        return None
+    parts: list[str] = []
+    for want, part in zip(wanted, path, strict=True):
+        if want.startswith("{"):
+            parts.append(part)
+        elif want != part:
+            return None
+    return tuple(parts)
+
+
+async def status(call: Call) -> Answer:
+    return json_response(await call.control.status())
+
+
+async def stop(call: Call) -> Answer:
+    call.control.request_stop()
+    return json_response({"stopping": True}, status=202)
+
+
+async def list_jobs(call: Call) -> Answer:
+    query = call.query
+    wanted = {
+        "repo": query.all("repo"),
+        "state": query.choices("state", STATES),
+        "kind": query.choices("kind", KINDS),
+        "label": query.all("label"),
+        "active": query.flag("active"),
+        "limit": query.number("limit", 100, least=1, most=MAX_PAGE),
+        "before": query.one("before"),
+    }
+    views = await call.control.jobs(convert(wanted, JobQuery))
+    return json_response({"jobs": views})
+
+
+async def submit(call: Call) -> Answer:
+    jobs = decode(call.request.body, Submission).jobs
+    if not 1 <= len(jobs) <= MAX_BATCH:
+        raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
+    return json_response({"jobs": await call.control.submit(jobs)}, status=201)
+
+
+async def submit_batch(call: Call) -> Answer:
+    requests, numbers = decode_lines(call.request.body)
+    base = call.query.one("base")
+    if base is not None:
+        for request in requests:
+            request.repo = _beside(base, request.repo)
+    try:
+        accepted = await call.control.submit(requests)
+    except (InvalidInput, NotFound, Refused) as error:
+        raise at_line(error, numbers) from None
+    return json_response({"jobs": accepted}, status=201)
+
+
+def _beside(base: str, repo: str) -> str:
+    """`repo` as seen from the folder `base`; names and absolute paths stay."""
+    is_path = "/" in repo or repo in (".", "..")
+    return os.path.normpath(os.path.join(base, repo)) if is_path else repo
+
+
+async def show_job(call: Call) -> Answer:
+    return json_response(await call.control.job(call.parts[0]))
+
+
+async def why(call: Call) -> Answer:
+    return json_response(await call.control.why(call.parts[0]))
+
+
+async def read_log(call: Call) -> Answer:
+    selector, stream = call.parts
+    return await logs.log_stream(call.control, selector, stream, call.query)
+
+
+async def cancel(call: Call) -> Answer:
+    grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
+    return json_response(await call.control.cancel(call.parts[0], grace=grace))
+
+
+async def wait(call: Call) -> Answer:
+    wanted = decode(call.request.body, Waiting)
+    if not wanted.jobs:
+        raise InvalidInput("jobs", "names no job to wait for")
+    timeout = _seconds(wanted.timeout, field="timeout")
+    with trio.move_on_after(math.inf if timeout is None else timeout) as limit:
+        views = await call.control.wait(wanted.jobs)
+    if limit.cancelled_caught:
+        views = [await call.control.job(selector) for selector in wanted.jobs]
+    return json_response({"jobs": views, "timed_out": limit.cancelled_caught})
+
+
+def _seconds(value: float | str | None, *, field: str) -> float | None:
+    return None if value is None else parse_duration(value, field=field)
+
+
+async def list_repositories(call: Call) -> Answer:
+    return json_response({"repositories": await call.control.repositories()})
+
+
+async def add_repository(call: Call) -> Answer:
+    wanted = decode(call.request.body, NewRepository)
+    view = await call.control.add_repository(wanted.path, wanted.name)
+    return json_response(view, status=201)
+
+
+async def show_repository(call: Call) -> Answer:
+    return json_response(await call.control.repository(call.parts[0]))
+
+
+async def remove_repository(call: Call) -> Answer:
+    view = await call.control.remove_repository(
+        call.parts[0], cancel=call.query.flag("cancel")
+    )
+    return json_response(view)
+
+
+async def events(call: Call) -> Answer:
+    after = call.query.number("after", 0, least=0)
+    limit = call.query.number("limit", 100, least=1, most=EVENT_PAGE)
+    page = await call.control.events(after, limit=limit, wait=False)
+    encoder = msgspec.json.Encoder()
+    if not call.query.flag("follow"):
+        return Response(200, encoder.encode_lines(page), JSON_LINES)
+
+    async def follow(send: Send) -> None:
+        seen, found = after, page
+        if not found:
+            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
+        while found:
+            await send(encoder.encode_lines(found))
+            seen = found[-1].seq
+            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
+
+    return Stream(follow, JSON_LINES)
+
+
+_FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
+
+ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
+    ("GET", "/v1/status", (), status),
+    ("POST", "/v1/stop", (), stop),
+    ("GET", "/v1/jobs", _FILTERS, list_jobs),
+    ("POST", "/v1/jobs", (), submit),
+    ("POST", "/v1/batch", ("base",), submit_batch),
+    ("GET", "/v1/jobs/{job}", (), show_job),
+    ("GET", "/v1/jobs/{job}/why", (), why),
+    ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
+    ("POST", "/v1/jobs/{job}/cancel", (), cancel),
+    ("POST", "/v1/wait", (), wait),
+    ("GET", "/v1/repositories", (), list_repositories),
+    ("POST", "/v1/repositories", (), add_repository),
+    ("GET", "/v1/repositories/{name}", (), show_repository),
+    ("DELETE", "/v1/repositories/{name}", ("cancel",), remove_repository),
+    ("GET", "/v1/events", ("after", "limit", "follow"), events),
+)

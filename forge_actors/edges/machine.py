@@ -1,0 +1,113 @@
+"""The machine: how much memory and processor time is left for more jobs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+
+#: Percent of the last 10 s in which every task waited for memory; more is pressure.
+MAX_MEMORY_STALL = 10.0
+
+_MIB = 1024 * 1024
+_PSI = Path("/proc/pressure/memory")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+class Clock:
+    """The wall clock."""
+
+    def now(self) -> float:
+
+        return time.time()
+
+
+class PressureGauge:
+    """Says why the machine is under pressure, or None. Calling it reads the machine."""
+
+    def __init__(self, *, min_free_memory_mb: int, max_load_per_cpu: float) -> None:
+        self._min_free = min_free_memory_mb
+        self._max_load = max_load_per_cpu
+        self._cpus = usable_cpus()
+        self._cgroup = _own_cgroup()
+
+    def __call__(self) -> str | None:
+        free = psutil.virtual_memory().available // _MIB
+        if self._cgroup is not None:
+            free = min(free, _free_in(self._cgroup) // _MIB)
+        if free < self._min_free:
+            return f"{free} MB of memory are free, {self._min_free} are wanted"
+        load = psutil.getloadavg()[0] / self._cpus
+        if load > self._max_load:
+            return f"the load is {load:.2f} per CPU, {self._max_load:.2f} is the limit"
+        stall = _memory_stall()
+        if stall > MAX_MEMORY_STALL:
+            return f"processes waited for memory {stall:.0f} % of the last 10 s"
+        return None
+
+
+def usable_cpus() -> int:
+    """The processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count() or 1
+
+
+def _memory_stall() -> float:
+    """`full avg10` of Linux's pressure stall information; 0 where there is none."""
+    try:
+        text = _PSI.read_text("ascii")
+    except OSError:
+        return 0.0
+    for line in text.splitlines():
+        if line.startswith("full avg10="):
+            return float(line.removeprefix("full avg10=").split(maxsplit=1)[0])
+    return 0.0
+
+
+def _own_cgroup() -> Path | None:
+    """The folder of the cgroup (version 2) this process is in, if it limits memory."""
+    try:
+        text = Path("/proc/self/cgroup").read_text("utf-8")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith("0::"):
+            folder = _CGROUPS / line.removeprefix("0::").strip().lstrip("/")
+            for candidate in (folder, *folder.parents):
+                if candidate == _CGROUPS.parent:
+                    return None
+                if _number(candidate / "memory.max") is not None:
+                    return candidate
+    return None
+
+
+def _free_in(cgroup: Path) -> int:
+    limit = _number(cgroup / "memory.max")
+    used = _number(cgroup / "memory.current")
+    if limit is None or used is None:
+        return 1 << 62
+    return max(0, limit - used + _reclaimable(cgroup))
+
+
+def _reclaimable(cgroup: Path) -> int:
+    """Bytes of file cache that the kernel drops before it runs out of memory."""
+    try:
+        text = (cgroup / "memory.stat").read_text("ascii")
+    except OSError:
+        return 0
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "inactive_file":
+            return int(value)
+    return 0
+
+
+def _number(path: Path) -> int | None:
+    try:
+        text = path.read_text("ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None

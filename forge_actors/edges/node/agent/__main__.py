@@ -1,0 +1,73 @@
+"""Start of the node agent: `python -I -S <this file> --fd N --home DIR`.
+
+Not with `-m`: that would import the package by the search path of the user. The agent
+is started without one and adds only the folder it was itself loaded from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Serve one service; 0 when all jobs are ended, 3 when the home is still taken."""
+    import fcntl
+    import socket
+    import time
+
+    from forge_actors.edges.node.agent.journal import Journal
+    from forge_actors.edges.node.agent.node import Node
+
+    arguments = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
+    home = arguments["--home"]
+    sock = socket.socket(fileno=int(arguments["--fd"]))
+    # Jobs get only the three descriptors we give them, this one least of all: held by
+    # a job it would hide the end of the service from us.
+    sock.set_inheritable(False)
+    receipts = os.path.join(home, "receipts")
+    os.makedirs(receipts, mode=0o700, exist_ok=True)
+    lock = os.open(
+        os.path.join(home, "agent.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    )
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("another node agent still ends the jobs of this home", file=sys.stderr)
+        return 3
+    _become_subreaper()
+    # Time first, so that the names sort by age.
+    instance = f"{time.time_ns()}-{os.getpid()}"
+    os.ftruncate(lock, 0)
+    os.write(lock, instance.encode())
+    journal = Journal(os.path.join(receipts, instance + ".jsonl"))
+    Node(sock, journal, _boot_id()).run(instance)
+    journal.close()
+    return 0
+
+
+def _become_subreaper() -> None:
+    """Inherit what jobs orphan. Elsewhere than on Linux only groups are followed."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    # <root>/forge_actors/edges/node/agent/__main__.py
+    root = os.path.abspath(__file__)
+    for _ in range(5):
+        root = os.path.dirname(root)
+    sys.path.append(root)
+    sys.exit(main())

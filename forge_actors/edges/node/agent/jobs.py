@@ -1,0 +1,271 @@
+"""One job attempt: from its start to the proof that nothing of it is left.
+
+The phases, in order; each may be skipped:
+
+    RUNNING    the leader, the process we started, runs
+    LINGERING  the leader ended by itself, something it started is still there
+    STOPPING   everything got the stop signal, the grace runs
+    KILLING    everything is killed, again and again until nothing is found
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent.loop import NEVER
+from forge_actors.edges.node.agent.output import Stream
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from resource import struct_rusage
+
+    from forge_actors.edges.node.agent.order import Order
+    from forge_actors.edges.node.agent.tree import Process
+
+    Members = Callable[["Job"], list[Process]]
+
+#: Seconds that what a job left behind may still take to end by itself.
+LINGER = 2.0
+#: The same where it may stay: only long enough for output that is on its way.
+KEEP_DRAIN = 0.1
+#: Seconds between the signal to leftovers and the kill.
+LEFTOVER_GRACE = 2.0
+#: Seconds to the first look at a tree that should be going, doubled up to the last.
+FIRST_PAUSE, LAST_PAUSE = 0.005, 0.25
+
+RUNNING, LINGERING, STOPPING, KILLING = range(4)
+
+
+class Job:
+    """An attempt whose leader was started. Times are monotonic unless called wall."""
+
+    __slots__ = (
+        "_forced",
+        "_pause",
+        "_problems",
+        "_spared",
+        "_until",
+        "began",
+        "child",
+        "due",
+        "ending",
+        "group_gone",
+        "key",
+        "last_output",
+        "leftovers",
+        "order",
+        "output_held",
+        "phase",
+        "pid",
+        "start",
+        "started_at",
+        "status",
+        "streams",
+        "usage",
+        "watched",
+    )
+
+    def __init__(
+        self,
+        order: Order,
+        child: subprocess.Popen[bytes],
+        stdout: int,
+        stderr: int,
+        start: int,
+        now: float,
+    ) -> None:
+        self.order = order
+        self.key = order.key
+        self.child = child
+        self.pid = child.pid
+        self.start = start
+        self.began = now
+        self.last_output = now
+        self.started_at = time()
+        limit = order.output_limit
+        self.streams = (
+            Stream(stdout, order.log + b".stdout", limit, keep_tail=False),
+            Stream(stderr, order.log + b".stderr", limit, keep_tail=True),
+        )
+        self.status: int | None = None
+        self.usage: struct_rusage | None = None
+        self.phase = RUNNING
+        self.ending = "exit"
+        #: The number of the group and session may belong to a stranger by now.
+        self.group_gone = False
+        self.leftovers: list[Process] = []
+        self.output_held = False
+        #: Counts of bytes that somebody waits to see passed.
+        self.watched: list[int] = []
+        self._forced = False
+        self._problems: list[str] = []
+        self._spared: set[tuple[int, int]] = set()
+        self._pause = FIRST_PAUSE
+        self._until = NEVER
+        self.due = self._budget()
+
+    def _budget(self) -> float:
+        wall, idle = self.order.wall, self.order.idle
+        due = NEVER if wall is None else self.began + wall
+        return due if idle is None else min(due, self.last_output + idle)
+
+    @property
+    def output_total(self) -> int:
+        return self.streams[0].total + self.streams[1].total
+
+    def stop(self, now: float, grace: float, ending: str, members: Members) -> None:
+        """Signal the whole tree; a later call can only shorten the grace."""
+        if self.phase == RUNNING:
+            self.ending = ending
+        if self.phase < STOPPING:
+            self._signal_all(self.order.stop_signal, members(self))
+            self.phase = STOPPING
+            self._until = now + grace
+            self._pause = FIRST_PAUSE
+        elif self.phase == STOPPING:
+            self._until = min(self._until, now + grace)
+        self.due = min(self._until, now + self._pause)
+
+    def leader_ended(self, now: float, status: int, usage: struct_rusage) -> None:
+        self.status = status
+        self.usage = usage
+        # So that Popen does not wait for it when it is collected.
+        self.child.returncode = status
+        if self.phase == RUNNING:
+            self.phase = LINGERING
+            self._until = now + (KEEP_DRAIN if self.order.keep_leftovers else LINGER)
+        self.due = min(self._until, now + self._pause)
+
+    def advance(self, now: float, members: Members) -> bool:
+        """Do what is due. True once nothing of the job is left."""
+        if self.phase == RUNNING:
+            wall = self.order.wall
+            if now >= self._budget():
+                over = wall is not None and now >= self.began + wall
+                ending = "wall" if over else "idle"
+                self.stop(now, self.order.grace, ending, members)
+            else:
+                self.due = self._budget()
+            return False
+        alive = self._without_spared(members(self))
+        if not alive and self.status is not None:
+            return True
+        if now >= self._until:
+            if self.phase == LINGERING:
+                self.leftovers = alive
+                self.output_held = self.drain()
+                if self.order.keep_leftovers:
+                    return True
+                self.stop(now, LEFTOVER_GRACE, self.ending, members)
+                return False
+            self.phase = KILLING
+        if self.phase == KILLING:
+            self._kill(alive)
+        self.due = now + self._pause
+        if self.phase != KILLING:
+            self.due = min(self.due, self._until)
+        self._pause = min(self._pause * 2, LAST_PAUSE)
+        return False
+
+    def drain(self) -> bool:
+        """Take what is in the pipes. True if somebody could still write."""
+        held = False
+        for stream in self.streams:
+            if stream.fd >= 0:
+                held = stream.drain() or held
+        return held
+
+    def _without_spared(self, members: list[Process]) -> list[Process]:
+        if not self._spared:
+            return members
+        return [m for m in members if (m.pid, m.start) not in self._spared]
+
+    def _signal_all(self, number: int, members: list[Process]) -> None:
+        """Signal each member once, then wake those that are stopped.
+
+        Once, because many tools take a second interrupt for "now, without clean-up";
+        and only those there now, because what a member starts from here on is its
+        clean-up. The group gets it in one call, so that no member can fork past it;
+        its number is safe to use while the leader is not reaped.
+        """
+        for each in (number, signal.SIGCONT):
+            grouped = self.status is None and self._signal_group(each)
+            for process in members:
+                if not (grouped and process.group == self.pid):
+                    self._send(process, each)
+
+    def _kill(self, members: list[Process]) -> None:
+        if self.status is None and self._signal_group(signal.SIGKILL):
+            self._forced = True
+        for process in members:
+            if self._send(process, signal.SIGKILL):
+                self._forced = True
+
+    def _signal_group(self, number: int) -> bool:
+        try:
+            os.killpg(self.pid, number)
+        except OSError:
+            return False
+        return True
+
+    def _send(self, process: Process, number: int) -> bool:
+        """A process that we may not signal is named in the receipt, not waited for."""
+        try:
+            return tree.send(process, number)
+        except PermissionError:
+            self._spared.add((process.pid, process.start))
+            who = f"{process.pid} {process.name}"
+            self._problems.append(f"process {who} may not be ended by this user")
+            return False
+
+    def receipt(self, boot_id: str) -> dict[str, Any]:
+        """What `domain.launch.Receipt` holds, fields at their default left out."""
+        stdout, stderr = self.streams
+        receipt: dict[str, Any] = {
+            "job": self.key[0],
+            "attempt": self.key[1],
+            "fence": self.order.fence,
+            "ending": self.ending,
+            "ended_at": time(),
+            "started_at": self.started_at,
+            "identity": {
+                "boot_id": boot_id,
+                "pid": self.pid,
+                "start_ticks": self.start,
+            },
+            "stdout_bytes": stdout.total,
+            "stderr_bytes": stderr.total,
+        }
+        if self.status is not None:
+            if os.WIFSIGNALED(self.status):
+                receipt["signal"] = _signal_name(os.WTERMSIG(self.status))
+            else:
+                receipt["exit_code"] = os.WEXITSTATUS(self.status)
+        if self.usage is not None:
+            receipt["user_seconds"] = self.usage.ru_utime
+            receipt["system_seconds"] = self.usage.ru_stime
+            receipt["max_rss_kib"] = self.usage.ru_maxrss
+        if self._forced:
+            receipt["forced"] = True
+        if stderr.tail:
+            receipt["stderr_tail"] = stderr.tail.decode(errors="replace")
+        if self.leftovers:
+            receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
+        if self.output_held:
+            receipt["output_held"] = True
+        problems = self._problems + [s.error for s in self.streams if s.error]
+        if problems:
+            receipt["error"] = "; ".join(problems)
+        return receipt
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

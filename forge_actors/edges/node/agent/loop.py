@@ -1,0 +1,149 @@
+"""The one loop of the agent, and its end of the socket to the service."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NEVER = float("inf")
+
+_RECEIVE_SIZE = 256 * 1024
+
+
+class Loop:
+    """Calls back when a descriptor is ready, and at the end of each turn."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self.register = self._selector.register
+        self.unregister = self._selector.unregister
+
+    def turn(self, due: float) -> None:
+        """Wait until something is ready, at most until `due` (monotonic seconds)."""
+        timeout = None if due == NEVER else max(0.0, due - monotonic())
+        for key, _ in self._selector.select(timeout):
+            key.data()
+
+
+class Signals:
+    """Turns signals into something the loop can wait for.
+
+    `children` and `stop` are set when a child ended and when SIGTERM came.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.children = False
+        self.stop = False
+        self._reader, writer = socket.socketpair()
+        self._reader.setblocking(False)
+        writer.setblocking(False)
+        self._writer = writer
+        loop.register(self._reader, selectors.EVENT_READ, self._ready)
+        # Python handlers, not SIG_IGN: an ignored signal stays ignored across exec, so
+        # no job could be interrupted by it. A handler is back to the default there.
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, _nothing)
+        signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+
+    def _ready(self) -> None:
+        numbers = self._reader.recv(4096)
+        self.children = self.children or signal.SIGCHLD in numbers
+        self.stop = self.stop or signal.SIGTERM in numbers
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    pass
+
+
+class Channel:
+    """Lines to and from the service, over a stream socket that never blocks us."""
+
+    def __init__(
+        self, loop: Loop, sock: socket.socket, on_line: Callable[[bytes], None]
+    ) -> None:
+        sock.setblocking(False)
+        self._loop = loop
+        self._socket = sock
+        self._on_line = on_line
+        self._partial = b""
+        self._ready: list[bytes] = []
+        self._unsent = b""
+        #: The service will say no more: it closed its end, or it died.
+        self.ended = False
+        self._broken = False
+        self._events = 0
+        self._set_events()
+
+    @property
+    def unsent(self) -> bool:
+        """Messages wait for the service to read."""
+        return bool(self._unsent or self._ready) and not self._broken
+
+    def send(self, line: bytes) -> None:
+        """Queue one message; `flush` sends all of a turn at once."""
+        self._ready.append(line)
+
+    def flush(self) -> None:
+        if not self._ready or self._broken:
+            return
+        waiting = bool(self._unsent)
+        self._ready.append(b"")
+        self._unsent += b"\n".join(self._ready)
+        self._ready.clear()
+        if not waiting:
+            self._write()
+            if self._unsent:
+                self._set_events()
+
+    def _set_events(self) -> None:
+        wanted = 0 if self.ended else selectors.EVENT_READ
+        callback = self._readable
+        if self._unsent:
+            wanted |= selectors.EVENT_WRITE
+            callback = self._both
+        if wanted != self._events:
+            if self._events:
+                self._loop.unregister(self._socket)
+            if wanted:
+                self._loop.register(self._socket, wanted, callback)
+            self._events = wanted
+
+    def _both(self) -> None:
+        if self._unsent:
+            self._write()
+            if not self._unsent:
+                self._set_events()
+        if not self.ended:
+            self._readable()
+
+    def _write(self) -> None:
+        try:
+            sent = self._socket.send(self._unsent)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            # Nobody is left to be told. The receipts are in the journal.
+            self._broken = True
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_RECEIVE_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.ended = True
+            self._set_events()
+            return
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        for line in lines:
+            self._on_line(line)

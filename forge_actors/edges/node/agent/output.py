@@ -1,0 +1,170 @@
+"""One output stream of a job: from its pipe to the files of its log.
+
+A stream is kept whole up to its limit. Past that, `<log>.<name>` holds the first half
+and `<log>.<name>.tail` the last half as a ring, so that neither the first error nor the
+last words of an endless job are lost. The pipe is read in all cases, a full disk
+included: a job must never stand still because of its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import struct
+
+#: Most bytes taken from one pipe in one turn, so that a noisy job delays no other one.
+READ_SIZE = 64 * 1024
+#: Bytes of the end of a stream that a receipt repeats.
+TAIL_SIZE = 16 * 1024
+#: Reads of the last turn. A pipe holds at most 1 MiB unless a privileged job grew it.
+LAST_READS = 64
+
+MAGIC = b"FORGELOG"
+#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`.
+HEADER = struct.Struct("<8sQQ")
+
+
+def split_limit(limit: int) -> tuple[int, int]:
+    """How many bytes of a stream stay in its file, and how many in the ring."""
+    return limit // 2, limit - limit // 2
+
+
+class Stream:
+    """The reading end of one pipe and where its bytes go.
+
+    `total` counts every byte the job wrote. `error` says, once, why the log is
+    incomplete; from then on bytes are only counted.
+    """
+
+    __slots__ = (
+        "_file",
+        "_head",
+        "_keep_tail",
+        "_path",
+        "_ring",
+        "_ring_size",
+        "error",
+        "fd",
+        "tail",
+        "total",
+    )
+
+    def __init__(self, fd: int, path: bytes, limit: int, *, keep_tail: bool) -> None:
+        self.fd = fd
+        self.total = 0
+        self.tail = b""
+        self.error: str | None = None
+        self._path = path
+        self._keep_tail = keep_tail
+        self._head, self._ring_size = split_limit(limit)
+        self._file = -1
+        self._ring = -1
+
+    def pump(self) -> bool:
+        """Move what one read gives. False once no process can write any more."""
+        data = os.read(self.fd, READ_SIZE)
+        if not data:
+            return False
+        self.take(data)
+        return True
+
+    def drain(self) -> bool:
+        """Move what is in the pipe now. True if a process could still write to it."""
+        try:
+            for _ in range(LAST_READS):
+                if not self.pump():
+                    return False
+        except BlockingIOError:
+            pass
+        return True
+
+    def take(self, data: bytes) -> None:
+        """Count `data`, which is never empty, and write it to the log."""
+        start = self.total
+        self.total = start + len(data)
+        if self._keep_tail:
+            self.tail = (self.tail + data)[-TAIL_SIZE:]
+        if self.error is not None:
+            return
+        try:
+            room = self._head - start
+            if room > 0:
+                self._write_head(data[:room])
+                data = data[room:]
+                start = self._head
+            if data and self._ring_size:
+                self._write_ring(data, start)
+        except OSError as error:
+            name = self._path.decode(errors="replace")
+            self.error = f"the log {name} is incomplete: {error.strerror}"
+
+    def close(self) -> None:
+        for fd in (self.fd, self._file, self._ring):
+            if fd >= 0:
+                os.close(fd)
+        self.fd = self._file = self._ring = -1
+
+    def _write_head(self, data: bytes) -> None:
+        if self._file < 0:
+            self._file = _create(self._path)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._file, view) :]
+
+    def _write_ring(self, data: bytes, start: int) -> None:
+        """Write bytes that begin at offset `start` of the stream.
+
+        The obvious header holds one number, the bytes written, updated after each
+        write. A reader that comes between the two writes takes new bytes for the old
+        ones it asked for, and the number it checks afterwards has not moved yet. So
+        the header says first what will be overwritten (claimed), then what was.
+        """
+        if self._ring < 0:
+            self._ring = _create(self._path + b".tail")
+        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start), 0)
+        if len(data) > self._ring_size:
+            start += len(data) - self._ring_size
+            data = data[-self._ring_size :]
+        position = (start - self._head) % self._ring_size
+        first = self._ring_size - position
+        _pwrite_all(self._ring, data[:first], HEADER.size + position)
+        _pwrite_all(self._ring, data[first:], HEADER.size)
+        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, self.total), 0)
+
+
+def _pwrite_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
+
+
+def _create(path: bytes) -> int:
+    """A new private file, or the emptied one of the same attempt.
+
+    Raises:
+        OSError: it cannot be made, or what is there is no plain file of ours.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    # A job of this user could have put a link to a precious file here: O_NOFOLLOW
+    # stops a symbolic one, the count of names a hard one; only then is it emptied.
+    fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    status = os.fstat(fd)
+    if (
+        not stat.S_ISREG(status.st_mode)
+        or status.st_uid != os.geteuid()
+        or status.st_nlink != 1
+    ):
+        os.close(fd)
+        raise FileExistsError(errno.EEXIST, "something else has its name", path)
+    os.ftruncate(fd, 0)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path + b".tail")
+    return fd

@@ -1,0 +1,348 @@
+"""The launcher: the service's side of the node agent.
+
+One agent is the parent of all job processes of a home. It is bound to this process: it
+ends everything when we go away, however we go. When it dies itself, what it had started
+is found by its mark and ended, every running attempt gets a receipt that says "lost",
+and a new agent takes its place.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import asynccontextmanager
+from time import time
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.domain.errors import LauncherDown
+from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.edges.node import wire
+from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent_process import AgentProcess
+from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
+from forge_actors.edges.node.receipts import read_receipts
+from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection
+    from pathlib import Path
+
+    from msgspec import Struct
+
+    from forge_actors.domain.launch import Ending, LaunchOrder
+
+#: Seconds it may take to end all jobs; their graces are capped at 5 s then.
+_CLOSE_LIMIT = 15.0
+#: Seconds to end what a dead agent left. Only a process stuck in the kernel needs more.
+_SWEEP_LIMIT = 10.0
+#: With more new agents than this in the period, seconds, nothing is started any more.
+_RESTARTS, _RESTART_PERIOD = 5, 60.0
+
+_RECEIVE_SIZE = 256 * 1024
+
+Key = tuple[str, int]
+
+
+@asynccontextmanager
+async def open_launcher(home: Path) -> AsyncGenerator[NodeLauncher, None]:
+    """Start the node agent of a home; leaving ends every job and then the agent.
+
+    Raises:
+        LauncherDown: it cannot be started, or one of an earlier service still runs.
+    """
+    home = home.absolute()
+    agent = await AgentProcess.start(home)
+    launcher = NodeLauncher(home, agent)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(launcher.run)
+        try:
+            yield launcher
+        finally:
+            launcher.close()
+
+
+class Attempt:
+    """One attempt that was given to the launcher; see `domain.ports.RunningAttempt`."""
+
+    __slots__ = (
+        "_ended",
+        "_launcher",
+        "_settled",
+        "fence",
+        "identity",
+        "key",
+        "receipt",
+    )
+
+    def __init__(self, launcher: NodeLauncher, key: Key, fence: int) -> None:
+        self._launcher = launcher
+        self.key = key
+        self.fence = fence
+        self.identity: ProcessIdentity | None = None
+        self.receipt: Receipt | None = None
+        #: Set when it is known whether the process began, and when it ended.
+        self._settled = trio.Event()
+        self._ended = trio.Event()
+
+    async def started(self) -> ProcessIdentity | None:
+        if self._settled.is_set():
+            # A checkpoint would cost a turn of the loop, for every job. Without it a
+            # caller cannot starve the others: this happens once an attempt.
+            await trio.lowlevel.checkpoint_if_cancelled()
+        else:
+            await self._settled.wait()
+        return self.identity
+
+    async def exited(self) -> Receipt:
+        if self.receipt is None:
+            await self._ended.wait()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        assert self.receipt is not None
+        return self.receipt
+
+    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
+        if self.receipt is None:
+            self._launcher.send(wire.Stop(*self.key, grace=grace, ending=ending))
+
+    def settle_start(self, identity: ProcessIdentity | None) -> None:
+        self.identity = identity
+        self._settled.set()
+
+    def settle_end(self, receipt: Receipt) -> None:
+        """Keep the first receipt: there is only one."""
+        if self.receipt is None:
+            self.receipt = receipt
+            if not self._settled.is_set():
+                self.settle_start(receipt.identity)
+            self._ended.set()
+
+
+class NodeLauncher:
+    """Starts jobs through the agent; implements `domain.ports.Launcher`."""
+
+    def __init__(self, home: Path, agent: AgentProcess) -> None:
+        self._home = home
+        self._agent = agent
+        #: Every attempt until it is forgotten.
+        self._attempts: dict[Key, Attempt] = {}
+        self._watches: dict[tuple[str, int, int], trio.Event] = {}
+        self._outgoing: list[bytes] = []
+        self._idle_writer: trio.lowlevel.Task | None = None
+        self._scope = trio.CancelScope(shield=True)
+        self._closed = False
+        #: Why nothing can be started any more.
+        self._down: str | None = None
+
+    @property
+    def agent_pid(self) -> int:
+        return self._agent.process.pid
+
+    # The port.
+
+    def launch(self, order: LaunchOrder) -> Attempt:
+        key = (order.job, order.attempt)
+        known = self._attempts.get(key)
+        if known is not None:
+            return known
+        if self._down is not None:
+            raise LauncherDown(self._down)
+        attempt = Attempt(self, key, order.fence)
+        self._attempts[key] = attempt
+        self.send(wire.start(order))
+        return attempt
+
+    def forget(self, job: str, attempt: int) -> None:
+        known = self._attempts.get((job, attempt))
+        if known is not None and known.receipt is not None:
+            del self._attempts[known.key]
+            self.send(wire.Forget(job, attempt))
+
+    async def wait_output(self, job: str, attempt: int, known: int) -> None:
+        running = self._attempts.get((job, attempt))
+        if running is None or running.receipt is not None:
+            await trio.lowlevel.checkpoint()
+            return
+        watch = (job, attempt, known)
+        event = self._watches.get(watch)
+        if event is None:
+            event = self._watches[watch] = trio.Event()
+            self.send(wire.Watch(job, attempt, known))
+        await event.wait()
+
+    # The conversation with the agent.
+
+    def send(self, message: Struct) -> None:
+        """Queue a message; all of one turn of the loop leave in one send."""
+        self._outgoing.append(wire.encode(message))
+        if self._idle_writer is not None:
+            trio.lowlevel.reschedule(self._idle_writer)
+            self._idle_writer = None
+
+    def close(self) -> None:
+        """Begin the end: nothing new starts, the agent ends what runs."""
+        self._closed = True
+        self._down = self._down or "the launcher is closed"
+        self._scope.deadline = trio.current_time() + _CLOSE_LIMIT
+        self._agent.hang_up()
+
+    async def run(self) -> None:
+        """Serve one agent after the other until `close`; cancelling does not end it.
+
+        Not, because an agent that is not listened to leaves attempts without receipt.
+        `close` sets the limit.
+        """
+        starts: deque[float] = deque(maxlen=_RESTARTS)
+        with self._scope:
+            while True:
+                await self._converse()
+                if self._closed:
+                    await self._agent.wait()
+                    break
+                await self._bury()
+                starts.append(trio.current_time())
+                if not await self._replace(starts):
+                    break
+        with trio.CancelScope(shield=True):
+            await self._bury()
+
+    async def _converse(self) -> None:
+        """Until the agent hangs up."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write)
+            await self._read()
+            nursery.cancel_scope.cancel()
+        self._outgoing.clear()
+
+    async def _write(self) -> None:
+        sock = self._agent.socket
+        while True:
+            if not self._outgoing:
+                await self._wait_for_outgoing()
+            self._outgoing.append(b"")
+            data = b"\n".join(self._outgoing)
+            self._outgoing.clear()
+            while data:
+                try:
+                    data = data[sock.send(data) :]
+                except BlockingIOError:
+                    await trio.lowlevel.wait_writable(sock)
+                except OSError:
+                    return  # the reader sees the end too, and acts on it
+
+    async def _wait_for_outgoing(self) -> None:
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._idle_writer = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        self._idle_writer = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _read(self) -> None:
+        sock = self._agent.socket
+        partial = b""
+        while True:
+            await trio.lowlevel.wait_readable(sock)
+            try:
+                data = sock.recv(_RECEIVE_SIZE)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return
+            if not data:
+                return
+            lines, newline, partial = (partial + data).rpartition(b"\n")
+            if newline:
+                for event in wire.decode_lines(lines):
+                    self._take(event)
+
+    def _take(self, event: wire.Event) -> None:
+        if isinstance(event, wire.Exited):
+            receipt = event.receipt
+            attempt = self._attempts.get((receipt.job, receipt.attempt))
+            if attempt is not None:
+                attempt.settle_end(receipt)
+        elif isinstance(event, wire.Started):
+            attempt = self._attempts.get((event.job, event.attempt))
+            if attempt is not None:
+                boot_id, pid, start = self._agent.boot_id, event.pid, event.start_ticks
+                attempt.settle_start(ProcessIdentity(boot_id, pid, start))
+        elif isinstance(event, wire.Output):
+            watch = self._watches.pop((event.job, event.attempt, event.known), None)
+            if watch is not None:
+                watch.set()
+
+    # When the agent is gone.
+
+    async def _bury(self) -> None:
+        """End what the agent left, and give every attempt it had a receipt."""
+        # Whatever was launched later waits for the next agent.
+        unsettled = {k: a for k, a in self._attempts.items() if a.receipt is None}
+        self._agent.process.kill()
+        await self._agent.wait()
+        self._agent.socket.close()
+        # It wrote each receipt down before it told us: some may be known only there.
+        for receipt in read_receipts(self._agent.journal):
+            attempt = unsettled.pop((receipt.job, receipt.attempt), None)
+            if attempt is not None:
+                attempt.settle_end(receipt)
+        if unsettled:
+            error = "the node agent ended unexpectedly; what it ran was ended"
+            if not await sweep(unsettled.keys()):
+                error = (
+                    "the node agent ended unexpectedly; not all of it could be ended"
+                )
+            for attempt in unsettled.values():
+                attempt.settle_end(_without_process(attempt, "lost", error))
+        for job, number, known in list(self._watches):
+            watched = self._attempts.get((job, number))
+            if watched is None or watched.receipt is not None:
+                self._watches.pop((job, number, known)).set()
+
+    async def _replace(self, starts: deque[float]) -> bool:
+        """Start the next agent, unless too many were needed lately."""
+        if len(starts) == _RESTARTS and starts[-1] - starts[0] < _RESTART_PERIOD:
+            self._give_up(f"the node agent ended {_RESTARTS} times within a minute")
+            return False
+        try:
+            self._agent = await AgentProcess.start(self._home)
+        except LauncherDown as error:
+            self._give_up(str(error))
+            return False
+        if self._closed:
+            self._agent.hang_up()
+        return True
+
+    def _give_up(self, reason: str) -> None:
+        """Refuse from now on; what waited for the next agent certainly never ran."""
+        self._down = reason
+        for attempt in self._attempts.values():
+            attempt.settle_end(_without_process(attempt, "spawn", reason))
+
+
+async def sweep(attempts: Collection[Key]) -> bool:
+    """Kill what carries the marks of these attempts, until nothing is found.
+
+    False if something is still there after 10 s, which only a process that the kernel
+    holds can be.
+    """
+    marks = set(attempts)
+    pause = 0.005
+    with trio.move_on_after(_SWEEP_LIMIT):
+        while await trio.to_thread.run_sync(tree.end_marked, marks):
+            await trio.sleep(pause)
+            pause = min(pause * 2, 0.25)
+        return True
+    return False
+
+
+def _without_process(attempt: Attempt, ending: Ending, error: str) -> Receipt:
+    return Receipt(
+        *attempt.key,
+        fence=attempt.fence,
+        ending=ending,
+        ended_at=time(),
+        identity=attempt.identity,
+        error=error,
+    )

@@ -1,0 +1,111 @@
+"""The messages between the launcher and the node agent, one JSON object a line.
+
+What is bytes to the system (arguments, environment, paths) travels as latin-1, one
+character a byte: JSON has no bytes, and a command line need not be UTF-8.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+from msgspec import Struct
+
+from forge_actors.domain.launch import Ending, LaunchOrder, Receipt
+
+
+class Start(Struct, tag_field="op", tag="start"):
+    """A `LaunchOrder`. The same job and attempt again starts nothing."""
+
+    job: str
+    attempt: int
+    fence: int
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    stdin: str | None
+    log: str
+    output_limit: int
+    wall: float | None
+    idle: float | None
+    stop_signal: str
+    grace: float
+    keep_leftovers: bool
+
+
+class Stop(Struct, tag_field="op", tag="stop"):
+    job: str
+    attempt: int
+    grace: float | None
+    ending: Ending
+
+
+class Forget(Struct, tag_field="op", tag="forget"):
+    job: str
+    attempt: int
+
+
+class Watch(Struct, tag_field="op", tag="watch"):
+    """Answered once, by an `Output` with the same `known`."""
+
+    job: str
+    attempt: int
+    known: int
+
+
+class Ready(Struct, tag_field="event", tag="ready"):
+    instance: str
+    boot_id: str
+
+
+class Started(Struct, tag_field="event", tag="started"):
+    job: str
+    attempt: int
+    pid: int
+    start_ticks: int
+
+
+class Exited(Struct, tag_field="event", tag="exited"):
+    receipt: Receipt
+
+
+class Output(Struct, tag_field="event", tag="output"):
+    job: str
+    attempt: int
+    known: int
+
+
+class Error(Struct, tag_field="event", tag="error"):
+    """The agent could not do what a message asked; jobs are not affected."""
+
+    job: str | None
+    problem: str
+
+
+Event = Ready | Started | Exited | Output | Error
+
+encode = msgspec.json.Encoder().encode
+decode_lines = msgspec.json.Decoder(Event).decode_lines
+
+
+def start(order: LaunchOrder) -> Start:
+    return Start(
+        job=order.job,
+        attempt=order.attempt,
+        fence=order.fence,
+        argv=[_latin(text) for text in order.argv],
+        cwd=_latin(order.cwd),
+        env={_latin(name): _latin(value) for name, value in order.env.items()},
+        stdin=None if order.stdin is None else _latin(order.stdin),
+        log=_latin(order.log),
+        output_limit=order.output_limit,
+        wall=order.wall,
+        idle=order.idle,
+        stop_signal=order.stop_signal,
+        grace=order.grace,
+        keep_leftovers=order.keep_leftovers,
+    )
+
+
+def _latin(text: str) -> str:
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")

@@ -1,0 +1,82 @@
+"""Opening the file of a store: its schema, its version, its guards."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import apsw
+
+from forge_actors.domain.errors import StoreFailed, StoreFromTheFuture
+from forge_actors.edges.sqlite.statements import migrations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Marks the file as ours ("Fgct"), so that no other program's database is taken.
+APPLICATION_ID = 0x46676374
+#: Milliseconds a connection waits for another one's lock.
+BUSY_TIMEOUT_MS = 5000
+#: Pages after which the log is folded back into the file.
+CHECKPOINT_PAGES = 4000
+
+
+def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
+    """The writing and the reading connection to the store at `path`.
+
+    Raises:
+        StoreFromTheFuture: it has a newer schema.
+        StoreFailed: it cannot be opened, or is not a store of ours.
+    """
+    try:
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        writer = apsw.Connection(str(path))
+        try:
+            _prepare(writer, path)
+            reader = open_reader(path)
+        except BaseException:
+            writer.close()
+            raise
+    except (apsw.Error, OSError) as error:
+        raise StoreFailed(f"the store {path} cannot be opened: {error}") from error
+    return writer, reader
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that sees what is committed and can change nothing."""
+    reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    reader.set_busy_timeout(BUSY_TIMEOUT_MS)
+    return reader
+
+
+def _prepare(db: apsw.Connection, path: Path) -> None:
+    db.set_busy_timeout(BUSY_TIMEOUT_MS)
+    version = _number(db, "PRAGMA user_version")
+    owner = _number(db, "PRAGMA application_id")
+    steps = migrations()
+    newest = max(steps)
+    if version > newest:
+        raise StoreFromTheFuture(
+            f"the store {path} has schema {version}, this release knows up to"
+            f" {newest}: use the newer forge-actors, nothing was touched"
+        )
+    tables = _number(db, "SELECT count(*) FROM sqlite_schema")
+    if owner != APPLICATION_ID and tables:
+        raise StoreFailed(f"{path} is a database of another program")
+    db.execute("PRAGMA journal_mode = WAL").fetchall()
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}").fetchall()
+    db.execute("PRAGMA journal_size_limit = 67108864").fetchall()
+    for number in range(version + 1, newest + 1):
+        with db:
+            db.execute(steps[number])
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {number}")
+
+
+def _number(db: apsw.Connection, query: str) -> int:
+    value = db.execute(query).fetchall()[0][0]
+    assert isinstance(value, int)
+    return value

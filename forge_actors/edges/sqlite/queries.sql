@@ -1,0 +1,122 @@
+-- name: add_event
+-- Every change brings its event in the same transaction.
+INSERT INTO event (seq, at, kind, repo, job, data) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: add_job
+-- accepted: -> queued or waiting_for_dependency
+INSERT INTO job (
+    id, repo, kind, state, priority, provider, claims, after, replay, attempt,
+    max_attempts, spec, name, labels, origin, unique_key, request_id, digest, retry_of,
+    created_at, queued_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: wait_job
+-- waiting -> waiting: it waits for something else
+UPDATE job SET state = ? WHERE id = ?;
+
+-- name: dispatch_job
+-- waiting -> dispatched: the reservation, durable before anything is started
+UPDATE job SET state = 'dispatched', attempt = ?, fence = ?, dispatched_at = ?,
+    started_at = NULL, identity = NULL, error = NULL, receipt = NULL
+WHERE id = ?;
+
+-- name: dispatch_repository
+-- The fence counter and the turn of the repository, with each dispatch.
+UPDATE repository SET fence = ?, last_dispatch = ? WHERE id = ?;
+
+-- name: run_job
+-- dispatched -> running
+UPDATE job SET state = 'running', started_at = ?, identity = ? WHERE id = ?;
+
+-- name: requeue_job
+-- dispatched, running -> waiting: another attempt
+UPDATE job SET state = ?, error = ?, queued_at = ? WHERE id = ?;
+
+-- name: end_job
+-- any -> terminal; a receipt knows better when the attempt began
+UPDATE job SET state = ?, error = ?, finished_at = ?, receipt = ?,
+    started_at = coalesce(?, started_at)
+WHERE id = ?;
+
+-- name: add_repository
+INSERT INTO repository (
+    id, name, path, common_dir, device, inode, enabled, added_at, removed_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: change_repository
+-- Everything but the counters, which only a dispatch moves.
+UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
+    enabled = ?, removed_at = ?
+WHERE id = ?;
+
+-- name: load_repository
+SELECT fence, enabled, removed_at FROM repository WHERE id = ?;
+
+-- name: load_jobs
+-- The queue of one repository as its ledger needs it.
+SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
+    max_attempts, fence, queued_at, started_at, spec
+FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
+
+-- name: repositories_with_work
+-- Whose actors must be awake after a start.
+SELECT DISTINCT repo FROM job WHERE finished_at IS NULL;
+
+-- name: last_dispatches
+SELECT id, last_dispatch FROM repository WHERE last_dispatch > 0;
+
+-- name: job_spec
+SELECT spec FROM job WHERE id = ?;
+
+-- name: job_state
+SELECT state FROM job WHERE id = ?;
+
+-- name: last_event
+SELECT coalesce(max(seq), 0) FROM event;
+
+-- name: ended_counts
+SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
+
+-- name: active_counts
+SELECT state, count(*) FROM job WHERE finished_at IS NULL GROUP BY state;
+
+-- name: repository_counts
+SELECT repo, sum(state IN ('dispatched', 'running')), count(*)
+FROM job WHERE finished_at IS NULL GROUP BY repo;
+
+-- name: by_request
+SELECT id, digest FROM job WHERE request_id = ?;
+
+-- name: by_unique
+SELECT id FROM job WHERE repo = ? AND unique_key = ? AND finished_at IS NULL;
+
+-- name: match_job
+-- An id, a prefix of one (as a range of the key), or a tail of one.
+SELECT id FROM job WHERE id = ?1 OR (id >= ?1 AND id < ?1 || '~') LIMIT 3;
+
+-- name: match_job_tail
+SELECT id FROM job WHERE id LIKE '%' || ?1 ORDER BY id DESC LIMIT 3;
+
+-- name: all_repositories
+SELECT id, name, path, common_dir, device, inode, added_at, enabled, removed_at, fence,
+    last_dispatch
+FROM repository WHERE removed_at IS NULL ORDER BY name;
+
+-- name: events_after
+SELECT seq, at, kind, repo, job, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: view_job
+SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
+    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
+    request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
+    job.repo
+FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;
+
+-- name: active_of_repository
+SELECT count(*) FROM job WHERE repo = ? AND finished_at IS NULL;
+
+-- name: active_total
+SELECT count(*) FROM job WHERE finished_at IS NULL;
+
+-- name: active_ids
+SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;

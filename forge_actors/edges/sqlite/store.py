@@ -1,0 +1,372 @@
+"""The store: jobs, repositories and events in SQLite, many moves to one commit.
+
+A move is written into the open transaction at once and becomes durable with the next
+commit, which comes as soon as the tasks that are ready to run have run. Everybody whose
+move rode along is told then. There is one writing connection, in the loop's own thread:
+a commit takes a fraction of a millisecond on a common disk, less than a switch of
+threads would.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import msgspec
+import trio
+from msgspec import convert
+from trio_util import AsyncValue
+
+from forge_actors.domain.capacity import tokens_for
+from forge_actors.domain.changes import (
+    Change,
+    JobAdded,
+    JobEnded,
+    RepositoryAdded,
+    RepositoryChanged,
+)
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.errors import NotFound, Refused, StoreFailed
+from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
+from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.repositories import Repository
+from forge_actors.edges.sqlite.connection import open_connections
+from forge_actors.edges.sqlite.statements import queries
+from forge_actors.edges.sqlite.writing import write
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+#: Turns of the loop a commit waits for more moves to join it.
+SETTLE_TURNS = 8
+#: Seconds until a lazy move is committed if no other move comes along.
+LAZY_SECONDS = 0.25
+#: Seconds between two tries to save what the disk would not take.
+RETRY_SECONDS = 1.0
+
+_DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
+_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
+#: An id has 19 characters; at least 4 of them select.
+_SELECTOR = re.compile(r"[0-9a-z]{4,19}")
+_CLAIMS = msgspec.json.Decoder(tuple[Claim, ...])
+_NAMES = msgspec.json.Decoder(tuple[str, ...])
+_SPEC = msgspec.json.Decoder(JobSpec)
+
+
+class Move:
+    """Changes that are saved together; the promise that they become durable."""
+
+    __slots__ = ("_event", "changes", "done", "error", "then")
+
+    def __init__(
+        self, changes: Sequence[Change], then: Callable[[], object] | None
+    ) -> None:
+        self.changes = changes
+        self.then = then
+        self.done = False
+        self.error: StoreFailed | None = None
+        self._event: trio.Event | None = None
+
+    @property
+    def refusable(self) -> bool:
+        """Whether it accepts something new, which nobody was promised yet."""
+        return any(isinstance(change, _REFUSABLE) for change in self.changes)
+
+    async def wait(self) -> None:
+        if not self.done:
+            if self._event is None:
+                self._event = trio.Event()
+            await self._event.wait()
+        if self.error is not None:
+            raise self.error
+
+    def settle(self, error: StoreFailed | None = None) -> None:
+        self.done, self.error = True, error
+        if self._event is not None:
+            self._event.set()
+
+
+class SqliteStore:
+    """The port `Store` on one SQLite file. Made by `open_store`."""
+
+    def __init__(
+        self,
+        writer: apsw.Connection,
+        reader: apsw.Connection,
+        *,
+        repository_workers: int,
+        overtake_after: float,
+    ) -> None:
+        self._db = writer
+        #: Sees only what is committed; for everybody who reads to tell others.
+        self.reader = reader
+        self._sql = queries()
+        self._repository_workers = repository_workers
+        self._overtake_after = overtake_after
+        self._last_seq: int = self.read("last_event")[0][0]
+        #: The `seq` of the last event that is durable.
+        self.committed = AsyncValue(self._last_seq)
+        #: Why nothing can be saved now, or None.
+        self.trouble: str | None = None
+        #: Moves that are not durable yet, oldest first.
+        self._moves: list[Move] = []
+        self._pending = trio.Event()
+        self._urgent = trio.Event()
+        self._ends: dict[str, list[Callable[[State], None]]] = {}
+        self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+
+    # -- saving ----------------------------------------------------------------------
+
+    def save(
+        self,
+        changes: Sequence[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> Move:
+        """See the port. While the disk is full, what accepts something new is refused
+        and everything else is kept to be saved later.
+
+        Raises:
+            StoreFailed: nothing new can be accepted now.
+        """
+        move = Move(changes, then)
+        if self.trouble is None:
+            self._write_or_hold_back(move)
+        elif move.refusable:
+            raise self._refusal()
+        else:
+            self._moves.append(move)
+        self._pending.set()
+        if not lazy:
+            self._urgent.set()
+        return move
+
+    def _write_or_hold_back(self, move: Move) -> None:
+        try:
+            self._write(move.changes)
+        except _DISK_ERRORS as error:
+            self._moves.append(move)
+            self._hold_back(error)
+            if move.error is not None:
+                raise move.error from error
+        else:
+            self._moves.append(move)
+
+    def _write(self, changes: Sequence[Change]) -> None:
+        """Add the changes to the open transaction, all of them or none."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+        with self._db:
+            for change in changes:
+                self._last_seq += 1
+                write(self._db, self._sql, change, self._last_seq)
+
+    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """Commit, whenever something was saved, until cancelled."""
+        task_status.started()
+        while True:
+            await self._pending.wait()
+            with trio.move_on_after(LAZY_SECONDS):
+                await self._urgent.wait()
+            await self._settle()
+            self.commit()
+            while self.trouble is not None:
+                await trio.sleep(RETRY_SECONDS)
+                self._retry()
+
+    async def _settle(self) -> None:
+        # Committing at the first move would give every move a sync of its own. Letting
+        # the tasks run that are ready now gathers what one event set off: an exit, the
+        # token it freed and the next dispatch share one sync.
+        for _ in range(SETTLE_TURNS):
+            await trio.lowlevel.checkpoint()
+            if trio.lowlevel.current_statistics().tasks_runnable == 0:
+                return
+
+    def commit(self) -> None:
+        """Make everything saved so far durable, and tell those who wait for it."""
+        if self.trouble is not None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
+        except _DISK_ERRORS as error:
+            self._hold_back(error)
+        else:
+            self._publish()
+
+    def _publish(self) -> None:
+        moves, self._moves = self._moves, []
+        self._pending, self._urgent = trio.Event(), trio.Event()
+        for move in moves:
+            for change in move.changes:
+                if isinstance(change, JobEnded):
+                    count = self._ended_counts.get(change.state, 0)
+                    self._ended_counts[change.state] = count + 1
+                    for notify in self._ends.pop(change.job, ()):
+                        notify(change.state)
+        for move in moves:
+            move.settle()
+            if move.then is not None:
+                move.then()
+        self.committed.value = self._last_seq
+
+    def _hold_back(self, error: apsw.Error) -> None:
+        """The disk takes nothing: refuse what is new, keep the rest for later."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self.trouble = str(error) or type(error).__name__
+        for move in self._moves:
+            if move.refusable:
+                move.settle(self._refusal())
+        self._moves = [move for move in self._moves if move.error is None]
+        self._urgent.set()
+
+    def _refusal(self) -> StoreFailed:
+        return StoreFailed(f"nothing can be saved now: {self.trouble}")
+
+    def _retry(self) -> None:
+        try:
+            for move in self._moves:
+                self._write(move.changes)
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
+        except _DISK_ERRORS:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            return
+        self.trouble = None
+        self._publish()
+
+    # -- reading ---------------------------------------------------------------------
+
+    def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
+        """The committed rows of a named query."""
+        return self.reader.execute(self._sql[name], values).fetchall()
+
+    def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a named query, those included that are not durable yet."""
+        return self._db.execute(self._sql[name], values).fetchall()
+
+    def match(self, selector: str) -> str:
+        """The id that a selector means: itself, or a unique prefix or tail of one.
+
+        Raises:
+            NotFound: no job, or the selector is too short to be one.
+            Refused: several jobs; some of them are named.
+        """
+        if not _SELECTOR.fullmatch(selector):
+            raise NotFound(f"{selector!r} is no job id")
+        for query in ("match_job", "match_job_tail"):
+            found = [str(row[0]) for row in self.read(query, selector)]
+            if selector in found or len(found) == 1:
+                return selector if selector in found else found[0]
+            if found:
+                raise Refused(f"{selector!r} could be any of {', '.join(found)}, ...")
+        raise NotFound(f"no job has the id {selector!r}")
+
+    def load(self, repo: str) -> Ledger:
+        """See the port."""
+        [(fence, enabled, removed)] = self.read_pending("load_repository", repo)
+        return Ledger(
+            repo,
+            fence=fence,
+            enabled=bool(enabled) and removed is None,
+            workers=self._repository_workers,
+            overtake_after=self._overtake_after,
+        )
+
+    def load_jobs(self, repo: str) -> list[Job]:
+        """The jobs of a repository that have not ended, oldest first."""
+        return [_job(repo, row) for row in self.read_pending("load_jobs", repo)]
+
+    def repositories(self) -> list[Repository]:
+        """Every repository that is not removed."""
+        names = Repository.__struct_fields__
+        rows = self.read("all_repositories")
+        return [
+            convert(dict(zip(names, row, strict=True)), Repository, strict=False)
+            for row in rows
+        ]
+
+    def spec(self, job: str) -> JobSpec:
+        [(spec,)] = self.read_pending("job_spec", job)
+        return _SPEC.decode(spec)
+
+    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
+        rows = self.read("job_state", job)
+        if rows and rows[0][0] in TERMINAL:
+            notify(rows[0][0])
+        else:
+            self._ends.setdefault(job, []).append(notify)
+
+    def forget_end(self, job: str, notify: Callable[[State], None]) -> None:
+        """Take back a `when_ended` whose asker has left."""
+        waiting = self._ends.get(job, [])
+        if notify in waiting:
+            waiting.remove(notify)
+        if not waiting:
+            self._ends.pop(job, None)
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs there are in each state that any job is in."""
+        return {**self._ended_counts, **dict(self.read("active_counts"))}
+
+
+def _job(repo: str, row: tuple[Any, ...]) -> Job:
+    (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
+    (attempt, max_attempts, fence, queued_at, started_at, spec) = row[8:]
+    details = _SPEC.decode(spec)
+    return Job(
+        id=job_id,
+        repo=repo,
+        kind=kind,
+        state=state,
+        priority=priority,
+        claims=_CLAIMS.decode(claims),
+        tokens=tokens_for(kind, provider),
+        after=_NAMES.decode(after),
+        replay=replay,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        fence=fence,
+        queued_at=queued_at,
+        started_at=started_at,
+        admission_budget=details.budgets.admission,
+        exit_attempts=details.exit_attempts,
+        queue_budget=details.budgets.queue,
+    )
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path, *, repository_workers: int, overtake_after: float
+) -> AsyncIterator[SqliteStore]:
+    """The store at `path`, made if there is none; committing while the block lasts.
+
+    Raises:
+        StoreFromTheFuture: a newer version wrote it; nothing was touched.
+        StoreFailed: it cannot be opened or is damaged.
+    """
+    writer, reader = open_connections(path)
+    try:
+        store = SqliteStore(
+            writer,
+            reader,
+            repository_workers=repository_workers,
+            overtake_after=overtake_after,
+        )
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.run)
+            try:
+                yield store
+            finally:
+                nursery.cancel_scope.cancel()
+                store.commit()
+    finally:
+        reader.close()
+        writer.close()

@@ -1,0 +1,1 @@
+"""The only room that knows both the actors and the edges."""

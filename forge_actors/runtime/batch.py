@@ -1,0 +1,193 @@
+"""Runs of their own: a file of jobs, or one command, from the first job to the last."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+from msgspec import Struct, structs
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobfile import JobFile, check
+from forge_actors.domain.jobs import TERMINAL, JobView
+from forge_actors.domain.requests import JobQuery, JobRequest, convert
+from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.runtime.runtime import open_runtime
+from forge_actors.runtime.settings import settings_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forge_actors.runtime.runtime import JobHandle, Runtime
+    from forge_actors.runtime.settings import Settings
+
+#: Bytes read of a job's output at once.
+CHUNK = 64 * 1024
+
+
+class Progress(Struct, frozen=True):
+    """How far a run is: its jobs in the order of the file, and what they waited for."""
+
+    jobs: list[JobView]
+    #: Seconds that jobs have waited, by what for.
+    waits: dict[str, float]
+    seconds: float
+
+    @property
+    def ended(self) -> bool:
+        return all(job.state in TERMINAL for job in self.jobs)
+
+    @property
+    def succeeded(self) -> bool:
+        return all(job.state == "succeeded" for job in self.jobs)
+
+
+class Watcher(Protocol):
+    """Shows the progress of a run. Called in the loop, so it must not block."""
+
+    @property
+    def refresh(self) -> float | None:
+        """Seconds between two calls when nothing happens; None for no such calls."""
+
+    def note(self, text: str) -> None:
+        """Something is prepared."""
+
+    def show(self, progress: Progress) -> None:
+        """Something has changed, or `refresh` seconds have passed."""
+
+
+def load_job_file(path: Path) -> tuple[JobFile, Settings]:
+    """A job file and the settings it makes.
+
+    Raises:
+        InvalidInput: naming the file and what is wrong in it.
+    """
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInput(str(path), f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(str(path), f"is no valid TOML: {error}") from None
+    try:
+        file = convert(data, JobFile)
+        check(file)
+        return file, settings_from(file.settings)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{path}: {error.field}", error.problem, allowed=error.allowed
+        ) from None
+
+
+async def run_file(path: Path, home: Path, watcher: Watcher) -> Progress:
+    """Run every job of the file in a runtime on `home`; how it went.
+
+    Raises:
+        InvalidInput: the file is not valid, or a repository cannot be had.
+    """
+    file, settings = load_job_file(path)
+    async with open_runtime(home, settings) as runtime:
+        await _prepare(runtime, file, path.parent, watcher)
+        requests = [
+            structs.replace(request, origin="run", name=request.name or f"job {n}")
+            for n, request in enumerate(file.job, start=1)
+        ]
+        try:
+            handles = await runtime.submit_all(requests)
+        except InvalidInput as error:
+            field = error.field.replace("jobs[", "job[")
+            raise InvalidInput(
+                f"{path}: {field}", error.problem, allowed=error.allowed
+            ) from None
+        return await _watch(runtime, handles, watcher)
+
+
+async def _prepare(
+    runtime: Runtime, file: JobFile, folder: Path, watcher: Watcher
+) -> None:
+    git = GitProgram()
+    clones = runtime.home / "clones"
+    for repository in file.repository:
+        if repository.path is not None:
+            place = folder / Path(repository.path).expanduser()
+        else:
+            assert repository.clone is not None, "a checked file has one of the two"
+            place = clones / repository.name
+            watcher.note(f"cloning {repository.name}")
+            clones.mkdir(mode=0o700, exist_ok=True)
+            await git.clone(_source(repository.clone, folder), place)
+        await runtime.add_repository(place, repository.name)
+
+
+def _source(clone: str, folder: Path) -> str:
+    """A URL as it is; a path relative to the job file made absolute."""
+    local = folder / Path(clone).expanduser()
+    return str(local.resolve()) if local.exists() else clone
+
+
+async def _watch(
+    runtime: Runtime, handles: Sequence[JobHandle], watcher: Watcher
+) -> Progress:
+    began = last = trio.current_time()
+    waits: dict[str, float] = defaultdict(float)
+    kinds: dict[str, str] = {}
+    seen = runtime.control.last_event
+    order = {handle.id: place for place, handle in enumerate(handles)}
+    while True:
+        jobs = await runtime.jobs(JobQuery(limit=len(handles)))
+        jobs.sort(key=lambda job: order[job.id])
+        # Reasons change only with an event, and every event brings us here.
+        now = trio.current_time()
+        for kind in kinds.values():
+            waits[kind] += now - last
+        last = now
+        kinds = {
+            job.id: str(job.waiting["kind"]) for job in jobs if job.waiting is not None
+        }
+        progress = Progress(jobs, dict(waits), now - began)
+        watcher.show(progress)
+        if progress.ended:
+            return progress
+        with trio.move_on_after(watcher.refresh or float("inf")):
+            events = await runtime.control.events(seen, limit=1000, wait=True)
+            seen = events[-1].seq
+
+
+async def run_command(
+    request: JobRequest,
+    home: Path,
+    stdout: Callable[[bytes], None],
+    stderr: Callable[[bytes], None],
+) -> JobView:
+    """Run one command in the repository of the folder `request.repo`, now.
+
+    Its output is handed to `stdout` and `stderr` in the loop, as it comes.
+
+    Raises:
+        InvalidInput: the folder is in no git work tree, or an option is not valid.
+    """
+    async with open_runtime(home) as runtime:
+        await runtime.add_repository(request.repo)
+        [handle] = await runtime.submit_all([request])
+        async with trio.open_nursery() as nursery:
+            for stream, sink in (("stdout", stdout), ("stderr", stderr)):
+                nursery.start_soon(_copy, runtime, handle.id, stream, sink)
+        return await handle.show()
+
+
+async def _copy(
+    runtime: Runtime, job: str, stream: str, sink: Callable[[bytes], None]
+) -> None:
+    offset = 0
+    while True:
+        chunk = await runtime.control.read_log(
+            job, stream, offset, limit=CHUNK, wait=True
+        )
+        if chunk.missing:
+            sink(f"\n[forge-actors: {chunk.missing} bytes were not kept]\n".encode())
+        sink(chunk.data)
+        offset = chunk.next_offset
+        if chunk.ended:
+            return

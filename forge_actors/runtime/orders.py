@@ -1,0 +1,93 @@
+"""Orders: what the launcher is told of a dispatched job, and its environment."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.launch import LaunchOrder
+from forge_actors.domain.requests import decode_argv
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.ports import Store
+
+#: What a job gets of the environment of whoever started the service. Nothing else.
+ALLOWED = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+        "SSH_AUTH_SOCK",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+    }
+)
+ALLOWED_PREFIXES = ("LC_", "XDG_")
+
+
+def allowed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The part of an environment that jobs may see."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in ALLOWED or name.startswith(ALLOWED_PREFIXES)
+    }
+
+
+class OrderMaker:
+    """Builds launch orders; takes the environment once, when the runtime starts."""
+
+    def __init__(self, home: Path, store: Store, output_limit: int) -> None:
+        self._home = str(home)
+        self._store = store
+        self._output_limit = output_limit
+        self._environment = allowed_environment()
+
+    def __call__(self, job: Job) -> LaunchOrder:
+        spec = self._store.spec(job.id)
+        assert job.fence is not None, "only a dispatched job has an order"
+        return LaunchOrder(
+            job=job.id,
+            repo=job.repo,
+            attempt=job.attempt,
+            fence=job.fence,
+            argv=decode_argv(list(spec.argv), field="argv"),
+            cwd=spec.cwd,
+            env={
+                **self._environment,
+                **spec.env,
+                "FORGE_JOB_ID": job.id,
+                "FORGE_REPO_ID": job.repo,
+                "FORGE_ATTEMPT": str(job.attempt),
+                "FORGE_FENCE": str(job.fence),
+                "FORGE_CONTROLLER_HOME": self._home,
+            },
+            stdin=spec.stdin,
+            log=log_base(self._home, job.id, job.attempt),
+            output_limit=self._output_limit,
+            wall=spec.budgets.execution,
+            idle=spec.budgets.idle,
+            stop_signal=spec.stop_signal,
+            grace=spec.grace,
+            keep_leftovers=spec.keep_leftovers,
+        )
+
+
+def log_base(home: str, job: str, attempt: int) -> str:
+    """The path, without suffix, of the logs of one attempt."""
+    return f"{home}/logs/{job}.{attempt}"

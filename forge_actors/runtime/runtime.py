@@ -1,0 +1,333 @@
+"""The runtime: wires the actors to the edges, starts in order, stops in reverse."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from forge_actors.actors import supervisor
+from forge_actors.domain.changes import Noted
+from forge_actors.domain.errors import MailboxClosed
+from forge_actors.domain.events import Event
+from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.machine import Clock, PressureGauge
+from forge_actors.edges.node.launcher import (
+    NodeLauncher,
+    open_launcher,
+    previous_receipts,
+    remove_receipts,
+)
+from forge_actors.edges.sqlite.store import SqliteStore, open_store
+from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.ids import IdSource
+from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.ownership import own_home, prepare_home
+from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.settings import Settings, load_settings, settings_from
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.repositories import RepositoryView
+    from forge_actors.domain.requests import JobQuery
+
+STORE_FILE = "store.sqlite"
+SETTINGS_FILE = "settings.toml"
+EVENT_PAGE = 1000
+#: Seconds an orderly stop may take before what is left is cancelled.
+STOP_SECONDS = 120.0
+
+
+class JobHandle:
+    """A job that was accepted by this runtime."""
+
+    def __init__(self, control: RuntimeControl, job_id: str) -> None:
+        self._control = control
+        self.id = job_id
+
+    async def wait(self) -> JobView:
+        """Wait until the job has ended; how it ended is in the view."""
+        [view] = await self._control.wait([self.id])
+        return view
+
+    async def show(self) -> JobView:
+        """The job as it is now."""
+        return await self._control.job(self.id)
+
+    async def why(self) -> str:
+        """Why the job is where it is, in a sentence."""
+        return (await self._control.why(self.id)).sentence
+
+    async def cancel(self, *, grace: float | None = None) -> JobView:
+        """End the job; one that runs is only asked to stop when this returns."""
+        return await self._control.cancel(self.id, grace=grace)
+
+
+class Runtime:
+    """A running runtime; made by `open_runtime`."""
+
+    def __init__(self, home: Path, control: RuntimeControl) -> None:
+        self.home = home
+        #: The same runtime as entry points see it.
+        self.control = control
+
+    async def add_repository(
+        self, path: str | Path, name: str | None = None
+    ) -> RepositoryView:
+        """Register the git repository of a folder.
+
+        Raises:
+            InvalidInput: the folder is in no git work tree, or the name is not fit.
+            Refused: the name is taken.
+        """
+        return await self.control.add_repository(str(path), name)
+
+    async def submit(
+        self, repo: str | Path, argv: Sequence[str], **options: Any
+    ) -> JobHandle:
+        """Accept one job; it is durable when this returns.
+
+        `options` are the other fields of `JobRequest`, such as `kind`, `priority`,
+        `claims`, `after` (ids), `provider` and `timeout`. A `repo` that is a path is
+        registered if it is not yet.
+
+        Raises:
+            InvalidInput: an option is not known or not valid.
+            NotFound: no repository has that name.
+            StoreFailed: it could not be saved.
+        """
+        if isinstance(repo, Path):
+            repo = (await self.add_repository(repo)).name
+        table = {"origin": "embedded", **options, "repo": repo, "argv": list(argv)}
+        [accepted] = await self.control.submit([convert(table, JobRequest)])
+        return JobHandle(self.control, accepted.id)
+
+    async def submit_all(self, requests: Sequence[JobRequest]) -> list[JobHandle]:
+        """Accept all of the jobs or none."""
+        accepted = await self.control.submit(requests)
+        return [JobHandle(self.control, entry.id) for entry in accepted]
+
+    async def jobs(self, query: JobQuery) -> list[JobView]:
+        """The jobs a query asks for, newest first."""
+        return await self.control.jobs(query)
+
+    async def status(self) -> dict[str, object]:
+        """Capacity, counts and readiness, as `status --json` prints them."""
+        return await self.control.status()
+
+    def events(self, after: int | None = None) -> EventStream:
+        """Every event from now on, or after the one with the number `after`."""
+        return EventStream(self.control, after)
+
+
+class EventStream:
+    """An endless asynchronous iterator over events; none is skipped."""
+
+    def __init__(self, control: RuntimeControl, after: int | None) -> None:
+        self._control = control
+        self._after = control.last_event if after is None else after
+        self._page: list[Event] = []
+
+    def __aiter__(self) -> EventStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        if not self._page:
+            page = await self._control.events(self._after, limit=EVENT_PAGE, wait=True)
+            self._page = page[::-1]
+            self._after = page[-1].seq
+        return self._page.pop()
+
+
+@asynccontextmanager
+async def open_runtime(
+    home: str | Path | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    stop: StopReason = "cancelled",
+) -> AsyncIterator[Runtime]:
+    """A runtime for the length of the block. When it ends, so has every process.
+
+    Without a `home` a private temporary one is used, which is removed at the end, or
+    kept and named in the error when the block fails. `settings` given here are taken
+    whole; without them a home's `settings.toml` and the environment count.
+
+    An exception of the block reaches the caller as it is. What `stop` says becomes of
+    the jobs that still run at the end: cancelled, or interrupted by a shutdown.
+
+    Raises:
+        InvalidInput: a setting is not valid, or the home cannot be used.
+        Refused: another runtime owns the home.
+    """
+    if home is not None:
+        async with _open(Path(home), settings, stop) as runtime:
+            yield runtime
+        return
+    folder = Path(tempfile.mkdtemp(prefix="forge-actors-"))
+    try:
+        async with _open(folder, settings, stop) as runtime:
+            yield runtime
+    except (Exception, KeyboardInterrupt) as error:
+        error.add_note(f"the home of the failed run is kept: {folder}")
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _open(
+    folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
+) -> AsyncIterator[Runtime]:
+    home = prepare_home(folder)
+    resolved = _resolve(home, settings)
+    host_error: BaseException | None = None
+    try:
+        with own_home(home):
+            found = await previous_receipts(home)
+            async with (
+                open_store(
+                    home / STORE_FILE,
+                    repository_workers=resolved.repository_workers,
+                    overtake_after=resolved.overtake_after,
+                ) as store,
+                open_launcher(home) as launcher,
+                trio.open_nursery() as nursery,
+            ):
+                parts = Parts(home, resolved, store, launcher)
+                mailbox = await parts.start(nursery, found)
+                try:
+                    yield Runtime(home, parts.control(mailbox))
+                except BaseException as error:  # noqa: BLE001 - raised again below
+                    # Leaving the nursery with it would wrap it in a group, and the
+                    # host would not see its own exception.
+                    host_error = error
+                await parts.stop(mailbox, stop)
+    except BaseExceptionGroup as group:
+        raise only_failure(group) from host_error
+    if host_error is not None:
+        raise host_error
+
+
+def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure in a group that holds just one, besides what it cancelled."""
+    _, failures = group.split(trio.Cancelled)
+    if failures is None:
+        return group
+    inner: BaseException = failures
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return inner
+
+
+class Parts:
+    """The parts of one runtime, in the order in which they start."""
+
+    def __init__(
+        self,
+        home: Path,
+        settings: Settings,
+        store: SqliteStore,
+        launcher: NodeLauncher,
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._store = store
+        self._launcher = launcher
+        self._clock = Clock()
+        self._ended = trio.Event()
+
+    async def start(
+        self, nursery: trio.Nursery, found: list[Receipt]
+    ) -> Mailbox[supervisor.Message]:
+        """Start the supervisor: every job that was saved is decided or waits again."""
+        event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
+        self._store.save([Noted(event)])
+        context = supervisor.Context(
+            limits=self._settings.token_limits(),
+            store=self._store,
+            launcher=self._launcher,
+            clock=self._clock,
+            pressure=PressureGauge(
+                min_free_memory_mb=self._settings.pressure.min_free_memory_mb,
+                max_load_per_cpu=self._settings.pressure.max_load_per_cpu,
+            ),
+            make_order=OrderMaker(
+                self._home, self._store, self._settings.output.stream_bytes
+            ),
+            unclaimed={(entry.job, entry.attempt): entry for entry in found},
+            last_dispatch=dict(self._store.read("last_dispatches")),
+            busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
+        )
+        mailbox: Mailbox[supervisor.Message]
+        mailbox = await nursery.start(self._supervise, context)
+        await self._store.save(
+            [Noted(Event("runtime_ready", self._clock.now()))]
+        ).wait()
+        remove_receipts(self._home)
+        return mailbox
+
+    async def _supervise(
+        self,
+        context: supervisor.Context,
+        *,
+        task_status: trio.TaskStatus[Mailbox[supervisor.Message]],
+    ) -> None:
+        try:
+            await supervisor.run(context, task_status=task_status)
+        finally:
+            self._ended.set()
+
+    def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+        ids = IdSource()
+        registry = Registry(self._store, GitProgram(), self._clock, ids)
+        admission = Admission(
+            self._store,
+            registry,
+            self._clock,
+            ids,
+            self._settings,
+            lambda repo, jobs: mailbox.tell(supervisor.Submitted(repo, jobs)),
+        )
+        return RuntimeControl(
+            home=self._home,
+            store=self._store,
+            launcher=self._launcher,
+            clock=self._clock,
+            settings=self._settings,
+            registry=registry,
+            admission=admission,
+            mailbox=mailbox,
+        )
+
+    async def stop(
+        self, mailbox: Mailbox[supervisor.Message], reason: StopReason
+    ) -> None:
+        """Withdraw the tokens, end every worker and wait until its exit is recorded."""
+        with trio.CancelScope(shield=True) as scope:
+            scope.deadline = trio.current_time() + STOP_SECONDS
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor.Stop(reason))
+            await self._ended.wait()
+            self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
+
+
+def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Settings:
+    if settings is None:
+        return load_settings(home / SETTINGS_FILE)
+    if isinstance(settings, Settings):
+        return settings
+    return settings_from(settings)

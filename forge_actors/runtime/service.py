@@ -1,0 +1,90 @@
+"""The long-running service: a runtime with a control socket, until it is stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import trio
+from trio_util import wait_any
+
+from forge_actors import __version__
+from forge_actors.domain.errors import ForgeError
+from forge_actors.edges.gateway.listeners import unix_listener
+from forge_actors.edges.gateway.routes import handler
+from forge_actors.edges.gateway.server import Server
+from forge_actors.runtime.runtime import Runtime, only_failure, open_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+
+def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
+    """Serve the home until a signal or a request to stop; the exit status.
+
+    `ready_fd` is written one byte to and closed once requests are answered.
+
+    Raises:
+        ForgeError: it could not start, or one of its parts failed for good.
+    """
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        trio.run(_serve, home, socket, ready_fd)
+    except BaseExceptionGroup as group:
+        failure = only_failure(group)
+        if isinstance(failure, ForgeError):
+            raise failure from None
+        raise
+    return 0
+
+
+async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
+            async with open_runtime(home, stop="shutdown") as runtime:
+                await _answer(runtime, socket, stop, ready_fd)
+            nursery.cancel_scope.cancel()
+
+
+async def _stop_on_signal(
+    signals: AsyncIterator[int], stop: trio.Event, scope: trio.CancelScope
+) -> None:
+    """The first signal asks for an orderly stop, the second cuts requests short."""
+    await anext(signals)
+    stop.set()
+    await anext(signals)
+    scope.cancel()
+
+
+async def _answer(
+    runtime: Runtime, socket: str, stop: trio.Event, ready_fd: int | None
+) -> None:
+    listener = unix_listener(socket)
+    server = Server(handler(runtime.control))
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.serve, [listener])
+            _say_ready(runtime, ready_fd)
+            await wait_any(stop.wait, runtime.control.stop_requested.wait)
+            server.stop()
+    finally:
+        os.unlink(socket)
+
+
+def _say_ready(runtime: Runtime, ready_fd: int | None) -> None:
+    line = {"event": "ready", "pid": os.getpid(), "home": str(runtime.home)}
+    print(json.dumps({**line, "version": __version__}), file=sys.stderr, flush=True)
+    if ready_fd is not None:
+        os.write(ready_fd, b"\n")
+        os.close(ready_fd)

@@ -1,0 +1,200 @@
+"""Views: rows of the store and what the actors know, as readers see them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import JobError, JobSpec, JobView
+from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.priority import PRIORITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.requests import JobQuery
+    from forge_actors.domain.waiting import Waiting
+    from forge_actors.edges.sqlite.store import SqliteStore
+
+_spec = msgspec.json.Decoder(JobSpec)
+_claims = msgspec.json.Decoder(tuple[Claim, ...])
+_names = msgspec.json.Decoder(list[str])
+_identity = msgspec.json.Decoder(ProcessIdentity)
+_error = msgspec.json.Decoder(JobError)
+_receipt = msgspec.json.Decoder(Receipt)
+
+
+def timestamp(seconds: float) -> str:
+    """RFC 3339 in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else timestamp(seconds)
+
+
+def view(row: tuple[Any, ...]) -> JobView:
+    """A row of the query `view_job` as readers see it."""
+    (job_id, state, kind, repo, name, spec, priority, attempt, max_attempts) = row[:9]
+    (fence, claims, after, provider, replay, retry_of, labels, origin) = row[9:17]
+    (request_id, created, queued, started, finished, identity, error, receipt) = row[
+        17:25
+    ]
+    details = _spec.decode(spec)
+    end = None if receipt is None else _receipt.decode(receipt)
+    process = None if identity is None else _identity.decode(identity)
+    started = started if end is None or end.started_at is None else end.started_at
+    return JobView(
+        id=job_id,
+        state=state,
+        kind=kind,
+        repo=repo,
+        name=name,
+        argv=list(details.argv),
+        priority=PRIORITIES[priority],
+        attempt=attempt,
+        max_attempts=max_attempts,
+        exit_code=end.exit_code if end else None,
+        signal=end.signal if end else None,
+        forced=end.forced if end else False,
+        error=None if error is None else _error.decode(error),
+        waiting=None,
+        claims=[str(claim) for claim in _claims.decode(claims)],
+        after=_names.decode(after),
+        provider=provider,
+        replay=replay,
+        retry_of=retry_of,
+        labels=_names.decode(labels),
+        created_at=timestamp(created),
+        queued_at=timestamp(queued),
+        started_at=_moment(started),
+        finished_at=_moment(finished),
+        duration=_duration(started, finished),
+        pid=process.pid if process and finished is None else None,
+        fence=fence,
+        cwd=details.cwd,
+        origin=origin,
+        request_id=request_id,
+        usage=_usage(end),
+    )
+
+
+def _duration(started: float | None, finished: float | None) -> float | None:
+    if started is None or finished is None:
+        return None
+    return round(max(0.0, finished - started), 3)
+
+
+def _usage(receipt: Receipt | None) -> dict[str, float]:
+    if receipt is None or receipt.identity is None:
+        return {}
+    return {
+        "user_seconds": receipt.user_seconds,
+        "system_seconds": receipt.system_seconds,
+        "max_rss_kib": receipt.max_rss_kib,
+        "stdout_bytes": receipt.stdout_bytes,
+        "stderr_bytes": receipt.stderr_bytes,
+    }
+
+
+def waiting_view(waiting: Waiting) -> dict[str, object]:
+    """What a job waits for, with every field that the contract names."""
+    return {
+        "kind": waiting.kind,
+        "since": timestamp(waiting.since),
+        "until": _moment(waiting.until),
+        "holders": list(waiting.holders),
+        "position": waiting.position,
+        "resource": waiting.resource,
+        "used": waiting.used,
+        "limit": waiting.limit,
+        "detail": waiting.detail,
+    }
+
+
+def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
+    """Why a job is where it is, for a person."""
+    if waiting is not None:
+        place = f", number {waiting.position} in line" if waiting.position else ""
+        shown = waiting.kind in ("token", "pressure")
+        names = ", ".join(waiting.holders) if shown else ""
+        holders = f" (by {names})" if names else ""
+        since = _span(now - waiting.since)
+        return (
+            f"It waits for a {waiting.kind}: {waiting.detail}{holders}{place};"
+            f" since {since}."
+        )
+    if view.error is not None:
+        return f"It is {view.state}: {view.error.message} ({view.error.code})."
+    if view.state == "running":
+        return f"It runs as process {view.pid}, attempt {view.attempt}."
+    return f"It is {view.state}."
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{max(0, seconds):.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView:
+    """The view with what its repository's actor knows."""
+    shown = None if waiting is None else waiting_view(waiting)
+    return structs.replace(job, state=state, waiting=shown)
+
+
+_LISTED = """\
+SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
+    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
+    request_id, created_at, queued_at, started_at, finished_at, identity, error,
+    receipt, job.repo
+FROM job JOIN repository ON repository.id = job.repo"""
+
+
+def event(row: tuple[Any, ...]) -> Event:
+    """A row of the query `events_after`."""
+    seq, at, kind, repo, job, data = row
+    return Event(kind, at, repo, job, msgspec.json.decode(data), seq)
+
+
+def list_rows(
+    store: SqliteStore, query: JobQuery, repos: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """The rows of the jobs that a query asks for, newest first."""
+    conditions: list[str] = []
+    values: list[object] = []
+    for column, wanted in (
+        ("job.repo", repos),
+        ("state", query.state),
+        ("kind", query.kind),
+    ):
+        if wanted:
+            marks = ", ".join("?" * len(wanted))
+            conditions.append(f"{column} IN ({marks})")
+            values += wanted
+    for label in query.label:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+        values.append(label)
+    if query.active:
+        conditions.append("finished_at IS NULL")
+    if query.before is not None:
+        conditions.append("job.id < ?")
+        values.append(query.before)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    text = f"{_LISTED}{where} ORDER BY job.id DESC LIMIT ?"
+    return store.reader.execute(text, (*values, query.limit)).fetchall()
+
+
+def as_json(job: JobView) -> dict[str, Any]:
+    """The view as plain JSON values, as `show --json` prints it."""
+    table: dict[str, Any] = msgspec.to_builtins(job)
+    return table

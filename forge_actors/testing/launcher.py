@@ -1,0 +1,229 @@
+"""A launcher without processes, for tests that decide themselves what jobs do.
+
+    async with FakeLauncher().open() as launcher:
+        attempt = launcher.launch(order)
+        launcher.finish(order.job, exit_code=3)
+        receipt = await attempt.exited()
+
+It keeps the contract of `launcher_contract.py`, which the real launcher keeps too.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import trio
+from msgspec import Struct
+
+from forge_actors.domain.errors import LauncherDown
+from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+Key = tuple[str, int]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What becomes of an attempt. With `spawn_error` it never begins."""
+
+    exit_code: int | None = 0
+    signal: str | None = None
+    stdout_bytes: int = 0
+    stderr_tail: str = ""
+    spawn_error: str | None = None
+
+
+class StopRequest(NamedTuple):
+    job: str
+    attempt: int
+    #: None: the order's own.
+    grace: float | None
+    ending: Ending
+
+
+class FakeAttempt:
+    """One attempt; see `domain.ports.RunningAttempt`."""
+
+    def __init__(
+        self, launcher: FakeLauncher, order: LaunchOrder, identity: ProcessIdentity
+    ) -> None:
+        self.order = order
+        self.identity: ProcessIdentity | None = identity
+        self.receipt: Receipt | None = None
+        self.output_bytes = 0
+        self.changed = trio.Event()
+        self._launcher = launcher
+
+    @property
+    def key(self) -> Key:
+        return self.order.job, self.order.attempt
+
+    async def started(self) -> ProcessIdentity | None:
+        await trio.lowlevel.checkpoint()
+        return self.identity
+
+    async def exited(self) -> Receipt:
+        await trio.lowlevel.checkpoint()
+        while self.receipt is None:
+            await self.changed.wait()
+        return self.receipt
+
+    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
+        self._launcher.asked_to_stop(self, grace, ending)
+
+    def change(self) -> None:
+        """Wake whoever waits for something of this attempt."""
+        self.changed.set()
+        self.changed = trio.Event()
+
+
+class FakeLauncher:
+    """Starts nothing and remembers everything.
+
+    Attempts run until `finish`, a stop, or the end of the launcher. With `auto` each
+    order is shown to it first: an `Outcome` ends the attempt at once, None lets it run.
+    With `obeys_stop=False` a stop is only noted in `stops`. `now` gives the times of
+    receipts.
+    """
+
+    def __init__(
+        self,
+        *,
+        auto: Callable[[LaunchOrder], Outcome | None] = lambda _: None,
+        obeys_stop: bool = True,
+        now: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.orders: list[LaunchOrder] = []
+        self.stops: list[StopRequest] = []
+        self.forgotten: list[Key] = []
+        self._auto = auto
+        self._obeys_stop = obeys_stop
+        self._now = now
+        self._attempts: dict[Key, FakeAttempt] = {}
+        #: Why nothing can be started; None while it can.
+        self._down: str | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[FakeLauncher, None]:
+        """Leaving ends what runs, as the end of a runtime does."""
+        try:
+            yield self
+        finally:
+            self._down = "the launcher is closed"
+            self._end_all("owner")
+
+    @property
+    def running(self) -> list[FakeAttempt]:
+        """In the order of their launch."""
+        return [each for each in self._attempts.values() if each.receipt is None]
+
+    # The port.
+
+    def launch(self, order: LaunchOrder) -> FakeAttempt:
+        known = self._attempts.get((order.job, order.attempt))
+        if known is not None:
+            return known
+        if self._down is not None:
+            raise LauncherDown(self._down)
+        self.orders.append(order)
+        number = len(self.orders)
+        identity = ProcessIdentity("fake-boot", pid=1000 + number, start_ticks=number)
+        attempt = FakeAttempt(self, order, identity)
+        self._attempts[attempt.key] = attempt
+        outcome = self._auto(order)
+        if outcome is not None:
+            self._end(attempt, "exit", outcome)
+        return attempt
+
+    def forget(self, job: str, attempt: int) -> None:
+        known = self._attempts.get((job, attempt))
+        if known is not None and known.receipt is not None:
+            del self._attempts[known.key]
+            self.forgotten.append(known.key)
+
+    async def wait_output(self, job: str, attempt: int, known: int) -> None:
+        await trio.lowlevel.checkpoint()
+        watched = self._attempts.get((job, attempt))
+        while (
+            watched is not None
+            and watched.receipt is None
+            and watched.output_bytes <= known
+        ):
+            await watched.changed.wait()
+
+    # What a test does to it.
+
+    def finish(
+        self,
+        job: str,
+        *,
+        exit_code: int | None = 0,
+        signal: str | None = None,
+        ending: Ending = "exit",
+        stderr_tail: str = "",
+    ) -> None:
+        """End the running attempt of a job."""
+        if signal is not None:
+            exit_code = None
+        outcome = Outcome(exit_code=exit_code, signal=signal, stderr_tail=stderr_tail)
+        self._end(self._running(job), ending, outcome)
+
+    def emit(self, job: str, count: int) -> None:
+        """Let the running attempt of a job write `count` bytes of output."""
+        attempt = self._running(job)
+        attempt.output_bytes += count
+        attempt.change()
+
+    def go_down(self, reason: str = "the node agent ended") -> None:
+        """Lose every running attempt and refuse new ones."""
+        self._down = reason
+        self._end_all("lost")
+
+    def come_back(self) -> None:
+        self._down = None
+
+    def asked_to_stop(
+        self, attempt: FakeAttempt, grace: float | None, ending: Ending
+    ) -> None:
+        if attempt.receipt is not None:
+            return
+        self.stops.append(StopRequest(*attempt.key, grace, ending))
+        if self._obeys_stop:
+            signal = attempt.order.stop_signal
+            self._end(attempt, ending, Outcome(exit_code=None, signal=signal))
+
+    def _running(self, job: str) -> FakeAttempt:
+        for attempt in self.running:
+            if attempt.order.job == job:
+                return attempt
+        raise LookupError(f"no attempt of job {job} is running")
+
+    def _end_all(self, ending: Ending) -> None:
+        for attempt in self.running:
+            signal = None if ending == "lost" else attempt.order.stop_signal
+            self._end(attempt, ending, Outcome(exit_code=None, signal=signal))
+
+    def _end(self, attempt: FakeAttempt, ending: Ending, outcome: Outcome) -> None:
+        order = attempt.order
+        if outcome.spawn_error is not None:
+            ending = "spawn"
+            attempt.identity = None
+        began = attempt.identity is not None
+        attempt.receipt = Receipt(
+            job=order.job,
+            attempt=order.attempt,
+            fence=order.fence,
+            ending=ending,
+            ended_at=self._now(),
+            started_at=self._now() if began else None,
+            identity=attempt.identity,
+            exit_code=outcome.exit_code if began else None,
+            signal=outcome.signal if began else None,
+            error=outcome.spawn_error,
+            stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
+            stderr_bytes=len(outcome.stderr_tail.encode()),
+            stderr_tail=outcome.stderr_tail,
+        )
+        attempt.change()

@@ -1,0 +1,190 @@
+"""What every launcher keeps, as checks to run against one.
+
+Call each of `CHECKS` with a function that opens a fresh launcher and one that makes
+orders. An implementation needs four commands: `true` exits with 0 and says nothing,
+`false` with 1; `sleep N` runs until it is stopped; `/no/such/program` cannot start.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+import trio.testing
+
+from forge_actors.domain.errors import LauncherDown
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from forge_actors.domain.launch import LaunchOrder
+    from forge_actors.domain.ports import Launcher
+
+    Open = Callable[[], AbstractAsyncContextManager[Launcher]]
+    Check = Callable[[Open, "MakeOrder"], Awaitable[None]]
+
+SLEEP = ("sleep", "4711.5")
+
+
+class MakeOrder(Protocol):
+    def __call__(self, *argv: str, job: str = "job", attempt: int = 1) -> LaunchOrder:
+        """A valid order for one of the commands."""
+
+
+async def check_one_attempt_is_one_process(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        first = launcher.launch(order(*SLEEP))
+        identity = await first.started()
+        second = launcher.launch(order(*SLEEP))
+        assert identity is not None
+        assert await second.started() == identity
+        first.stop()
+        assert await second.exited() == await first.exited()
+        # Also once it has ended, until it is forgotten.
+        third = launcher.launch(order(*SLEEP))
+        assert await third.exited() == await first.exited()
+
+
+async def check_the_next_attempt_is_another_process(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        receipts = []
+        for number in (1, 2):
+            attempt = launcher.launch(order("false", attempt=number))
+            receipts.append(await attempt.exited())
+        assert [receipt.attempt for receipt in receipts] == [1, 2]
+        assert receipts[0].identity != receipts[1].identity
+
+
+async def check_every_attempt_has_one_receipt(open_: Open, order: MakeOrder) -> None:
+    argvs = [("true",), ("false",), SLEEP, ("/no/such/program",)]
+    async with open_() as launcher:
+        attempts = [
+            launcher.launch(order(*argv, job=f"job-{number}"))
+            for number, argv in enumerate(argvs)
+        ]
+        attempts[2].stop()
+        receipts = [await attempt.exited() for attempt in attempts]
+        assert receipts == [await attempt.exited() for attempt in attempts]
+        assert [each.ending for each in receipts] == ["exit", "exit", "stop", "spawn"]
+        assert [each.exit_code for each in receipts] == [0, 1, None, None]
+        assert [each.signal for each in receipts] == [None, None, "SIGTERM", None]
+        for number, receipt in enumerate(receipts):
+            assert receipt.job == f"job-{number}"
+            assert receipt.identity == await attempts[number].started()
+
+
+async def check_what_cannot_start_says_why(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order("/no/such/program"))
+        assert await attempt.started() is None
+        receipt = await attempt.exited()
+        assert receipt.ending == "spawn"
+        assert receipt.error
+        assert receipt.started_at is None
+
+
+async def check_stop_gives_the_ending_it_was_asked_for(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        attempt.stop(grace=5, ending="wall")
+        assert (await attempt.exited()).ending == "wall"
+
+
+async def check_stop_after_the_end_does_nothing(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order("false"))
+        receipt = await attempt.exited()
+        attempt.stop()
+        assert await attempt.exited() == receipt
+        again = launcher.launch(order("true", job="again"))
+        assert (await again.exited()).ending == "exit"
+
+
+async def check_leaving_ends_what_runs(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        await attempt.started()
+    assert (await attempt.exited()).ending == "owner"
+
+
+async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        pass
+    try:
+        launcher.launch(order("true"))
+    except LauncherDown:
+        return
+    raise AssertionError("launch after the end did not raise LauncherDown")
+
+
+async def check_forget_may_be_repeated(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order("true"))
+        receipt = await attempt.exited()
+        launcher.forget("job", 1)
+        launcher.forget("job", 1)
+        launcher.forget("no such job", 1)
+        assert await attempt.exited() == receipt
+
+
+async def check_forget_leaves_a_running_attempt_alone(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        identity = await attempt.started()
+        launcher.forget("job", 1)
+        assert await launcher.launch(order(*SLEEP)).started() == identity
+        attempt.stop()
+        assert (await attempt.exited()).ending == "stop"
+
+
+async def check_wait_output_ends_with_the_attempt(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        async with trio.open_nursery() as nursery:
+            for known in (0, 0, 1000):
+                nursery.start_soon(launcher.wait_output, "job", 1, known)
+            await trio.testing.wait_all_tasks_blocked()
+            attempt.stop()
+        await attempt.exited()
+        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output("no such job", 1, 0)
+
+
+async def check_a_cancelled_wait_harms_nobody(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        for wait in (
+            attempt.exited,
+            lambda: launcher.wait_output("job", 1, 0),
+        ):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(wait)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+        attempt.stop()
+        assert (await attempt.exited()).ending == "stop"
+
+
+CHECKS: tuple[Check, ...] = (
+    check_one_attempt_is_one_process,
+    check_the_next_attempt_is_another_process,
+    check_every_attempt_has_one_receipt,
+    check_what_cannot_start_says_why,
+    check_stop_gives_the_ending_it_was_asked_for,
+    check_stop_after_the_end_does_nothing,
+    check_leaving_ends_what_runs,
+    check_nothing_starts_after_the_end,
+    check_forget_may_be_repeated,
+    check_forget_leaves_a_running_attempt_alone,
+    check_wait_output_ends_with_the_attempt,
+    check_a_cancelled_wait_harms_nobody,
+)

@@ -1,0 +1,388 @@
+"""Each verb in front of a service, and every failure as one line and a status."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+import trio.testing
+
+from forge_actors.cli import main as program
+from forge_actors.domain.errors import StoreFailed
+from forge_actors.testing.service import fake_service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forge_actors.testing.control import FakeControl
+
+HEAVY = {"trio", "anyio", "msgspec", "mcp", "rich", "apsw", "http.client", "asyncio"}
+
+
+class Shell:
+    """Runs verbs against one home and keeps what they print."""
+
+    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._home = home
+        self._capsys = capsys
+
+    def now(self, *words: str) -> tuple[int, str, str]:
+        """The exit status, standard output and standard error of a call."""
+        place = words.index("--") if "--" in words else len(words)
+        home = ("--home", str(self._home))
+        status = program.main([*words[:place], *home, *words[place:]])
+        printed = self._capsys.readouterr()
+        return status, printed.out, printed.err
+
+    async def __call__(self, *words: str) -> tuple[int, str, str]:
+        return await trio.to_thread.run_sync(self.now, *words, abandon_on_cancel=True)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, capsys)
+
+
+def finish(control: FakeControl, job: str, data: bytes = b"") -> None:
+    control.write(job, data)
+    control.end(job)
+
+
+async def test_a_job_from_submit_to_its_end(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path) as control:
+        status, out, err = await shell("submit", "--name", "build", "--", "make", "-k")
+        assert (status, err) == (0, "")
+        job = out.strip()
+        request = control.requests[job]
+        assert (request.argv, request.repo) == (["make", "-k"], os.getcwd())
+        assert request.cwd == os.getcwd()
+        assert "waits its turn" in (await shell("why", job))[1]
+        finish(control, job, b"text \x1b[31m\xff")
+        assert (await shell("wait", job))[0] == 0
+        assert "build" in (await shell("jobs"))[1]
+        assert "succeeded" in (await shell("show", job[-4:]))[1]
+
+
+async def test_every_option_of_submit_reaches_the_service(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAKEN", "from here")
+    words = shlex.split(
+        "--repo app --kind check --priority P1 --claim read:path:a --claim read:path:b"
+        " --after x --after y --timeout 90s --queue-timeout 1h --idle-timeout 5m"
+        " --request-id r --name n --label l --label m --provider claude --unique u"
+        " --read-only --replay safe --max-attempts 2 --cwd /tmp --env A=b=c --env TAKEN"
+        " --stdin-file /etc/hosts --stop-signal SIGINT --grace 1s --keep-leftovers"
+    )
+    async with fake_service(tmp_path) as control:
+        status, out, _ = await shell("submit", *words, "--", "x", "--repo", "--", "y")
+        assert status == 0
+        found = control.requests[out.strip()]
+    assert found.argv == ["x", "--repo", "--", "y"]
+    assert (found.repo, found.kind, found.priority) == ("app", "check", "P1")
+    assert found.claims == ["read:path:a", "read:path:b"]
+    assert (found.after, found.labels) == (["x", "y"], ["l", "m"])
+    assert (found.timeout, found.queue_timeout) == ("90s", "1h")
+    assert (found.idle_timeout, found.grace) == ("5m", "1s")
+    assert (found.request_id, found.name, found.unique) == ("r", "n", "u")
+    assert (found.provider, found.replay, found.max_attempts) == ("claude", "safe", 2)
+    assert found.read_only
+    assert found.keep_leftovers
+    assert found.env == {"A": "b=c", "TAKEN": "from here"}
+    assert (found.cwd, found.stdin) == ("/tmp", "/etc/hosts")
+    assert found.stop_signal == "SIGINT"
+
+
+async def test_bytes_that_are_no_text_are_submitted_as_they_are(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        _, out, _ = await shell("submit", "--", "x", os.fsdecode(b"\xff\xfe"))
+        assert control.requests[out.strip()].argv == ["x", {"b64": "//4="}]
+        assert "\\xff" in (await shell("jobs"))[1]
+
+
+async def test_a_job_that_a_job_submits_names_its_parent(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORGE_JOB_ID", "j1")
+    async with fake_service(tmp_path) as control:
+        _, out, _ = await shell("submit", "--", "x")
+        assert control.requests[out.strip()].origin == "job:j1"
+
+
+async def test_a_batch_comes_from_a_file_or_from_standard_input(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = b'{"repo":"app","argv":["a"]}\n{"repo":"app","argv":["b"]}\n'
+    path = tmp_path / "jobs"
+    path.write_bytes(lines)
+    async with fake_service(tmp_path) as control:
+        status, out, _ = await shell("submit", "--batch", str(path))
+        assert (status, len(out.split())) == (0, 2)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+        status, out, _ = await shell("submit", "--batch", "-", "--json")
+        assert [job["existing"] for job in json.loads(out)] == [False, False]
+        path.write_bytes(lines + b"{}")
+        status, out, err = await shell("submit", "--batch", str(path))
+        assert (status, out) == (2, "")
+        assert "line 3" in err
+        assert len(control.views) == 4
+
+
+async def test_a_job_that_was_there_is_said_to_have_been(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path):
+        _, first, err = await shell("submit", "--request-id", "r", "--", "x")
+        assert err == ""
+        _, second, err = await shell("submit", "--request-id", "r", "--", "x")
+        assert first == second
+        assert "was there already" in err
+
+
+async def test_wait_tells_how_it_went(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path) as control:
+        jobs = [(await shell("submit", "--", "x"))[1].strip() for _ in range(3)]
+        control.end(jobs[0])
+        control.end(jobs[1], "failed", exit_code=7)
+        assert (await shell("wait", jobs[0]))[0] == 0
+        status, out, _ = await shell("wait", jobs[0], jobs[1])
+        assert (status, len(out.splitlines())) == (1, 2)
+        assert "exit code 7" in out
+        assert (await shell("wait", "--pass-code", jobs[1]))[0] == 7
+        status, out, err = await shell("wait", "--timeout", "0", *jobs)
+        assert (status, "not ended" in err) == (5, True)
+        status, out, _ = await shell("wait", "--timeout", "0", "--json", jobs[2])
+        assert json.loads(out)["timed_out"] is True
+        assert (await shell("wait", "--pass-code", *jobs))[0] == 2
+        status, out, _ = await shell("cancel", jobs[2], "--grace", "1s")
+        assert (status, out) == (0, f"{jobs[2]} cancelled\n")
+        assert (await shell("wait", "--pass-code", jobs[2]))[0] == 1
+
+
+async def test_jobs_fetches_as_many_as_were_asked_for(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        path = tmp_path / "batch"
+        path.write_text('{"repo":"app","argv":["x"]}\n' * 2345)
+        await shell("submit", "--batch", str(path))
+        counts = {}
+        for words in ("", "--limit 7", "--limit 1500", "--all"):
+            _, out, _ = await shell("jobs", "--json", *words.split())
+            counts[words] = len({job["id"] for job in json.loads(out)})
+        assert counts == {"": 100, "--limit 7": 7, "--limit 1500": 1500, "--all": 2345}
+        job = next(iter(control.views))
+        control.end(job, "failed", exit_code=1)
+        _, out, _ = await shell("jobs", "--failed")
+        assert job[-6:] in out
+        assert "EXIT_NONZERO" in out
+        assert len(out.splitlines()) == 2
+        assert "--all shows all" in (await shell("jobs"))[2]
+
+
+async def test_repositories_are_added_listed_and_removed(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with fake_service(tmp_path) as control:
+        assert await shell("repo", "add", "app") == (0, "app\n", "")
+        assert control.repos["app"].path == f"{tmp_path}/app"
+        await shell("repo", "add", ".", "--name", "top")
+        assert control.repos["top"].path == str(tmp_path)
+        _, out, _ = await shell("repo", "list")
+        assert len(out.splitlines()) == 3
+        assert json.loads((await shell("repo", "show", "app", "--json"))[1])["id"]
+        await shell("submit", "--repo", "app", "--", "x")
+        status, _, err = await shell("repo", "remove", "app")
+        assert (status, "active jobs" in err) == (3, True)
+        assert (await shell("repo", "remove", "app", "--cancel"))[0] == 0
+        assert list(control.repos) == ["top"]
+
+
+async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path) as control:
+        assert "0 of 4" in (await shell("status"))[1]
+        assert json.loads((await shell("status", "--json"))[1])["ready"] is True
+        assert (await shell("stop"))[0] == 0
+        assert control.stop_requested.is_set()
+
+
+# Output of jobs
+
+
+def in_a_pipe(home: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "forge_actors", *words, "--home", str(home)]
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+async def test_a_pipe_gets_the_exact_bytes(tmp_path: Path, shell: Shell) -> None:
+    data = bytes(range(256)) * 20
+    async with fake_service(tmp_path) as control:
+        job = (await shell("submit", "--", "x"))[1].strip()
+        finish(control, job, data)
+        for words in (("logs", job), ("logs", "-f", "--stream", "stdout", job)):
+            done = await trio.to_thread.run_sync(in_a_pipe, tmp_path, *words)
+            assert (done.returncode, done.stdout) == (0, data)
+
+
+async def test_a_terminal_gets_no_control_characters(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with fake_service(tmp_path) as control:
+        job = (await shell("submit", "--", "x"))[1].strip()
+        finish(control, job, b"one\r\n\x1b[2J\x1b]0;x\x07two\xff\n")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        assert (await shell("logs", job))[1] == "one\ntwo\ufffd\n"
+        monkeypatch.undo()
+        assert (await shell("logs", "--tail", "1", job, "--json"))[1] == (
+            '{"text": "\\u001b[2J\\u001b]0;x\\u0007two\\ufffd\\n"}\n'
+        )
+
+
+async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path) as control:
+        job = (await shell("submit", "--", "x"))[1].strip()
+        finish(control, job, b"line\n" * 500_000)
+        command = f"{sys.executable} -m forge_actors logs {job} --home {tmp_path}"
+        pipe = f"set -o pipefail; {command} | head -n 1"
+        done = await trio.run_process(
+            ["bash", "-c", pipe], capture_stdout=True, capture_stderr=True
+        )
+        assert (done.stdout, done.stderr) == (b"line\n", b"")
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ("jbos", 2, "there is no verb 'jbos'; did you mean jobs?"),
+        ("zzz", 2, "forge-actors --help lists the verbs"),
+        ("jobs --limitt 3", 2, "there is no option --limitt; did you mean --limit?"),
+        ("jobs --lim 3", 2, "there is no option --lim"),
+        ("jobs --limit x", 2, "invalid int value: 'x'"),
+        ("jobs --limit 0", 2, "--limit: must be at least 1"),
+        ("jobs more", 2, "'more' is one word too many"),
+        ("jobs -- x", 2, "takes no command behind --"),
+        ("show", 2, "required: JOB"),
+        ("submit", 2, "no command: put it behind --"),
+        ("submit --", 2, "no command: put it behind --"),
+        ("submit --env NOT_SET_HERE -- x", 2, "NOT_SET_HERE is not set here"),
+        ("submit --env =x -- x", 2, "is not NAME=VALUE"),
+        ("submit --batch f -- x", 2, "takes its commands from the file"),
+        ("submit --batch /nonexistent", 2, "No such file"),
+        ("logs --stream up x", 2, "invalid choice: 'up'"),
+        ("logs --tail -1 x", 2, "must not be negative"),
+        ("repo", 2, "required: ACTION"),
+        ("status", 4, "start one with: forge-actors serve"),
+        ("wait abcd", 4, "start one with: forge-actors serve"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_status(
+    shell: Shell, words: str, status: int, message: str
+) -> None:
+    found, out, err = shell.now(*words.split())
+    assert (found, out, err.count("\n")) == (status, "", 1)
+    assert err.startswith("forge-actors: ")
+    assert message in err
+
+
+async def test_what_the_service_refuses_has_its_status(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        status, _, err = await shell("submit", "--kind", "chekc", "--", "x")
+        assert status == 2
+        assert err.startswith("forge-actors: kind: 'chekc' is unknown (allowed: ")
+        assert (await shell("show", "nowhere"))[0] == 2
+        control.failure = StoreFailed("the disk is full\x1b[2J")
+        assert await shell("status") == (1, "", "forge-actors: the disk is full\n")
+        job = (await shell("submit", "--", "x"))[1].strip()
+        control.end(job)
+        status, _, err = await shell("cancel", "--json", job)
+        assert (status, json.loads(err)["error"]["code"]) == (3, "REFUSED")
+
+
+def test_a_bug_is_a_line_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> object:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("forge_actors.cli.verb.run_verb", fail)
+    status, _, err = shell.now("jobs")
+    assert (status, err) == (1, "forge-actors: internal error: ZeroDivisionError: oh\n")
+
+
+def test_an_interrupt_is_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("forge_actors.cli.verb.run_verb", interrupt)
+    assert shell.now("jobs") == (130, "", "")
+
+
+# Help and start-up
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_help_lists_every_verb(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(words) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {verb} " in out for verb in program.VERBS)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in program.VERBS if verb != "run"])
+def test_help_of_a_verb_teaches_with_examples(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        program.main([verb, "--help"])
+    out = capsys.readouterr().out
+    assert left.value.code == 0
+    examples = out.partition("examples:\n")[2].splitlines()
+    lines = [line for line in examples if f"forge-actors {verb}" in line]
+    assert 1 <= len(lines) <= 3
+    assert len(lines) == len(examples)
+    assert "--json" in out or verb == "repo"
+
+
+CLIENT_VERBS = (
+    "repo list",
+    "submit -- x",
+    "jobs",
+    "show x",
+    "why x",
+    "logs x",
+    "wait x",
+    "cancel x",
+    "status",
+    "stop",
+)
+
+
+@pytest.mark.parametrize("words", CLIENT_VERBS)
+def test_a_client_verb_loads_nothing_heavy(tmp_path: Path, words: str) -> None:
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"  # an editable install may have loaded some
+        "from forge_actors.cli.main import main\n"
+        "status = main(sys.argv[1:])\n"
+        f"heavy = {HEAVY!r} & (set(sys.modules) - before)\n"
+        "print(status, *sorted(heavy))"
+    )
+    home = ["--home", str(tmp_path)]
+    verb, *rest = words.split()
+    command = [sys.executable, "-c", code, verb, *home, *rest]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "4\n"

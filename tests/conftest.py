@@ -1,0 +1,57 @@
+"""Every async test runs in a trio.run of its own, within a limit or on a mock clock."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+import trio.testing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+TEST_SECONDS = 30
+
+# Settings of the developer's own service must not reach the tests, nor may git find
+# the configuration of whoever runs them.
+for name in [name for name in os.environ if name.startswith(("FORGE_", "GIT_"))]:
+    del os.environ[name]
+os.environ.update(
+    GIT_CONFIG_GLOBAL=os.devnull,
+    GIT_CONFIG_NOSYSTEM="1",
+    GIT_AUTHOR_NAME="Test",
+    GIT_AUTHOR_EMAIL="test@example.invalid",
+    GIT_COMMITTER_NAME="Test",
+    GIT_COMMITTER_EMAIL="test@example.invalid",
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    function = pyfuncitem.obj
+    hypothesis_handle = getattr(function, "hypothesis", None)
+    target = hypothesis_handle.inner_test if hypothesis_handle else function
+    if inspect.iscoroutinefunction(target):
+        mock = pyfuncitem.get_closest_marker("mock_clock") is not None
+
+        @functools.wraps(target)
+        def run(*args: Any, **kwargs: Any) -> None:
+            async def main() -> None:
+                if mock:
+                    await target(*args, **kwargs)
+                    return
+                with trio.fail_after(TEST_SECONDS):
+                    await target(*args, **kwargs)
+
+            clock = trio.testing.MockClock(autojump_threshold=0) if mock else None
+            trio.run(main, clock=clock, strict_exception_groups=True)
+
+        if hypothesis_handle:
+            hypothesis_handle.inner_test = run
+        else:
+            pyfuncitem.obj = run
+    return (yield)
