@@ -32,7 +32,7 @@ workers = {workers}
 active_repositories = {repositories}
 
 [pressure]
-min_free_memory_mb = 0
+min_free_memory_mb = 64
 max_load_per_cpu = 10000.0
 """
 

@@ -10,7 +10,7 @@ It tells the supervisor at most one `Wanted` for each batch of messages it has h
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct
 
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.moves import Moves
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed, NotFound
@@ -26,12 +27,11 @@ from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.ports import Clock, Launcher, Saved, Store
+    from forge_actors.domain.ports import Clock, Launcher, Store
     from forge_actors.domain.recovery import StopReason
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
@@ -110,7 +110,11 @@ class Worker(Protocol):
 
     def stop(self, grace: float | None = None) -> None: ...
 
-    async def run(self, order: LaunchOrder, saved: Saved) -> None: ...
+    async def run(self, order: LaunchOrder) -> None: ...
+
+    def abandon(self, order: LaunchOrder) -> None: ...
+
+    def release(self) -> None: ...
 
 
 class Context(Struct, frozen=True):
@@ -126,6 +130,8 @@ class Context(Struct, frozen=True):
     make_order: Callable[[Job], LaunchOrder]
     #: Takes the receipt of an attempt that ended while nobody owned it.
     claim_receipt: Callable[[str, int], Receipt | None]
+    #: Keeps one for whoever owns the repository next.
+    keep_receipt: Callable[[Receipt], None]
 
 
 async def run(
@@ -138,7 +144,7 @@ async def run(
     async with trio.open_nursery() as workers:
         actor = _Repository(repo, context, mailbox, workers)
         actor.recover()
-        with serving(inbox, _give_back):
+        with actor.open(), serving(inbox, actor.discard):
             task_status.started(mailbox)
             while not (actor.finished and inbox.empty):
                 message = await actor.next_message(inbox)
@@ -146,11 +152,6 @@ async def run(
                     actor.handle(message)
                     message = inbox.receive_nowait()
                 actor.settle()
-
-
-def _give_back(message: Message) -> None:
-    if isinstance(message, Granted):
-        message.grant.give_back()
 
 
 class _Repository:
@@ -168,11 +169,18 @@ class _Repository:
         self._mailbox = mailbox
         self._nursery = nursery
         self._ledger: Ledger = context.store.load(repo)
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[tuple[str, int], Worker] = {}
+        #: Dispatched, but the dispatch is not durable yet.
+        self._unstarted: dict[str, tuple[Worker, LaunchOrder]] = {}
         self._stopping: dict[str, StopReason] = {}
         self._stop: StopReason | None = None
-        self._told: tuple[Offer, ...] = ()
+        #: What the supervisor knows we want; None if it is to be told again.
+        self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
+        self._closed = False
+        self._moves = Moves(context.store)
+        #: Workers whose end is recorded by the next save; then their tokens are free.
+        self._done: list[Worker] = []
 
     @property
     def finished(self) -> bool:
@@ -180,6 +188,28 @@ class _Repository:
             return not self._ledger.leases
         due = self._lingers_until
         return self._ledger.idle and due is not None and trio.current_time() >= due
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """While the block lasts, workers may be started. A failure undoes nothing."""
+        try:
+            yield
+        finally:
+            self._closed = True
+            self._save()
+            for worker, order in self._unstarted.values():
+                worker.abandon(order)
+
+    def discard(self, message: Message) -> None:
+        """Put back what an unread message carries."""
+        match message:
+            case Granted(grant):
+                grant.give_back()
+            case WorkerExited(job, attempt, receipt):
+                self._context.keep_receipt(receipt)
+                self._forget_worker(job, attempt)
+            case _:
+                pass
 
     async def next_message(self, inbox: Inbox[Message]) -> Message | None:
         """The next message; None when a queue budget ran out or the linger is over."""
@@ -192,7 +222,8 @@ class _Repository:
             return await inbox.receive()
         with trio.move_on_at(due):
             return await inbox.receive()
-        return None
+        # One may have come just now: left there it would keep us awake for ever.
+        return inbox.receive_nowait()
 
     def recover(self) -> None:
         """Take in the saved jobs; decide what became of attempts nobody watches."""
@@ -213,15 +244,15 @@ class _Repository:
                 self._use(grant, now)
             case WorkerStarted(job, attempt, identity):
                 changes = self._ledger.started(job, attempt, identity, now)
-                self._save(changes, lazy=True)
+                self._moves.began(job, changes)
             case WorkerExited(job, attempt, receipt):
-                self._workers.pop(job, None)
+                self._forget_worker(job, attempt)
                 self._finish(job, attempt, receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
                     self._take_in(accepted, now)
             case DependencyEnded(job, state):
-                self._save(self._ledger.dependency_ended(job, state, now))
+                self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(job, grace, reply):
                 with reply:
                     self._cancel(job, grace, reply, now)
@@ -231,8 +262,8 @@ class _Repository:
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case Pass():
-                self._save(self._ledger.announce(now), lazy=True)
-                self._told = ()
+                self._moves.add(self._ledger.announce(now), lazy=True)
+                self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):
                 self._stop = reason
                 for job in self._ledger.leases:
@@ -241,7 +272,8 @@ class _Repository:
     def settle(self) -> None:
         """After a batch of messages: what has run out, what is wanted now."""
         now = self._context.clock.now()
-        self._save(self._ledger.expire(now))
+        self._moves.add(self._ledger.expire(now))
+        self._save()
         offers = () if self._stop else self._ledger.offers(now)
         if offers != self._told:
             self._told = offers
@@ -254,7 +286,7 @@ class _Repository:
     def _take_in(self, job: Job, now: float) -> None:
         if job.id in self._ledger.jobs:
             return  # it was loaded with the others, after it had been saved
-        self._save(self._ledger.add(job, job.after, now))
+        self._moves.add(self._ledger.add(job, job.after, now))
         for dependency in job.after:
             notify = partial(self._dependency_ended, dependency)
             self._context.store.when_ended(dependency, notify)
@@ -275,20 +307,32 @@ class _Repository:
             grant.give_back()
             return
         grant.job = job.id
-        order = self._context.make_order(job)
         worker = self._context.make_worker(grant, self._mailbox)
-        self._workers[job.id] = worker
-        saved = self._context.store.save(changes)
-        self._nursery.start_soon(worker.run, order, saved)
+        self._workers[job.id, job.attempt] = worker
+        order = self._context.make_order(job)
+        self._unstarted[job.id] = (worker, order)
+        self._moves.add(changes, then=partial(self._start, job.id))
+
+    def _start(self, job: str) -> None:
+        # The commit may come after this actor has failed, when it takes no more tasks.
+        if not self._closed:
+            worker, order = self._unstarted.pop(job)
+            self._nursery.start_soon(worker.run, order)
 
     def _finish(
         self, job: str, attempt: int, receipt: Receipt | None, now: float
     ) -> None:
         stopped = self._stopping.pop(job, None)
         changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
+        self._moves.ended(job)
         if outcome is not None:
             forget = partial(self._context.launcher.forget, job, attempt)
-            self._save(changes, then=forget)
+            self._moves.add(changes, then=forget)
+
+    def _forget_worker(self, job: str, attempt: int) -> None:
+        worker = self._workers.pop((job, attempt), None)
+        if worker is not None:
+            self._done.append(worker)
 
     def _cancel(
         self, job: str, grace: float | None, reply: Reply[bool], now: float
@@ -301,12 +345,12 @@ class _Repository:
             self._stop_worker(job, "cancelled", grace)
             reply.answer(True)
             return
-        self._save(changes, then=partial(reply.answer, False))
+        self._moves.add(changes, then=partial(reply.answer, False))
 
     def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
         # A person's cancel stands, even if the service stops before the job has ended.
         self._stopping.setdefault(job, reason)
-        self._workers[job].stop(grace)
+        self._workers[job, self._ledger.jobs[job].attempt].stop(grace)
 
     def _explain(self, jobs: tuple[str, ...], now: float) -> dict[str, Waits]:
         answers: dict[str, Waits] = {}
@@ -328,12 +372,10 @@ class _Repository:
             answers[job_id] = Waits(state, waiting, offer, ahead)
         return answers
 
-    def _save(
-        self,
-        changes: list[Change],
-        *,
-        then: Callable[[], object] | None = None,
-        lazy: bool = False,
-    ) -> None:
-        if changes:
-            self._context.store.save(changes, then=then, lazy=lazy)
+    def _save(self) -> None:
+        # The end of a job is recorded before its tokens are given to another, so that
+        # the event log never shows more at once than a limit allows.
+        self._moves.save()
+        for worker in self._done:
+            worker.release()
+        self._done.clear()

@@ -13,6 +13,7 @@ supervisor, and with it the runtime.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
@@ -167,6 +168,8 @@ class _Supervisor:
         self._line = Line(context.last_dispatch)
         self._grants: dict[str, Grant] = {}
         self._children: dict[str, RepositoryMailbox] = {}
+        #: Repositories whose actor ended before it was told of new jobs.
+        self._missed: set[str] = set()
         self._history = RestartHistory(context.restarts)
         self._last_grant = 0
         self._sampled_at = -PRESSURE_SECONDS
@@ -176,10 +179,11 @@ class _Supervisor:
             store=context.store,
             launcher=context.launcher,
             clock=context.clock,
-            wanted=lambda repo, offers: mailbox.tell(Wanted(repo, offers)),
+            wanted=lambda repo, offers: self._notice(Wanted(repo, offers)),
             make_worker=self._make_worker,
             make_order=context.make_order,
             claim_receipt=lambda job, n: context.unclaimed.pop((job, n), None),
+            keep_receipt=self._keep_receipt,
         )
 
     @property
@@ -216,7 +220,8 @@ class _Supervisor:
                 with reply:
                     reply.answer(await self.open(repo))
             case Submitted(repo, jobs):
-                _tell(await self.open(repo), repository.Enqueue(jobs))
+                if not _tell(await self.open(repo), repository.Enqueue(jobs)):
+                    self._missed.add(repo)
             case Ended(repo, error):
                 await self._child_ended(repo, error)
             case Count(reply):
@@ -234,6 +239,7 @@ class _Supervisor:
         """The mailbox of the repository's actor, started if it is not awake."""
         child = self._children.get(repo)
         if child is None:
+            self._missed.discard(repo)  # it loads every job that is saved
             child = await self._nursery.start(self._run_child, repo)
             self._children[repo] = child
             if self._stop is not None:
@@ -250,12 +256,22 @@ class _Supervisor:
             if repo not in self._children:
                 raise  # it never started: `open` raises this itself
             error = failure
-        self._mailbox.tell(Ended(repo, error))
+        self._notice(Ended(repo, error))
+
+    def _notice(self, message: Wanted | Ended) -> None:
+        # A child may act once more after we have failed or were killed.
+        with suppress(MailboxClosed):
+            self._mailbox.tell(message)
+
+    def _keep_receipt(self, receipt: Receipt) -> None:
+        self._context.unclaimed[receipt.job, receipt.attempt] = receipt
 
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
         if error is None:
+            if repo in self._missed:
+                await self.open(repo)
             return
         log.error("the actor of repository %s failed", repo, exc_info=error)
         if not self._history.allow(trio.current_time()):
@@ -275,9 +291,7 @@ class _Supervisor:
             owner,
             context.launcher,
             context.clock,
-            lambda receipt: context.unclaimed.update(
-                {(receipt.job, receipt.attempt): receipt}
-            ),
+            self._keep_receipt,
         )
 
     def _make_pass(self) -> None:

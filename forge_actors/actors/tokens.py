@@ -26,10 +26,10 @@ class Returned(Struct, frozen=True):
 class Grant:
     """All the tokens of one job. Use as a context manager around the job's whole life.
 
-    Invariant: `give_back` is told at most once.
+    Invariant: the supervisor is told of its return at most once.
     """
 
-    __slots__ = ("_back", "id", "job", "repo", "returned", "tokens")
+    __slots__ = ("_back", "_passed", "id", "job", "repo", "returned", "tokens")
 
     def __init__(
         self,
@@ -44,13 +44,19 @@ class Grant:
         #: The job it is used for, once its repository has chosen one.
         self.job: str | None = None
         self.returned = False
+        self._passed = False
         self._back = back
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.give_back()
+        if not self._passed:
+            self.give_back()
+
+    def pass_on(self) -> None:
+        """Somebody else gives it back: leaving the block no longer does."""
+        self._passed = True
 
     def give_back(self) -> None:
         if self.returned:

@@ -1,8 +1,8 @@
 """The worker actor: owns one attempt of one job, from launch to exit event.
 
-It waits until the dispatch is durable, launches, and tells its repository
-`WorkerStarted` and, once the whole process tree is gone, `WorkerExited`; then the
-tokens go back.
+It is started when the dispatch is durable. It launches, tells its repository
+`WorkerStarted` and, once the whole process tree is gone, `WorkerExited`. With that the
+grant passes to the repository, which gives it back when it has recorded the exit.
 Cancelling it is Kill: the tree is ended under a shield and the exit still told.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.tokens import Grant
     from forge_actors.domain.launch import Ending, LaunchOrder
-    from forge_actors.domain.ports import Clock, Launcher, RunningAttempt, Saved
+    from forge_actors.domain.ports import Clock, Launcher, RunningAttempt
 
 #: Seconds after the grace in which a launcher must have ended a tree for good.
 KILL_MARGIN = 30.0
@@ -59,14 +59,25 @@ class Worker:
         if self._running is not None:
             self._running.stop(grace=grace)
 
-    async def run(self, order: LaunchOrder, saved: Saved) -> None:
+    def abandon(self, order: LaunchOrder) -> None:
+        """Its repository failed before the launch: it will never run."""
+        why = "its repository's actor failed before it started"
+        self._unclaimed(self._never_ran(order, "stop", why))
+        self._grant.give_back()
+
+    def release(self) -> None:
+        """Its exit is recorded: give the tokens back."""
+        self._grant.give_back()
+
+    async def run(self, order: LaunchOrder) -> None:
         with self._grant:
-            await saved.wait()
             receipt = await self._attempt(order)
             try:
                 self._repository.tell(WorkerExited(order.job, order.attempt, receipt))
             except MailboxClosed:
                 self._unclaimed(receipt)
+            else:
+                self._grant.pass_on()
 
     async def _attempt(self, order: LaunchOrder) -> Receipt:
         if self._stopped:

@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
         job = service.post("jobs", selector, "cancel", body={"grace": args.grace})
         jobs.append(job)
         if not args.json:
-            print(clean(f"{job['id']} {job['state']}"))
+            ended = job["state"] == "cancelled" or job["finished_at"] is not None
+            rest = "" if ended else ", asked to stop"
+            print(clean(f"{job['id']} {job['state']}{rest}"))
     if args.json:
         print_json(jobs)
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import shlex
 from typing import Any
 
@@ -20,6 +19,9 @@ def command(job: Json) -> str:
 def _argument(part: str | dict[str, str]) -> str:
     if isinstance(part, str):
         return part
+    # Rare, and the import is not free.
+    import base64
+
     return base64.b64decode(part["b64"]).decode("utf-8", "backslashreplace")
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from forge_actors.cli.job_text import TAIL, Json, reason, title
 from forge_actors.cli.text import span, table, terminal_width
 from forge_actors.cli.verb import UsageError, note, print_json
+from forge_actors.client.home import has_store
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 HELP = "List jobs, the newest first. The printed tail of an id selects the job."
 EXAMPLES = """\
@@ -39,7 +42,19 @@ def run(args: argparse.Namespace) -> int:
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit: must be at least 1")
     limit = None if args.all else (args.limit or 100)
-    jobs = _fetch(args, limit)
+    service = Service(args.home)
+    try:
+        jobs = _fetch(
+            lambda query: service.get("jobs", query=query)["jobs"], args, limit
+        )
+    except Unavailable:
+        if not has_store(service.home):
+            raise
+        # Only now: reading a store costs imports that a client must not pay for.
+        from forge_actors.client import offline
+
+        jobs = _fetch(lambda query: offline.jobs(service.home, query), args, limit)
+        note(f"no service runs on {service.home}; this is what its store holds")
     if args.json:
         print_json(jobs)
         return 0
@@ -53,8 +68,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch(args: argparse.Namespace, limit: int | None) -> list[Json]:
-    service = Service(args.home)
+def _fetch(
+    read_page: Callable[[list[tuple[str, str | int | None]]], list[Json]],
+    args: argparse.Namespace,
+    limit: int | None,
+) -> list[Json]:
     states = args.state + (["failed", "timed_out"] if args.failed else [])
     filters: list[tuple[str, str]] = [
         *(("repo", repo) for repo in args.repo),
@@ -71,7 +89,7 @@ def _fetch(args: argparse.Namespace, limit: int | None) -> list[Json]:
             ("limit", size),
             ("before", jobs[-1]["id"] if jobs else None),
         ]
-        page = service.get("jobs", query=query)["jobs"]
+        page = read_page(query)
         jobs += page
         if len(page) < size:
             break

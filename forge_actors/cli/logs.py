@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.text import Cleaner
+from forge_actors.cli.cleaner import Cleaner
 from forge_actors.cli.verb import UsageError
 from forge_actors.client.sync import Service
 

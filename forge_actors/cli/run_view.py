@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from forge_actors.cli.text import clean, span, table, terminal_width
@@ -40,13 +41,27 @@ def title(job: JobView) -> str:
     return clean(job.name or job.id)
 
 
-def reason(job: JobView) -> str:
-    """What a job waits for, or how it failed, in a few words."""
+def _time(job: JobView, now: datetime) -> str:
+    """How long a job ran, or runs so far."""
+    if job.duration is not None:
+        return span(job.duration)
+    if job.started_at is None or job.state in TERMINAL:
+        return ""
+    began = datetime.fromisoformat(job.started_at)
+    return span(max(0.0, (now - began).total_seconds()))
+
+
+def reason(job: JobView, jobs: list[JobView]) -> str:
+    """What a job waits for, or how it failed, in a few words; jobs by their names."""
     if job.waiting is not None:
-        return clean(f"{job.waiting['kind']}: {job.waiting['detail']}")
-    if job.error is not None:
-        return clean(job.error.message)
-    return ""
+        text = f"{job.waiting['kind']}: {job.waiting['detail']}"
+    elif job.error is not None:
+        text = job.error.message
+    else:
+        return ""
+    for other in jobs:
+        text = text.replace(other.id, repr(title(other)))
+    return clean(text)
 
 
 class Plain:
@@ -67,7 +82,7 @@ class Plain:
             kind = str(job.waiting["kind"]) if job.waiting else ""
             now = (job.state, kind)
             if not self._quiet and self._seen.get(job.id) != now:
-                why = reason(job)
+                why = reason(job, progress.jobs)
                 line = f"{progress.seconds:7.1f}s  {title(job)}  {job.state}"
                 print(f"{line}  ({why})" if why else line, flush=True)
             self._seen[job.id] = now
@@ -105,6 +120,8 @@ class Live:
         from rich.table import Table
         from rich.text import Text
 
+        now = datetime.now(UTC)
+
         rows = Table(box=None, pad_edge=False, expand=True)
         for name in ("job", "repository", "state", "time"):
             rows.add_column(name, no_wrap=True)
@@ -114,14 +131,18 @@ class Live:
                 Text(title(job)),
                 Text(clean(job.repo)),
                 Text(job.state, style=_STYLES.get(job.state, "")),
-                Text(span(job.duration) if job.duration is not None else ""),
-                Text(reason(job), style="dim"),
+                Text(_time(job, now)),
+                Text(reason(job, progress.jobs), style="dim"),
             )
         ended = sum(job.state in TERMINAL for job in progress.jobs)
         running = sum(job.state in RESERVED for job in progress.jobs)
         count = len(progress.jobs)
         line = f"{ended} of {count} ended, {running} running, {progress.seconds:.0f} s"
-        return Group(rows, ProgressBar(total=count, completed=ended), Text(line))
+        foot = Table.grid(padding=(0, 1), expand=True)
+        foot.add_column(no_wrap=True)
+        foot.add_column(ratio=1)
+        foot.add_row(Text(line), ProgressBar(total=count, completed=ended))
+        return Group(rows, foot)
 
 
 def print_summary(progress: Progress, home: Path) -> None:
@@ -147,11 +168,12 @@ def print_summary(progress: Progress, home: Path) -> None:
     print(f"{good} of {len(progress.jobs)} succeeded in {span(progress.seconds)}")
     for job in progress.jobs:
         if job.state != "succeeded":
-            _print_failure(job, home)
+            why = reason(job, progress.jobs)
+            print(f"\n{title(job)}: {job.state}: {why}", file=sys.stderr)
+            _print_tail(job, home)
 
 
-def _print_failure(job: JobView, home: Path) -> None:
-    print(f"\n{title(job)}: {job.state}: {reason(job)}", file=sys.stderr)
+def _print_tail(job: JobView, home: Path) -> None:
     for stream in ("stdout", "stderr"):
         path = home / "logs" / f"{job.id}.{job.attempt}.{stream}"
         if path.exists():

@@ -96,7 +96,9 @@ def _failure(log: Path, start: int, status: int) -> StartFailed:
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    reason = clean(lines[-1]).removeprefix("forge-actors: ") if lines else ""
+    # Its own last words: one that started at the same time writes here too.
+    words = [line for line in lines if line.startswith("forge-actors: ")] or lines
+    reason = clean(words[-1]).removeprefix("forge-actors: ") if words else ""
     failure = StartFailed(
         f"the service did not start: {reason or f'it ended with status {status}'}"
         f" (see {log})"

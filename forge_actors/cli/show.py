@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from forge_actors.cli.job_text import Json, command
 from forge_actors.cli.text import clean, clean_lines
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import note, print_json
+from forge_actors.client.home import has_store
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +26,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    job = Service(args.home).get("jobs", args.job)
+    service = Service(args.home)
+    try:
+        job = service.get("jobs", args.job)
+    except Unavailable:
+        if not has_store(service.home):
+            raise
+        # Only now: reading a store costs imports that a client must not pay for.
+        from forge_actors.client import offline
+
+        job = offline.job(service.home, args.job)
+        note(f"no service runs on {service.home}; this is what its store holds")
     if args.json:
         print_json(job)
     else:

@@ -62,8 +62,13 @@ def _section(name: str, values: dict[str, Any]) -> list[str]:
 
 
 def _value(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, list):
+        return " ".join(map(str, value))
     if not isinstance(value, dict):
-        return "none" if value is None else str(value)
+        return str(value)
+    value = {key: inner for key, inner in value.items() if inner != []}
     if {"used", "limit"} <= value.keys():
         rest = {key: value[key] for key in value if key not in ("used", "limit")}
         text = f"{value['used']} of {value['limit']}"

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+import os
+import select
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import note, print_json
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Stop the service of a home in order. Returns when it has begun to stop."
+HELP = "Stop the service of a home in order, and return when it has ended."
 EXAMPLES = """\
   forge-actors stop
+  forge-actors stop --no-wait
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Only the options that every verb has."""
+    parser.add_argument(
+        "--no-wait", action="store_true", help="return when it has begun to stop"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
+    pid = service.get("status")["service"]["pid"]
+    # Opened before the service is told, so that the number cannot mean another one.
+    process = None if args.no_wait else _open(pid)
     answer = service.post("stop")
+    if process is not None:
+        with open(process, "rb"):
+            select.select([process], [], [])
+    elif not args.no_wait:
+        note(f"the service (pid {pid}) stops; when it has ended cannot be told here")
     if args.json:
-        print_json(answer)
+        print_json({**answer, "pid": pid, "ended": process is not None})
     else:
-        print(f"the service on {service.home} stops")
+        print(f"the service on {service.home} {'stops' if args.no_wait else 'ended'}")
     return 0
+
+
+def _open(pid: int) -> int | None:
+    """A descriptor that is readable once the process has ended, where there is one."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None

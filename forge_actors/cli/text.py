@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 import os
 import re
 import sys
@@ -18,16 +16,11 @@ DEFAULT_WIDTH = 80
 LEAST_COLUMN = 8
 GAP = "  "
 
-_STRING = rf"[^\x07\x1b\x9c]{{0,{MAX_SEQUENCE}}}"
+STRING = rf"[^\x07\x1b\x9c]{{0,{MAX_SEQUENCE}}}"
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …
+    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …
     r"|\x1b[ -/]*[0-~]"
-)
-_UNFINISHED = re.compile(
-    r"(?:(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,256}"
-    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_STRING}\x1b?"
-    r"|\x1b[ -/]{0,256})\Z"
 )
 # C0 but tab and newline, DEL and C1; marks and overrides of direction, line and
 # paragraph separators; surrogates, which stand for bytes that are no text.
@@ -47,22 +40,6 @@ def clean_lines(text: str) -> str:
     """The same, newlines and tabs kept."""
     text = _CONTROL.sub("", _SEQUENCE.sub("", text))
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-class Cleaner:
-    """`clean_lines` for bytes that come in pieces of any size."""
-
-    def __init__(self) -> None:
-        utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
-        self._held = ""
-
-    def feed(self, data: bytes, *, final: bool = False) -> str:
-        text = self._held + self._decoder.decode(data, final)
-        unfinished = None if final else _UNFINISHED.search(text)
-        end = unfinished.start() if unfinished else len(text)
-        self._held = text[end:]
-        return clean_lines(text[:end])
 
 
 def width(text: str) -> int:

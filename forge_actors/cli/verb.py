@@ -12,6 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from forge_actors.cli.text import DEFAULT_WIDTH, terminal_width
 from forge_actors.domain.errors import ForgeError
 
 if TYPE_CHECKING:
@@ -28,12 +29,19 @@ class UsageError(ForgeError):
     exit_code = 2
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help that fits the terminal. argparse would load `shutil` to ask for its width,
+    for every option of every call."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=(terminal_width() or DEFAULT_WIDTH) - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, which raises what it finds wrong instead of leaving the program."""
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, formatter_class=Help, **options)
 
     def error(self, message: str) -> NoReturn:
         hint = ""

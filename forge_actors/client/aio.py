@@ -11,6 +11,7 @@ that is cancelled closes it, and the service drops what it held for it.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -33,7 +34,6 @@ from forge_actors.domain.requests import (
 )
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
     from anyio.abc import SocketStream
@@ -64,9 +64,15 @@ class Client:
     def __init__(self, home: str) -> None:
         self.home = home
 
-    async def submit(self, repo: str, argv: Sequence[str], **options: Any) -> Accepted:
-        """Queue one job; the options are the fields of JobRequest."""
-        request = JobRequest(repo=repo, argv=encode_argv(argv), **options)
+    async def submit(
+        self, repo: str | os.PathLike[str], argv: Sequence[str], **options: Any
+    ) -> Accepted:
+        """Queue one job; the options are the fields of JobRequest.
+
+        A `repo` that is a path object is a folder, text is a name or a folder.
+        """
+        place = repo if isinstance(repo, str) else os.path.abspath(repo)
+        request = JobRequest(repo=place, argv=encode_argv(argv), **options)
         return (await self.submit_all([request]))[0]
 
     async def submit_all(self, requests: Sequence[JobRequest]) -> list[Accepted]:

@@ -15,6 +15,7 @@ from forge_actors.domain.errors import Refused
 
 MAX_SOCKET_PATH = 100
 CONTROL = "control.sock"
+STORE = "store.sqlite"
 
 
 def resolve_home(option: str | None = None) -> str:
@@ -29,13 +30,19 @@ def resolve_home(option: str | None = None) -> str:
     return os.path.abspath(os.path.expanduser(home))
 
 
+def has_store(home: str) -> bool:
+    """Whether a service has ever saved anything there."""
+    return os.path.exists(os.path.join(home, STORE))
+
+
 def socket_path(home: str, name: str = CONTROL) -> str:
     """Where the socket of `home` is, or will be.
 
     Raises:
         Refused: the home names a place that others could have made.
     """
-    inside = os.path.join(home, name)
+    # The real one: by a short link and by its long path it has one socket.
+    inside = os.path.join(os.path.realpath(home), name)
     if _fits(inside):
         return inside
     try:
@@ -53,7 +60,7 @@ def prepare_socket_path(home: str, name: str = CONTROL) -> str:
     Raises:
         Refused: the folder exists and others may write to it.
     """
-    inside = os.path.join(home, name)
+    inside = os.path.join(os.path.realpath(home), name)
     if _fits(inside):
         return inside
     folder = _short_folder(home)

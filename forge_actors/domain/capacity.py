@@ -88,14 +88,17 @@ class Capacity:
         self._repos: dict[str, dict[str, None]] = {}
 
     def used(self, kind: str) -> int:
-        return len(self._held[kind])
+        return len(self._held.get(kind, ()))
 
     def holders(self, kind: str) -> tuple[str, ...]:
         return tuple(self._held.get(kind, ()))
 
     def limit(self, kind: str) -> int:
-        """The limit as it holds now: pressure lowers it."""
-        limit = self.limits.tokens[kind]
+        """The limit as it holds now: pressure lowers it.
+
+        A kind that the settings no longer name has none left.
+        """
+        limit = self.limits.tokens.get(kind, 0)
         if self.pressure is None:
             return limit
         if kind == WORKERS:
@@ -129,7 +132,7 @@ class Capacity:
         """`not self.lacking(repo, tokens)`, without building the reasons."""
         if self.repositories_full and repo not in self._repos:
             return False
-        return all(len(self._held[kind]) < self.limit(kind) for kind in tokens)
+        return all(self.used(kind) < self.limit(kind) for kind in tokens)
 
     def take(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
         """Count the tokens as held by `holder`, the id of a grant."""

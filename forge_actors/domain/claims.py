@@ -108,7 +108,7 @@ def conflict(one: Claim, other: Claim) -> bool:
 def overlap(one: Claim, other: Claim) -> bool:
     """Whether the two name a common resource, whatever their modes."""
     families = {one.family, other.family}
-    if "repo-content" in families:
+    if "repo-content" in families or _leads_out(one) or _leads_out(other):
         return families <= _CONTENT
     if families <= _REFS:
         return True
@@ -138,6 +138,14 @@ def _paths_overlap(one: str, other: str) -> bool:
         return True
     shorter = min(len(left), len(right))
     return left[:shorter] == right[:shorter]
+
+
+def _leads_out(claim: Claim) -> bool:
+    """A path that may lead out of its checkout, so that nobody knows what it is."""
+    path = claim.rest
+    return claim.family == "path" and (
+        path.startswith(("/", "~")) or ".." in path.split("/")
+    )
 
 
 def _segments(path: str) -> list[str] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 
 class ForgeError(Exception):
     """Something went wrong in Forge Actors."""
@@ -16,7 +14,7 @@ class ForgeError(Exception):
     http_status = 500
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or inspect.cleandoc(type(self).__doc__ or ""))
+        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
 
 
 class InvalidInput(ForgeError):

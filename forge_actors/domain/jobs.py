@@ -135,7 +135,7 @@ class Job(Struct, kw_only=True):
     """The scheduling fields of a job, as its repository's ledger holds it.
 
     Times are seconds of the wall clock. Invariants:
-    `(fence is None) == (attempt == 0)`, `dispatched_at <= started_at`.
+    `fence` is set while the job is dispatched or running, never while it waits.
     """
 
     id: str
@@ -192,3 +192,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     origin: str | None = None
     request_id: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
+    #: Processes it left behind when it ended by itself, as `pid name`.
+    leftovers: list[str] = field(default_factory=list)
+    #: One of them still held its output open.
+    output_held: bool = False

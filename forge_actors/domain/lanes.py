@@ -17,7 +17,7 @@ from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.priority import PRIORITIES, Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -43,6 +43,10 @@ class Lane:
         #: When it was last parked, in wall-clock seconds.
         self.since = 0.0
 
+    def __lt__(self, other: Lane) -> bool:
+        """For heaps: of the entries of one job at most one lane's is not stale."""
+        return False
+
 
 def rank_of(job: Job, now: float) -> Rank:
     return rank(job.priority, job.queued_at, job.id, now)
@@ -57,9 +61,9 @@ class Lanes:
         self.ready: dict[str, tuple[Job, Lane]] = {}
         self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
         self._index: dict[Tokens, list[list[tuple[float, str, Lane]]]] = {}
-        self._parked: dict[str, list[Lane]] = {}
+        self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
-        self._starved: list[Job] = []
+        self._starved: dict[str, Job] = {}
 
     def enter(self, job: Job) -> None:
         """Add a ready job; its claims and tokens become the lane's own copies."""
@@ -71,21 +75,27 @@ class Lanes:
         self.ready[job.id] = (job, lane)
         entry = (job.queued_at, job.id)
         heappush(lane.queues[job.priority], entry)
-        if lane.blocker is not None:
-            due = job.queued_at + self.overtake_after
-            self._starves_at = min(self._starves_at, due)
-        elif self._head(lane, job.priority) == entry:
+        if self._head(lane, job.priority) != entry:
+            return
+        if lane.blocker is None:
             self._show(lane, job.priority)
+        elif lane.blocker in self.ready:
+            # It only reserved what it lacks, and this job may come before it.
+            del self._parked[lane.blocker][lane]
+            self._unpark(lane)
+        else:
+            self._watch(lane)
 
     def leave(self, job: Job) -> Lane:
         """Take out a ready job: it starts, or it ended without starting."""
         _, lane = self.ready[job.id]
         was_first = self._head(lane, job.priority) == (job.queued_at, job.id)
         del self.ready[job.id]
-        if job in self._starved:
-            self._starved.remove(job)
+        self._starved.pop(job.id, None)
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
+        elif was_first:
+            self._watch(lane)
         if not any(self._head(lane, level) for level in _LEVELS):
             self._lanes.pop((lane.claims, lane.tokens), None)
         return lane
@@ -98,15 +108,17 @@ class Lanes:
         """The first job in order that needs these tokens and whose claims are free."""
         if tokens not in self._index:
             return None
-        reservations = self.reservations(now)
         while True:
-            ranked = [
-                (rank_of(job, now), job, lane) for job, lane in self._shown(tokens)
-            ]
-            if not ranked:
+            reservations = self.reservations(now)
+            first: tuple[Rank, Job, Lane] | None = None
+            for job, lane in self._shown(tokens):
+                place = rank_of(job, now)
+                if first is None or place < first[0]:
+                    first = place, job, lane
+            if first is None:
                 del self._index[tokens]
                 return None
-            place, job, lane = min(ranked, key=lambda entry: entry[0])
+            place, job, lane = first
             blocker = find_blocker(job.claims, place, leases, reservations, now)
             if blocker is None:
                 return job
@@ -115,20 +127,28 @@ class Lanes:
     def release(self, blocker: str) -> None:
         """What this job held or had reserved is free: look at its lanes again."""
         for lane in self._parked.pop(blocker, ()):
-            lane.blocker = None
-            for level in _LEVELS:
-                self._show(lane, level)
+            self._unpark(lane)
 
-    def reservations(self, now: float) -> list[Job]:
+    def reconsider(self) -> None:
+        """Look again at the lanes that only a reservation holds back.
+
+        Ageing changes the order of jobs, and with it who is held back by whom; two
+        that were looked at at different times could hold back each other for ever.
+        """
+        for blocker in [name for name in self._parked if name in self.ready]:
+            self.release(blocker)
+
+    def reservations(self, now: float) -> Collection[Job]:
         """Jobs that waited too long, in order; their claims are kept free."""
         if now >= self._starves_at:
-            starved = {job.id: job for job in self._starved}
+            starved = self._starved.copy()
             self._starves_at = _NEVER
             for lanes in self._parked.values():
                 for lane in lanes:
                     self._find_starved(lane, starved, now)
-            self._starved = sorted(starved.values(), key=lambda job: rank_of(job, now))
-        return self._starved
+            jobs = sorted(starved.values(), key=lambda job: rank_of(job, now))
+            self._starved = {job.id: job for job in jobs}
+        return self._starved.values()
 
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
         for level in _LEVELS:
@@ -177,10 +197,21 @@ class Lanes:
 
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
-        self._parked.setdefault(blocker, []).append(lane)
-        heads = (self._head(lane, level) for level in _LEVELS)
-        oldest = min((head[0] for head in heads if head), default=_NEVER)
-        self._starves_at = min(self._starves_at, oldest + self.overtake_after)
+        self._parked.setdefault(blocker, {})[lane] = None
+        self._watch(lane)
+
+    def _unpark(self, lane: Lane) -> None:
+        lane.blocker = None
+        for level in _LEVELS:
+            self._show(lane, level)
+
+    def _watch(self, lane: Lane) -> None:
+        """Know when the first jobs of a parked lane will have waited too long."""
+        for level in _LEVELS:
+            head = self._head(lane, level)
+            if head is not None and head[1] not in self._starved:
+                due = head[0] + self.overtake_after
+                self._starves_at = min(self._starves_at, due)
 
 
 def find_blocker(

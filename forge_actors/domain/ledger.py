@@ -6,6 +6,7 @@ Jobs that wait for others are kept here; those that are ready are in its lanes.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.capacity import Offer
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.recovery import Outcome, StopReason
     from forge_actors.domain.waiting import WaitingKind
 
-#: Waiting states saved at one pass; the rest is told when somebody asks.
+#: Jobs looked at, and waiting states saved, at one pass; the rest is told when
+#: somebody asks.
+LOOKED_AT_ONCE = 1000
 ANNOUNCED_AT_ONCE = 100
 
 
@@ -63,6 +66,7 @@ class Ledger:
         self._dependents: dict[str, list[str]] = {}
         self._lanes = Lanes(overtake_after)
         self._deadlines: list[tuple[float, str]] = []
+        self._due: dict[str, float] = {}
 
     # -- what it holds ---------------------------------------------------------------
 
@@ -77,7 +81,11 @@ class Ledger:
 
     def next_deadline(self) -> float | None:
         """When the next queue budget runs out, in wall-clock seconds."""
-        while self._deadlines and self._deadlines[0][1] not in self._lanes.ready:
+        while self._deadlines:
+            due, job = self._deadlines[0]
+            # A job that was queued again has a new budget, and left its old one here.
+            if job in self._lanes.ready and self._due[job] == due:
+                break
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
@@ -87,7 +95,12 @@ class Ledger:
         """Take in a job that was accepted, or one that was saved as waiting."""
         assert job.id not in self.jobs, "a job is added once"
         self.jobs[job.id] = job
-        if job.admission_budget and now > job.queued_at + job.admission_budget:
+        unseen = job.attempt == 0
+        if (
+            unseen
+            and job.admission_budget
+            and now > job.queued_at + job.admission_budget
+        ):
             return self._end(
                 job,
                 "timed_out",
@@ -217,9 +230,10 @@ class Ledger:
         return [c for job in waiting for c in self._end(job, "failed", error, now)]
 
     def announce(self, now: float) -> list[Change]:
-        """Save what the first waiting jobs wait for, where that has changed."""
+        """Look again at all of it, and save what the first waiting jobs wait for."""
+        self._lanes.reconsider()
         changes: list[Change] = []
-        for job_id in self._lanes.ready:
+        for job_id in islice(self._lanes.ready, LOOKED_AT_ONCE):
             if len(changes) >= ANNOUNCED_AT_ONCE:
                 break
             job = self.jobs[job_id]
@@ -278,6 +292,8 @@ class Ledger:
                 if reserved
                 else f"{claim} conflicts with what {holder} holds"
             )
+            if any(first is job for first in reservations):
+                detail += "; it waited so long that its claims are reserved for it"
             return Waiting(kind, since, detail, holders=(holder,), resource=str(claim))
         if len(self.leases) >= self.workers:
             return Waiting(
@@ -313,7 +329,8 @@ class Ledger:
     def _enter(self, job: Job, now: float) -> None:
         self._lanes.enter(job)
         if job.queue_budget is not None:
-            heappush(self._deadlines, (now + job.queue_budget, job.id))
+            self._due[job.id] = now + job.queue_budget
+            heappush(self._deadlines, (self._due[job.id], job.id))
 
     def _free(self, job_id: str) -> None:
         del self.leases[job_id]
@@ -344,6 +361,7 @@ class Ledger:
             self._lanes.leave(job)
         self._unmet.pop(job.id, None)
         self._lanes.release(job.id)
+        self._due.pop(job.id, None)
         job.state = state
         del self.jobs[job.id]
         data: dict[str, object] = {"attempt": job.attempt}

@@ -2,15 +2,17 @@
 
 Order: effective priority, then the repository that was served longest ago, then queue
 time, job id, repository id. An offer that cannot have its tokens is passed over, until
-it has waited `overtake_after`: then every kind it lacks is kept free for it.
+it has waited `overtake_after`: then what it lacks is kept free from all that come after
+it, and so is the last token of every scarce kind it needs. Otherwise one kind would be
+taken while it waits for another, and it might never find all of them free at once.
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.capacity import ACTIVE_REPOSITORIES
+from forge_actors.domain.capacity import ACTIVE_REPOSITORIES, WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.priority import Rank
 
 _Order = tuple[int, float, "Rank", str]
+
+#: Entries of replaced offers that may lie in the heaps beside those that are current.
+_SPARE_ENTRIES = 1000
 
 
 class Line:
@@ -36,6 +41,8 @@ class Line:
         self._heaps: dict[tuple[str, ...], list[tuple[_Order, int, Offer]]] = {}
         self._by_age: list[tuple[float, int, str, Offer]] = []
         self._starved: dict[tuple[str, tuple[str, ...]], Offer] = {}
+        self._current = 0
+        self._entries = 0
 
     def __bool__(self) -> bool:
         return bool(self._offers)
@@ -51,27 +58,34 @@ class Line:
             return
         self._version += 1
         self._offers[repo] = (self._version, offers)
+        self._current += len(offers)
+        self._entries += len(offers)
         last = self.last_dispatch.get(repo, 0.0)
         for offer in offers:
             entry = (offer.order(last, now), self._version, offer)
             heappush(self._heaps.setdefault(offer.tokens, []), entry)
             by_age = (offer.queued_at, self._version, offer.job, offer)
             heappush(self._by_age, by_age)
+        if self._entries > 2 * self._current + _SPARE_ENTRIES:
+            self._sweep()
 
     def drop(self, repo: str) -> None:
         """Forget what a repository offers."""
         held = self._offers.pop(repo, None)
         if held is not None:
+            self._current -= len(held[1])
             for offer in held[1]:
                 self._starved.pop((repo, offer.tokens), None)
 
     def next(self, capacity: Capacity, now: float) -> Offer | None:
         """The first offer that can have all of its tokens now."""
+        if capacity.used(WORKERS) >= capacity.limit(WORKERS):
+            return None
         reserved = self.reserved(capacity, now)
         best: tuple[_Order, Offer] | None = None
         for order, offer in self._candidates(capacity, now):
-            barred = any(
-                holder is not offer
+            barred = reserved and any(
+                self._order(holder, now) < order
                 for kind, holder in reserved.items()
                 if kind in offer.tokens or kind == ACTIVE_REPOSITORIES
             )
@@ -80,16 +94,30 @@ class Line:
         return best[1] if best else None
 
     def reserved(self, capacity: Capacity, now: float) -> dict[str, Offer]:
-        """Token kinds that are kept free, each for the first offer starving for it."""
+        """Token kinds that are kept free, each for the first starving offer."""
         before = now - capacity.limits.overtake_after
         while self._by_age and self._by_age[0][0] <= before:
             _, version, _, offer = heappop(self._by_age)
             if self._is_current(version, offer):
                 self._starved[offer.repo, offer.tokens] = offer
+        if not self._starved:
+            return {}
         kinds: dict[str, Offer] = {}
-        for offer in sorted(self._starved.values(), key=lambda o: self._order(o, now)):
-            for lack in capacity.lacking(offer.repo, offer.tokens):
+        starving = (
+            offer
+            for offer in self._starved.values()
+            if not capacity.fits(offer.repo, offer.tokens)
+        )
+        for offer in sorted(starving, key=lambda o: self._order(o, now)):
+            lacks = capacity.lacking(offer.repo, offer.tokens)
+            if any(lack.limit == 0 for lack in lacks):
+                continue  # closed, by pressure or the settings: nothing helps it now
+            for lack in lacks:
                 kinds.setdefault(lack.token, offer)
+            for kind in offer.tokens:
+                # A worker comes free with the last of the others, as all hold one.
+                if kind != WORKERS and capacity.used(kind) + 1 >= capacity.limit(kind):
+                    kinds.setdefault(kind, offer)
         return kinds
 
     def ahead_of(self, mine: Offer, kinds: set[str], now: float) -> int:
@@ -109,6 +137,16 @@ class Line:
     def _is_current(self, version: int, offer: Offer) -> bool:
         held = self._offers.get(offer.repo)
         return held is not None and held[0] == version
+
+    def _sweep(self) -> None:
+        """Drop the entries of replaced offers, which have become most of all."""
+        self._by_age = [e for e in self._by_age if self._is_current(e[1], e[3])]
+        heapify(self._by_age)
+        for tokens, heap in tuple(self._heaps.items()):
+            heap = [entry for entry in heap if self._is_current(entry[1], entry[2])]
+            heapify(heap)
+            self._heaps[tokens] = heap
+        self._entries = self._current
 
     def _candidates(
         self, capacity: Capacity, now: float

@@ -21,11 +21,12 @@ def batch_order(
         InvalidInput: two jobs have one name, or a cycle, whose path is shown.
     """
     index_of: dict[str, int] = {}
+    named = {name for _, after in jobs for name in after}
     for index, (name, _) in enumerate(jobs):
         if name is None:
             continue
         if name in index_of:
-            if any(name in after for _, after in jobs):
+            if name in named:
                 raise InvalidInput(
                     f"{prefixes[index]}name", f"{name!r} is the name of two jobs"
                 )
@@ -50,12 +51,14 @@ def _place(
     # A stack of our own: a chain of ten thousand jobs is deeper than Python's.
     path: list[int] = [start]
     on_path = {start}
+    unread = [iter(jobs[start][1])]
     while path:
         index = path[-1]
-        names = (index_of.get(name) for name in jobs[index][1])
+        names = (index_of.get(name) for name in unread[-1])
         ahead = next((i for i in names if i is not None and i not in placed), None)
         if ahead is None:
             path.pop()
+            unread.pop()
             on_path.discard(index)
             placed.add(index)
             order.append(index)
@@ -65,4 +68,5 @@ def _place(
             raise InvalidInput(f"{prefixes[index]}after", f"is a cycle: {shown}")
         else:
             path.append(ahead)
+            unread.append(iter(jobs[ahead][1]))
             on_path.add(ahead)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import difflib
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -132,12 +131,24 @@ def explain_mismatch(
     unknown = _UNKNOWN.match(problem)
     if unknown:
         name = unknown["name"]
-        near = nearest(name, getattr(wanted, "__struct_fields__", ()))
-        hint = f"; did you mean {near!r}?" if near and not place else ""
+        near = nearest(name, _fields_at(wanted, place))
+        hint = f"; did you mean {near!r}?" if near else ""
         field = ".".join(part for part in (where, place, name) if part)
         return InvalidInput(field, f"is not a known field{hint}")
     field = ".".join(part for part in (where, place) if part)
     return InvalidInput(field or "input", problem[:1].lower() + problem[1:])
+
+
+def _fields_at(wanted: type, place: str) -> tuple[str, ...]:
+    """The fields a Struct may have at a place such as `limits` or `job[...]`."""
+    for part in re.sub(r"\[[^]]*\]", "", place).split(".") if place else ():
+        hints = get_type_hints(wanted) if isinstance(wanted, type) else {}
+        wanted = hints.get(part, object)
+        wanted = next(
+            (one for one in get_args(wanted) if hasattr(one, "__struct_fields__")),
+            wanted,
+        )
+    return getattr(wanted, "__struct_fields__", ())
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -152,20 +163,24 @@ def decode_argv(argv: list[str | dict[str, str]], *, field: str) -> tuple[str, .
     Raises:
         InvalidInput: empty, too long, a NUL, or a form that is not text or `b64`.
     """
-    if not argv or argv[0] == "":
-        raise InvalidInput(field, "names no program to run")
     if len(argv) > MAX_ARGV:
         raise InvalidInput(field, f"has more than {MAX_ARGV} arguments")
-    return tuple(_decode_argument(part, field=field) for part in argv)
+    decoded = tuple(_decode_argument(part, field=field) for part in argv)
+    if not decoded or decoded[0] == "":
+        raise InvalidInput(field, "names no program to run")
+    return decoded
 
 
 def _decode_argument(part: str | dict[str, str], *, field: str) -> str:
     if isinstance(part, str):
-        raw = part.encode("utf-8", "surrogateescape")
+        try:
+            raw = part.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise InvalidInput(field, "an argument is no valid Unicode") from None
     else:
         try:
             raw = base64.b64decode(part["b64"], validate=True)
-        except (KeyError, binascii.Error):
+        except (KeyError, ValueError):
             raise InvalidInput(
                 field, 'an argument is text, or {"b64": "..."} for bytes'
             ) from None

@@ -1,1 +1,1 @@
-"""The outside, each piece behind a port of the domain. Edges never import each other."""
+"""The outside, each piece behind a port of the domain; no edge imports another."""

@@ -7,44 +7,26 @@ callers cannot both see the same request id, unique key or free place as unused.
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import structs
 
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails
-from forge_actors.domain.claims import Claim, parse_claim, strongest
-from forge_actors.domain.deadlines import (
-    default_execution,
-    parse_budget,
-    parse_duration,
-)
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import (
-    KINDS,
-    READ_ONLY_KINDS,
-    REPLAYS,
-    TERMINAL,
-    Budgets,
-    Job,
-    JobSpec,
-    Kind,
-    Replay,
-)
+from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.priority import PRIORITIES
-from forge_actors.domain.requests import (
-    MAX_BATCH,
-    MAX_LABELS,
-    MAX_NAME_LENGTH,
-    Accepted,
-    JobRequest,
-    decode_argv,
-    encode_argv,
+from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
+from forge_actors.runtime.fields import (
+    claims_of,
+    kind_of,
+    labels_of,
+    replay_of,
+    short,
+    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -56,10 +38,6 @@ if TYPE_CHECKING:
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.settings import Settings
-
-MAX_GRACE = 3600.0
-MAX_ATTEMPTS = 100
-DEFAULT_GRACE = 10.0
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 
@@ -114,6 +92,9 @@ class Admission:
             root = checkout.root if checkout else repo.path
             places.append(Place(prefix, repo, root))
         accepted, move = self._accept(requests, places)
+        known = [entry.id for entry in accepted if entry.existing]
+        if move is None and not all(self._store.read("job_state", i) for i in known):
+            move = self._store.save([])  # another caller's, and not durable yet
         if move is not None:
             await move.wait()
         return accepted
@@ -121,6 +102,9 @@ class Admission:
     def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place]
     ) -> tuple[list[Accepted], Move | None]:
+        for place in places:
+            if self._registry.get(place.repo.id) is None:
+                raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
         now = self._clock.now()
         order = batch_order(
             [(request.name, request.after) for request in requests],
@@ -128,7 +112,7 @@ class Admission:
         )
         accepted: dict[int, Accepted] = {}
         names: dict[str, str] = {}
-        seen: dict[str, tuple[str, str]] = {}
+        seen: dict[str, tuple[str, str | None]] = {}
         uniques: dict[tuple[str, str], str] = {}
         changes: list[JobAdded] = []
         for index in order:
@@ -175,8 +159,8 @@ class Admission:
         self,
         request: JobRequest,
         place: Place,
-        digest: str,
-        seen: dict[str, tuple[str, str]],
+        digest: str | None,
+        seen: dict[str, tuple[str, str | None]],
         uniques: dict[tuple[str, str], str],
     ) -> str | None:
         """The job that this request, or its unique key, made before."""
@@ -200,12 +184,12 @@ class Admission:
         self,
         request: JobRequest,
         place: Place,
-        digest: str,
+        digest: str | None,
         names: dict[str, str],
         now: float,
     ) -> JobAdded:
         prefix, repo, checkout = place
-        kind = _one_of(request.kind, KINDS, f"{prefix}kind")
+        kind = kind_of(request, prefix)
         if request.priority not in PRIORITIES:
             raise InvalidInput(
                 f"{prefix}priority",
@@ -214,9 +198,9 @@ class Admission:
             )
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
-        claims = _claims(request, kind, checkout, prefix)
-        replay = _replay(request, kind, prefix)
-        spec = _spec(request, kind, checkout, prefix)
+        claims = claims_of(request, kind, checkout, prefix)
+        replay = replay_of(request, kind, prefix)
+        spec = spec_of(request, kind, checkout, prefix)
         attempts = request.max_attempts
         job = Job(
             id=self._ids.make(now),
@@ -237,11 +221,11 @@ class Admission:
         details = JobDetails(
             created_at=now,
             origin=request.origin,
-            name=_short(request.name, f"{prefix}name"),
-            labels=_labels(request.labels, prefix),
+            name=short(request.name, f"{prefix}name"),
+            labels=labels_of(request.labels, prefix),
             provider=request.provider,
-            unique=_short(request.unique, f"{prefix}unique"),
-            request_id=_short(request.request_id, f"{prefix}request_id"),
+            unique=short(request.unique, f"{prefix}unique"),
+            request_id=short(request.request_id, f"{prefix}request_id"),
             digest=digest,
         )
         event = Event(f"job_{job.state}", now, repo.id, job.id)
@@ -276,127 +260,9 @@ def _placed(error: NotFound, prefix: str) -> NotFound:
     return NotFound(f"{prefix}{error}")
 
 
-def _digest(request: JobRequest) -> str:
+def _digest(request: JobRequest) -> str | None:
+    """What makes two requests with one id the same; None without an id."""
+    if request.request_id is None:
+        return None
     content = structs.replace(request, request_id=None)
     return hashlib.sha256(_canonical.encode(content)).hexdigest()
-
-
-def _one_of(value: str, known: tuple[Kind, ...], field: str) -> Kind:
-    for word in known:
-        if word == value:
-            return word
-    raise InvalidInput(field, f"{value!r} is no kind of job", allowed=known)
-
-
-def _claims(
-    request: JobRequest, kind: Kind, checkout: str, prefix: str
-) -> tuple[Claim, ...]:
-    if request.claims:
-        field = f"{prefix}claims"
-        return strongest(
-            _resolved(parse_claim(text, checkout=checkout, field=field))
-            for text in request.claims
-        )
-    if request.read_only:
-        return ()
-    if kind in READ_ONLY_KINDS:
-        return (Claim("read", "workspace", "", checkout),)
-    return (Claim("write", "repo-content", "*"),)
-
-
-def _resolved(claim: Claim) -> Claim:
-    """A path claim with the links on its way resolved, so two spellings are one."""
-    if claim.family != "path" or not claim.rest or claim.rest.startswith(("/", "~")):
-        return claim
-    real = os.path.realpath(os.path.join(claim.checkout, claim.rest))
-    rest = os.path.relpath(real, os.path.realpath(claim.checkout))
-    return structs.replace(claim, rest=rest)
-
-
-def _replay(request: JobRequest, kind: Kind, prefix: str) -> Replay:
-    if request.replay is None:
-        return "safe" if request.read_only or kind in READ_ONLY_KINDS else "never"
-    for word in REPLAYS:
-        if word == request.replay:
-            return word
-    raise InvalidInput(
-        f"{prefix}replay", f"{request.replay!r} is no policy", allowed=get_args(Replay)
-    )
-
-
-def _spec(request: JobRequest, kind: Kind, checkout: str, prefix: str) -> JobSpec:
-    attempts = request.max_attempts
-    if attempts is not None and not 1 <= attempts <= MAX_ATTEMPTS:
-        raise InvalidInput(f"{prefix}max_attempts", f"is outside 1 to {MAX_ATTEMPTS}")
-    argv = decode_argv(request.argv, field=f"{prefix}argv")
-    return JobSpec(
-        argv=tuple(encode_argv(argv)),
-        cwd=_folder(request.cwd, checkout, f"{prefix}cwd"),
-        env=_env(request.env, f"{prefix}env"),
-        stdin=_file(request.stdin, f"{prefix}stdin"),
-        budgets=Budgets(
-            admission=_budget(request.admission_timeout, f"{prefix}admission_timeout"),
-            queue=_budget(request.queue_timeout, f"{prefix}queue_timeout"),
-            execution=_budget(request.timeout, f"{prefix}timeout")
-            or default_execution(kind),
-            idle=_budget(request.idle_timeout, f"{prefix}idle_timeout"),
-        ),
-        stop_signal=_signal(request.stop_signal, f"{prefix}stop_signal"),
-        grace=_grace(request.grace, f"{prefix}grace"),
-        keep_leftovers=request.keep_leftovers,
-        exit_attempts=attempts or 1,
-    )
-
-
-def _budget(value: str | float | None, field: str) -> float | None:
-    return None if value is None else parse_budget(value, field=field)
-
-
-def _grace(value: str | float | None, field: str) -> float:
-    seconds = DEFAULT_GRACE if value is None else parse_duration(value, field=field)
-    if seconds > MAX_GRACE:
-        raise InvalidInput(field, f"{value!r} is longer than {MAX_GRACE:.0f} s")
-    return seconds
-
-
-def _signal(name: str, field: str) -> str:
-    full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
-    if full not in signal.Signals.__members__:
-        raise InvalidInput(field, f"{name!r} is no signal; write for example SIGINT")
-    return full
-
-
-def _folder(cwd: str | None, checkout: str, field: str) -> str:
-    path = os.path.join(checkout, cwd) if cwd else checkout
-    if cwd and not os.path.isdir(path):
-        raise InvalidInput(field, f"{cwd!r} is no folder")
-    return path
-
-
-def _file(stdin: str | None, field: str) -> str | None:
-    if stdin is not None and not (os.path.isabs(stdin) and os.path.isfile(stdin)):
-        raise InvalidInput(field, f"{stdin!r} is no file with an absolute path")
-    return stdin
-
-
-def _env(env: dict[str, str], field: str) -> dict[str, str]:
-    for name, value in env.items():
-        if not name or "=" in name or "\0" in name + value:
-            raise InvalidInput(field, f"{name!r} cannot name a variable")
-        if name.startswith("FORGE_"):
-            raise InvalidInput(field, f"{name!r} is set by the service itself")
-    return env
-
-
-def _labels(labels: list[str], prefix: str) -> tuple[str, ...]:
-    if len(labels) > MAX_LABELS:
-        raise InvalidInput(f"{prefix}labels", f"are more than {MAX_LABELS}")
-    for label in labels:
-        _short(label, f"{prefix}labels")
-    return tuple(dict.fromkeys(labels))
-
-
-def _short(text: str | None, field: str) -> str | None:
-    if text is not None and not 0 < len(text) <= MAX_NAME_LENGTH:
-        raise InvalidInput(field, f"has 1 to {MAX_NAME_LENGTH} characters")
-    return text

@@ -15,7 +15,7 @@ from forge_actors.domain.jobfile import JobFile, check
 from forge_actors.domain.jobs import TERMINAL, JobView
 from forge_actors.domain.requests import JobQuery, JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
-from forge_actors.runtime.runtime import open_runtime
+from forge_actors.runtime.runtime import only_failure, open_runtime
 from forge_actors.runtime.settings import settings_from
 
 if TYPE_CHECKING:
@@ -171,9 +171,13 @@ async def run_command(
     async with open_runtime(home) as runtime:
         await runtime.add_repository(request.repo)
         [handle] = await runtime.submit_all([request])
-        async with trio.open_nursery() as nursery:
-            for stream, sink in (("stdout", stdout), ("stderr", stderr)):
-                nursery.start_soon(_copy, runtime, handle.id, stream, sink)
+        try:
+            async with trio.open_nursery() as nursery:
+                for stream, sink in (("stdout", stdout), ("stderr", stderr)):
+                    nursery.start_soon(_copy, runtime, handle.id, stream, sink)
+        except BaseExceptionGroup as group:
+            # An interrupt, or a reader that left: the caller knows them by themselves.
+            raise only_failure(group) from None
         return await handle.show()
 
 

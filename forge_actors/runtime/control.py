@@ -6,15 +6,23 @@ import os
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
 from forge_actors import __version__
 from forge_actors.actors import supervisor
 from forge_actors.actors.repository import Cancel, Explain, Waits
-from forge_actors.domain.errors import InvalidInput, MailboxClosed, NotFound
+from forge_actors.domain.capacity import Lack
+from forge_actors.domain.errors import (
+    InvalidInput,
+    MailboxClosed,
+    NotFound,
+    Unavailable,
+)
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING, JobView, State
 from forge_actors.domain.repositories import Repository, RepositoryView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery, LogChunk
+from forge_actors.domain.waiting import describe_lack
 from forge_actors.edges.node import logs
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
@@ -69,6 +77,7 @@ class RuntimeControl:
         self._admission = admission
         self._supervisor = mailbox
         self._started_at = clock.now()
+        self._waits: set[trio.Event] = set()
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
 
@@ -141,6 +150,9 @@ class RuntimeControl:
                 by_repo.setdefault(row[25], []).append(row[0])
         for repo, ids in by_repo.items():
             waits |= await self._explain(repo, ids)
+        if any(entry.offer is not None for entry in waits.values()):
+            survey = await self._supervisor.ask(supervisor.Count)
+            waits = {job: _with_tokens(entry, survey) for job, entry in waits.items()}
         return [self._merged(view(row), waits.get(row[0])) for row in rows]
 
     async def job(self, selector: str) -> JobView:
@@ -179,12 +191,16 @@ class RuntimeControl:
                     done.set()
 
             callbacks.append((job_id, ended))
+        self._waits.add(done)
         try:
             for job_id, notify in callbacks:
                 self._store.when_ended(job_id, notify)
             if pending:
                 await done.wait()
+            if pending:
+                raise Unavailable("the runtime has ended, the job has not")
         finally:
+            self._waits.discard(done)
             for job_id, notify in callbacks:
                 self._store.forget_end(job_id, notify)
 
@@ -274,10 +290,10 @@ class RuntimeControl:
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(until_end)
-            if job.state in RESERVED:
-                await self._launcher.wait_output(job_id, job.attempt, known)
-            else:
+            while job.state not in RESERVED:
                 await self._store.committed.wait_transition()
+                job = view(self._row(job_id))
+            await self._launcher.wait_output(job_id, job.attempt, known)
             nursery.cancel_scope.cancel()
 
     def _log(self, job: JobView) -> str:
@@ -339,8 +355,35 @@ class RuntimeControl:
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
 
+    def close(self) -> None:
+        """The runtime ends: whoever waits for a job that will not end learns so."""
+        for done in self._waits:
+            done.set()
+
     def request_stop(self) -> None:
         self.stop_requested.set()
+
+
+def _with_tokens(waits: Waits, survey: supervisor.Survey) -> Waits:
+    """The same, with the first token that is lacking; `why` knows more."""
+    if waits.offer is None or waits.waiting is None:
+        return waits
+    if waits.waiting.resource is not None:
+        return waits
+    for kind in waits.offer.tokens:
+        use = survey.tokens.get(kind)
+        if use is not None and use.used >= use.limit:
+            detail = describe_lack(Lack(kind, use.used, use.limit, use.jobs))
+            waiting = structs.replace(
+                waits.waiting,
+                detail=detail,
+                resource=kind,
+                used=use.used,
+                limit=use.limit,
+                holders=use.jobs,
+            )
+            return structs.replace(waits, waiting=waiting)
+    return waits
 
 
 def _stream(name: str) -> logs.Stream:

@@ -23,6 +23,7 @@ from forge_actors.edges.node.launcher import (
     open_launcher,
     previous_receipts,
     remove_receipts,
+    sweep,
 )
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from forge_actors.actors.mailbox import Mailbox
-    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.jobs import Job, JobView
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.repositories import RepositoryView
@@ -209,13 +210,16 @@ async def _open(
             ):
                 parts = Parts(home, resolved, store, launcher)
                 mailbox = await parts.start(nursery, found)
+                control = parts.control(mailbox)
+                parts.scope.shield = True
                 try:
-                    yield Runtime(home, parts.control(mailbox))
+                    yield Runtime(home, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
                     host_error = error
                 await parts.stop(mailbox, stop)
+                control.close()
     except BaseExceptionGroup as group:
         raise only_failure(group) from host_error
     if host_error is not None:
@@ -249,6 +253,9 @@ class Parts:
         self._launcher = launcher
         self._clock = Clock()
         self._ended = trio.Event()
+        #: Shielded while the host's block lasts: a cancel of the host must become a
+        #: stop, whose exits are recorded, and not cut the actors short.
+        self.scope = trio.CancelScope()
 
     async def start(
         self, nursery: trio.Nursery, found: list[Receipt]
@@ -256,6 +263,13 @@ class Parts:
         """Start the supervisor: every job that was saved is decided or waits again."""
         event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
         self._store.save([Noted(event)])
+        # Of an attempt without a receipt the agent died too: what it ran may still run.
+        known = {(entry.job, entry.attempt) for entry in found}
+        reserved = self._store.reader.execute(
+            "SELECT id, attempt FROM job WHERE state IN ('dispatched', 'running')"
+        )
+        if lost := set(reserved) - known:
+            await sweep(lost)
         context = supervisor.Context(
             limits=self._settings.token_limits(),
             store=self._store,
@@ -287,11 +301,17 @@ class Parts:
         task_status: trio.TaskStatus[Mailbox[supervisor.Message]],
     ) -> None:
         try:
-            await supervisor.run(context, task_status=task_status)
+            with self.scope:
+                await supervisor.run(context, task_status=task_status)
         finally:
             self._ended.set()
 
     def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+        def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
+            # They are saved: after the end of this runtime the next one runs them.
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor.Submitted(repo, jobs))
+
         ids = IdSource()
         registry = Registry(self._store, GitProgram(), self._clock, ids)
         admission = Admission(
@@ -300,7 +320,7 @@ class Parts:
             self._clock,
             ids,
             self._settings,
-            lambda repo, jobs: mailbox.tell(supervisor.Submitted(repo, jobs)),
+            submitted,
         )
         return RuntimeControl(
             home=self._home,
@@ -323,6 +343,7 @@ class Parts:
                 mailbox.tell(supervisor.Stop(reason))
             await self._ended.wait()
             self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
+        self.scope.cancel()
 
 
 def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,8 +33,13 @@ _receipt = msgspec.json.Decoder(Receipt)
 
 def timestamp(seconds: float) -> str:
     """RFC 3339 in UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    whole, milliseconds = divmod(int(seconds * 1000), 1000)
+    return f"{_to_the_second(whole)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=256)
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _moment(seconds: float | None) -> str | None:
@@ -83,6 +89,8 @@ def view(row: tuple[Any, ...]) -> JobView:
         origin=origin,
         request_id=request_id,
         usage=_usage(end),
+        leftovers=list(end.leftovers) if end else [],
+        output_held=end.output_held if end else False,
     )
 
 

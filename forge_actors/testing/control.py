@@ -116,7 +116,7 @@ class FakeControl:
         active = [view for view in self.views.values() if view.state in ACTIVE]
         return {
             "service": {
-                "pid": 1,
+                "pid": 0,
                 "version": "0",
                 "started_at": STARTED,
                 "home": "/home",

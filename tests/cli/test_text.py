@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forge_actors.cli.cleaner import Cleaner
 from forge_actors.cli.text import (
-    Cleaner,
     clean,
     clean_lines,
     fit,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from forge_actors.testing.control import FakeControl
 
-HEAVY = {"trio", "anyio", "msgspec", "mcp", "rich", "apsw", "http.client", "asyncio"}
-
 
 class Shell:
     """Runs verbs against one home and keeps what they print."""
@@ -328,61 +326,3 @@ def test_an_interrupt_is_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("forge_actors.cli.verb.run_verb", interrupt)
     assert shell.now("jobs") == (130, "", "")
-
-
-# Help and start-up
-
-
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
-def test_help_lists_every_verb(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert program.main(words) == 0
-    out = capsys.readouterr().out
-    assert all(f"\n  {verb} " in out for verb in program.VERBS)
-
-
-@pytest.mark.parametrize("verb", [verb for verb in program.VERBS if verb != "run"])
-def test_help_of_a_verb_teaches_with_examples(
-    verb: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        program.main([verb, "--help"])
-    out = capsys.readouterr().out
-    assert left.value.code == 0
-    examples = out.partition("examples:\n")[2].splitlines()
-    lines = [line for line in examples if f"forge-actors {verb}" in line]
-    assert 1 <= len(lines) <= 3
-    assert len(lines) == len(examples)
-    assert "--json" in out or verb == "repo"
-
-
-CLIENT_VERBS = (
-    "repo list",
-    "submit -- x",
-    "jobs",
-    "show x",
-    "why x",
-    "logs x",
-    "wait x",
-    "cancel x",
-    "status",
-    "stop",
-)
-
-
-@pytest.mark.parametrize("words", CLIENT_VERBS)
-def test_a_client_verb_loads_nothing_heavy(tmp_path: Path, words: str) -> None:
-    code = (
-        "import sys\n"
-        "before = set(sys.modules)\n"  # an editable install may have loaded some
-        "from forge_actors.cli.main import main\n"
-        "status = main(sys.argv[1:])\n"
-        f"heavy = {HEAVY!r} & (set(sys.modules) - before)\n"
-        "print(status, *sorted(heavy))"
-    )
-    home = ["--home", str(tmp_path)]
-    verb, *rest = words.split()
-    command = [sys.executable, "-c", code, verb, *home, *rest]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "4\n"

@@ -11,7 +11,7 @@ import trio
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.testing.launcher import FakeLauncher, Outcome
 from forge_actors.testing.launcher_contract import CHECKS
-from tests.edges.test_node_agent import opened, order
+from tests.edges.node_jobs import opened, order
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.edges.node.agent import output
 from forge_actors.edges.node.agent.output import HEADER, TAIL_SIZE, Stream
-from tests.edges.test_node_agent import opened, order, run, shell
+from tests.edges.node_jobs import opened, order, run, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,11 +1,8 @@
-"""The node agent with real processes: every kind of tree must end, and be told of."""
+"""The node agent with real processes: what a job gets, and what is told of it."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
-import shlex
 import signal
 import statistics
 import subprocess
@@ -16,25 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+import trio.testing
 
-import forge_actors
-from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import LaunchOrder, Receipt
-from forge_actors.edges.node import launcher as launcher_module
 from forge_actors.edges.node import logs
 from forge_actors.edges.node.agent import tree
-from forge_actors.edges.node.launcher import (
-    NodeLauncher,
-    open_launcher,
-    previous_receipts,
-    remove_receipts,
+from tests.edges.node_jobs import (
+    ROOT,
+    lasting_time,
+    opened,
+    order,
+    run,
+    shell,
+    survivors,
+    text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
-
-ROOT = Path(forge_actors.__file__).parents[1]
-_numbers = itertools.count()
+    pass
 
 
 @pytest.fixture
@@ -44,77 +39,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lasting() -> str:
-    """A sleeping time nobody else uses, so that a survivor can be told by it."""
-    return f"{4711 + next(_numbers)}.{os.getpid():07d}37"
-
-
-def survivors(lasting: str) -> list[str]:
-    """The command lines of living processes that contain the sleeping time."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-        if lasting in line and int(folder.name) != os.getpid():
-            found.append(f"{folder.name} {line}")
-    return found
-
-
-def order(home: Path, *argv: str, job: str = "job", **changes: Any) -> LaunchOrder:
-    attempt = changes.pop("attempt", 1)
-    marks = {"FORGE_JOB_ID": job, "FORGE_ATTEMPT": str(attempt)}
-    values: dict[str, Any] = {
-        "job": job,
-        "repo": "repo",
-        "attempt": attempt,
-        "fence": 7,
-        "argv": argv,
-        "cwd": str(home),
-        "env": {"PATH": os.environ["PATH"]} | changes.pop("env", {}) | marks,
-        "stdin": None,
-        "log": str(home / job),
-        "output_limit": 16 << 20,
-        "wall": None,
-        "idle": None,
-        "stop_signal": "SIGTERM",
-        "grace": 10.0,
-        "keep_leftovers": False,
-    }
-    return LaunchOrder(**(values | changes))
-
-
-def shell(home: Path, script: str, **changes: Any) -> LaunchOrder:
-    return order(home, "bash", "-c", script, **changes)
-
-
-@contextlib.asynccontextmanager
-async def opened(home: Path) -> AsyncGenerator[NodeLauncher, None]:
-    async with open_launcher(home) as launcher:
-        yield launcher
-        log = (home / "agent.log").read_text()
-        assert log == ""
-
-
-async def run(home: Path, *orders: LaunchOrder) -> list[Receipt]:
-    async with opened(home) as launcher:
-        attempts = [launcher.launch(each) for each in orders]
-        return [await attempt.exited() for attempt in attempts]
-
-
-async def stop_when_ready(
-    launcher: NodeLauncher, wanted: LaunchOrder, **how: Any
-) -> Receipt:
-    """Stop an attempt after its first output."""
-    attempt = launcher.launch(wanted)
-    await launcher.wait_output(wanted.job, wanted.attempt, 0)
-    attempt.stop(**how)
-    return await attempt.exited()
-
-
-def text(wanted: LaunchOrder, stream: logs.Stream = "stdout") -> str:
-    chunk = logs.read(wanted.log, stream, 0, 1 << 20, wanted.output_limit)
-    return chunk.data.decode()
+    return lasting_time()
 
 
 # Plain ends.
@@ -249,216 +174,20 @@ async def test_a_script_without_its_interpreter_is_told_from_a_missing_one(
     assert receipt.error == f"the interpreter that {script} names does not exist"
 
 
-# Trees.
-
-
-async def test_a_grandchild_that_holds_the_output_does_not_delay_the_end(
-    home: Path, lasting: str
-) -> None:
-    wanted = shell(home, f"setsid sleep {lasting} & echo done")
-    began = trio.current_time()
-    (receipt,) = await run(home, wanted)
-    assert trio.current_time() - began < 10
-    assert (receipt.ending, receipt.exit_code) == ("exit", 0)
-    assert receipt.output_held
-    assert len(receipt.leftovers) == 1
-    assert receipt.leftovers[0].endswith(" sleep")
-    assert text(wanted) == "done\n"
-    assert not survivors(lasting)
-
-
-async def test_stop_ends_the_whole_pipeline(home: Path, lasting: str) -> None:
+async def test_jobs_leave_no_descriptor_open_in_the_agent(home: Path) -> None:
     async with opened(home) as launcher:
-        wanted = shell(home, f"echo; sleep {lasting} | cat")
-        receipt = await stop_when_ready(launcher, wanted)
-        assert receipt.ending == "stop"
-        assert receipt.signal == "SIGTERM"
-        assert not receipt.forced
-        assert not survivors(lasting)
-
-
-DOUBLE_FORK = """
-import os, sys
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.execvp("env", ["env", *sys.argv[2:], "sleep", sys.argv[1]])
-    os._exit(0)
-os.wait()
-os.write(1, b"forked")
-"""
-
-
-@pytest.mark.parametrize("emptied", [[], ["-i"]], ids=["marked", "unmarked"])
-async def test_stop_reaches_daemons_in_sessions_of_their_own(
-    home: Path, lasting: str, emptied: list[str]
-) -> None:
-    daemon = shlex.join([sys.executable, "-c", DOUBLE_FORK, lasting, *emptied])
-    async with opened(home) as launcher:
-        receipt = await stop_when_ready(launcher, shell(home, f"{daemon}; sleep 60"))
-        assert receipt.ending == "stop"
-        assert not receipt.forced
-        assert not survivors(lasting)
-
-
-@pytest.mark.parametrize("emptied", [[], ["-i"]], ids=["marked", "unmarked"])
-async def test_a_daemon_is_left_over_when_its_job_ends(
-    home: Path, lasting: str, emptied: list[str]
-) -> None:
-    daemon = [sys.executable, "-c", DOUBLE_FORK, lasting, *emptied]
-    (receipt,) = await run(home, order(home, *daemon))
-    assert (receipt.ending, receipt.exit_code) == ("exit", 0)
-    assert [each.split()[1] for each in receipt.leftovers] == ["sleep"]
-    assert not survivors(lasting)
-
-
-async def test_an_unmarked_daemon_lives_as_long_as_a_job_it_may_belong_to(
-    home: Path, lasting: str
-) -> None:
-    daemon = [sys.executable, "-c", DOUBLE_FORK, lasting, "-i"]
-    async with opened(home) as launcher:
-        older = launcher.launch(order(home, "sleep", "60", job="older"))
-        await older.started()
-        receipt = await launcher.launch(order(home, *daemon, job="daemon")).exited()
-        assert receipt.leftovers == ()
-        assert len(survivors(lasting)) == 1
-        older.stop()
-        receipt = await older.exited()
-        assert (receipt.ending, receipt.forced) == ("stop", False)
-        assert not survivors(lasting)
-
-
-async def test_the_grace_covers_what_outlives_a_polite_leader(
-    home: Path, lasting: str
-) -> None:
-    script = (
-        f'trap "exit 0" TERM; (trap "" TERM; exec sleep {lasting}) & '
-        f"(sleep 0.1; echo) & wait; wait"
-    )
-    async with opened(home) as launcher:
-        receipt = await stop_when_ready(launcher, shell(home, script), grace=0.3)
-        assert (receipt.ending, receipt.exit_code) == ("stop", 0)
-        assert receipt.forced
-        assert not survivors(lasting)
-
-
-async def test_a_job_that_ignores_the_stop_signal_is_killed_after_the_grace(
-    home: Path, lasting: str
-) -> None:
-    script = f'trap "" TERM; echo; while :; do sleep 0.2; : {lasting}; done'
-    async with opened(home) as launcher:
-        began = trio.current_time()
-        receipt = await stop_when_ready(launcher, shell(home, script), grace=0.5)
-        assert trio.current_time() - began >= 0.5
-        assert (receipt.ending, receipt.signal) == ("stop", "SIGKILL")
-        assert receipt.forced
-        assert not survivors(lasting)
-
-
-async def test_a_second_stop_shortens_the_grace_and_never_lengthens_it(
-    home: Path,
-) -> None:
-    script = 'trap "" TERM; echo; while :; do sleep 0.2; done'
-    async with opened(home) as launcher:
-        attempt = launcher.launch(shell(home, script))
-        await launcher.wait_output("job", 1, 0)
-        attempt.stop(grace=60)
-        attempt.stop(grace=0.1, ending="wall")
-        attempt.stop(grace=60)
-        receipt = await attempt.exited()
-        assert (receipt.ending, receipt.forced) == ("stop", True)
-
-
-async def test_the_stop_signal_is_sent_once_and_clean_up_is_left_alone(
-    home: Path,
-) -> None:
-    script = """
-    trap 'echo stop; sleep 0.3 && echo cleaned; exit 0' INT
-    echo ready
-    while :; do sleep 0.05; done
-    """
-    wanted = shell(home, script, stop_signal="SIGINT")
-    async with opened(home) as launcher:
-        receipt = await stop_when_ready(launcher, wanted)
-    assert receipt.exit_code == 0
-    assert text(wanted) == "ready\nstop\ncleaned\n"
-
-
-async def test_last_words_reach_the_log(home: Path) -> None:
-    wanted = shell(
-        home, 'trap "echo bye; exit 0" TERM; echo; while :; do sleep .1; done'
-    )
-    async with opened(home) as launcher:
-        await stop_when_ready(launcher, wanted)
-    assert text(wanted).endswith("bye\n")
-
-
-async def test_a_stopped_job_can_be_stopped_politely(home: Path) -> None:
-    script = 'trap "echo bye; exit 0" TERM; echo; kill -STOP $$; sleep 60'
-    wanted = shell(home, script)
-    async with opened(home) as launcher:
-        receipt = await stop_when_ready(launcher, wanted)
-    assert receipt.exit_code == 0
-    assert not receipt.forced
-    assert text(wanted) == "\nbye\n"
-
-
-async def test_killing_only_the_leader_ends_the_rest(home: Path, lasting: str) -> None:
-    async with opened(home) as launcher:
-        attempt = launcher.launch(shell(home, f"echo; sleep {lasting}; true"))
-        identity = await attempt.started()
-        assert identity is not None
-        await launcher.wait_output("job", 1, 0)
-        os.kill(identity.pid, signal.SIGKILL)
-        receipt = await attempt.exited()
-        assert (receipt.ending, receipt.signal) == ("exit", "SIGKILL")
-        assert not survivors(lasting)
-
-
-async def test_leftovers_may_stay_if_the_job_says_so(home: Path, lasting: str) -> None:
-    wanted = shell(home, f"setsid sleep {lasting} & echo", keep_leftovers=True)
-    try:
-        began = trio.current_time()
-        async with opened(home) as launcher:
-            receipt = await launcher.launch(wanted).exited()
-            assert trio.current_time() - began < 1.5
-            # A job that ends next to it must not take it along either.
-            await launcher.launch(order(home, "true", job="next")).exited()
-        assert receipt.output_held
-        assert len(receipt.leftovers) == 1
-        assert len(survivors(lasting)) == 1
-    finally:
-        for line in survivors(lasting):
-            os.kill(int(line.split()[0]), signal.SIGKILL)
-
-
-async def test_stop_right_after_launch_ends_the_job(home: Path, lasting: str) -> None:
-    async with opened(home) as launcher:
-        attempts = []
-        for number in range(50):
-            wanted = order(home, "sleep", lasting, job=f"job-{number}")
-            attempts.append(launcher.launch(wanted))
-            attempts[-1].stop()
-        for attempt in attempts:
-            assert (await attempt.exited()).ending == "stop"
-        assert not survivors(lasting)
-
-
-async def test_jobs_that_fork_twice_leave_no_defunct_child(home: Path) -> None:
-    script = "(setsid true &) & (sleep 0.01 &)"
-    async with opened(home) as launcher:
-        attempts = [
-            launcher.launch(shell(home, script, job=f"job-{number}"))
-            for number in range(200)
+        held = Path(f"/proc/{launcher.agent_pid}/fd")
+        before = len(list(held.iterdir()))
+        wanted = [
+            shell(home, "echo out; echo err >&2", job="speaks", output_limit=4),
+            order(home, "true", job="silent"),
+            order(home, "/no/program", job="missing"),
+            order(home, "true", job="folder", cwd="/no/folder"),
+            order(home, "/no/program", job="stdin", stdin="/etc/passwd"),
         ]
-        for attempt in attempts:
-            assert (await attempt.exited()).exit_code == 0
-        children = [
-            process
-            for process in tree.Snapshot().processes.values()
-            if process.parent == launcher.agent_pid
-        ]
-        assert children == []
+        for each in wanted:
+            await launcher.launch(each).exited()
+        assert len(list(held.iterdir())) == before
 
 
 # Budgets.
@@ -485,8 +214,9 @@ async def test_a_silent_job_ends_with_idle_and_one_that_speaks_does_not(
 
 
 async def test_wait_output_returns_once_more_is_known(home: Path) -> None:
-    wanted = shell(home, "echo 12; read -r < fifo; echo 345 >&2; read -r < fifo")
-    os.mkfifo(home / "fifo")
+    wanted = shell(home, "echo 12; read -r < first; echo 345 >&2; read -r < second")
+    os.mkfifo(home / "first")
+    os.mkfifo(home / "second")
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
         await launcher.wait_output("job", 1, 2)
@@ -495,180 +225,12 @@ async def test_wait_output_returns_once_more_is_known(home: Path) -> None:
             for _ in range(3):
                 nursery.start_soon(launcher.wait_output, "job", 1, 3)
             await trio.testing.wait_all_tasks_blocked()
-            await trio.to_thread.run_sync((home / "fifo").write_text, "\n")
+            await trio.to_thread.run_sync((home / "first").write_text, "\n")
         assert logs.size(wanted.log, "stderr") == 4
         async with trio.open_nursery() as nursery:
             nursery.start_soon(launcher.wait_output, "job", 1, 1000)
-            await trio.to_thread.run_sync((home / "fifo").write_text, "\n")
+            await trio.to_thread.run_sync((home / "second").write_text, "\n")
         await attempt.exited()
-
-
-# The ends of the service and of the agent.
-
-OWNER = """
-import os, sys, trio
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from tests.edges.test_node_agent import open_launcher, shell
-async def main():
-    home = Path(sys.argv[2])
-    async with open_launcher(home) as launcher:
-        script = f'trap "" TERM; echo; sleep {sys.argv[3]}'
-        launcher.launch(shell(home, script, grace=0.5))
-        launcher.launch(shell(home, f"setsid sleep {sys.argv[3]} & wait", job="calm"))
-        await launcher.wait_output("job", 1, 0)
-        os.write(1, b"ready")
-        await trio.sleep_forever()
-trio.run(main)
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-async def test_when_the_owner_dies_everything_is_ended_and_written_down(
-    home: Path, lasting: str, number: signal.Signals
-) -> None:
-    owner = await trio.lowlevel.open_process(
-        [sys.executable, "-c", OWNER, str(ROOT), str(home), lasting],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    async with owner.stdout as output:  # type: ignore[union-attr]
-        assert await output.receive_some() == b"ready"
-        owner.send_signal(number)
-        await owner.wait()
-    found = {receipt.job: receipt for receipt in await previous_receipts(home)}
-    assert not survivors(lasting)
-    assert {job: receipt.ending for job, receipt in found.items()} == {
-        "job": "owner",
-        "calm": "owner",
-    }
-    assert found["job"].forced
-    assert not found["calm"].forced
-    (home / "receipts" / "0-torn.jsonl").write_text('{"job":"torn","att')
-    assert len(await previous_receipts(home)) == 2
-    remove_receipts(home)
-    assert await previous_receipts(home) == []
-
-
-async def test_leaving_ends_what_runs_and_tells_of_it(home: Path, lasting: str) -> None:
-    async with opened(home) as launcher:
-        attempt = launcher.launch(order(home, "sleep", lasting))
-        await attempt.started()
-    assert (await attempt.exited()).ending == "owner"
-    assert not survivors(lasting)
-    with pytest.raises(ProcessLookupError):
-        os.kill(launcher.agent_pid, 0)
-
-
-async def test_cancelling_leaves_nothing_behind(home: Path, lasting: str) -> None:
-    with trio.move_on_after(0.3):
-        async with open_launcher(home) as launcher:
-            attempt = launcher.launch(order(home, "sleep", lasting))
-            await trio.sleep_forever()
-    assert (await attempt.exited()).ending == "owner"
-    assert not survivors(lasting)
-
-
-async def test_when_the_agent_is_killed_its_jobs_are_lost_and_a_new_one_starts(
-    home: Path, lasting: str
-) -> None:
-    daemon = [sys.executable, "-c", DOUBLE_FORK, lasting]
-    async with open_launcher(home) as launcher:
-        calm = launcher.launch(order(home, "sleep", lasting, job="calm"))
-        script = f"{shlex.join(daemon)}; sleep 60"
-        wild = launcher.launch(shell(home, script, job="wild"))
-        await launcher.wait_output("wild", 1, 0)
-        first = launcher.agent_pid
-        os.kill(first, signal.SIGKILL)
-        for attempt in (calm, wild):
-            receipt = await attempt.exited()
-            assert receipt.ending == "lost"
-            assert receipt.exit_code is None
-            assert receipt.identity == attempt.identity
-        assert not survivors(lasting)
-        again = launcher.launch(order(home, "true", job="again"))
-        assert (await again.exited()).exit_code == 0
-        assert launcher.agent_pid != first
-
-
-async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -> None:
-    os.mkfifo(home / "fifo")
-    async with open_launcher(home) as launcher:
-        attempt = launcher.launch(shell(home, "read -r < fifo; exit 3"))
-        await attempt.started()
-        agent = launcher._agent
-        (home / "fifo").write_text("\n")
-        # Nobody else runs meanwhile, so the launcher hears nothing of all this; and
-        # what the agent has sent is taken away, as if it had died before sending.
-        while not agent.journal.read_bytes():
-            os.sched_yield()
-        os.kill(agent.process.pid, signal.SIGKILL)
-        ended = os.WEXITED | os.WNOWAIT
-        os.waitid(os.P_PID, agent.process.pid, ended)  # noqa: ASYNC222 - see above
-        with contextlib.suppress(BlockingIOError, ConnectionResetError):
-            agent.socket.recv(1 << 16)
-        receipt = await attempt.exited()
-        assert (receipt.ending, receipt.exit_code) == ("exit", 3)
-
-
-async def test_an_agent_that_keeps_dying_is_given_up(home: Path) -> None:
-    async with open_launcher(home) as launcher:
-        for number in range(5):
-            attempt = launcher.launch(order(home, "sleep", "60", job=f"{number}"))
-            await attempt.started()
-            os.kill(launcher.agent_pid, signal.SIGKILL)
-            assert (await attempt.exited()).ending == "lost"
-        with pytest.raises(LauncherDown, match="times within a minute"):
-            launcher.launch(order(home, "true", job="next"))
-
-
-async def test_what_is_launched_between_two_agents_waits_for_the_next(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_launcher(home) as launcher:
-        between = []
-        real = launcher_module.sweep
-
-        async def sweep_and_launch(attempts: Collection[tuple[str, int]]) -> bool:
-            wanted = order(home, "true", job=f"between-{len(between)}")
-            between.append(launcher.launch(wanted))
-            return await real(attempts)
-
-        monkeypatch.setattr(launcher_module, "sweep", sweep_and_launch)
-        for number in range(5):
-            attempt = launcher.launch(order(home, "sleep", "60", job=f"{number}"))
-            await attempt.started()
-            os.kill(launcher.agent_pid, signal.SIGKILL)
-            assert (await attempt.exited()).ending == "lost"
-            ending = "exit" if number < 4 else "spawn"
-            assert (await between[number].exited()).ending == ending
-
-
-async def test_a_home_has_one_agent(home: Path) -> None:
-    async with opened(home):
-        with pytest.raises(LauncherDown, match="ended at its start"):
-            async with open_launcher(home):
-                pass
-        assert "another node agent" in (home / "agent.log").read_text()
-        (home / "agent.log").write_text("")
-
-
-async def test_interrupts_do_not_end_the_agent(home: Path) -> None:
-    async with opened(home) as launcher:
-        pid = launcher.agent_pid
-        os.kill(pid, signal.SIGINT)
-        os.kill(pid, signal.SIGHUP)
-        assert (await launcher.launch(order(home, "true")).exited()).exit_code == 0
-        assert launcher.agent_pid == pid
-
-
-async def test_sigterm_to_the_agent_ends_its_jobs(home: Path, lasting: str) -> None:
-    async with open_launcher(home) as launcher:
-        attempt = launcher.launch(order(home, "sleep", lasting))
-        await attempt.started()
-        os.kill(launcher.agent_pid, signal.SIGTERM)
-        assert (await attempt.exited()).ending == "owner"
-        assert not survivors(lasting)
 
 
 # What it costs.

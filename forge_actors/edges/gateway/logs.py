@@ -18,8 +18,6 @@ Choice = Literal["stdout", "stderr", "both"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 PARAMETERS = ("offset", "limit", "tail", "follow")
 PIECE = 256 * 1024
-#: Where a search for the last lines begins; it grows fourfold until they are found.
-TAIL_GUESS = 64 * 1024
 MAX_TAIL = 1_000_000
 
 
@@ -98,22 +96,24 @@ class _Copy:
 
     async def skip_to_last(self, lines: int) -> None:
         """Go to where the last `lines` lines begin."""
-        size = TAIL_GUESS
-        while True:
-            chunk = await self._control.read_log(
-                self._job, self._name, -size, limit=size
-            )
-            self.offset = chunk.next_offset
-            if lines == 0:
+        last = await self._piece(-1, 1)
+        self.offset = begin = last.next_offset
+        # The newline that ends the last line begins no further one.
+        left = lines + (last.data == b"\n") if lines else 0
+        while left and begin > 0:
+            end, begin = begin, max(0, begin - PIECE)
+            chunk = await self._piece(begin, end - begin)
+            found = chunk.data.count(b"\n")
+            if found >= left:
+                self.offset = chunk.offset + _nth_last_newline(chunk.data, left) + 1
                 return
-            whole = chunk.offset == 0 or len(chunk.data) < size
-            # The newline that ends the last line begins no further one.
-            end = len(chunk.data) - chunk.data.endswith(b"\n")
-            place = _nth_last_newline(chunk.data, lines, end)
-            if place is not None or whole:
-                self.offset = chunk.offset + (0 if place is None else place + 1)
+            left -= found
+            self.offset = chunk.offset
+            if chunk.missing:
                 return
-            size *= 4
+
+    async def _piece(self, offset: int, limit: int) -> LogChunk:
+        return await self._control.read_log(self._job, self._name, offset, limit=limit)
 
     async def send(self, send: Send, *, limit: int, wait: bool = False) -> int:
         """Send what there is, at most `limit` bytes; the number of bytes sent.
@@ -139,10 +139,9 @@ class _Copy:
         return sent
 
 
-def _nth_last_newline(data: bytes, count: int, end: int) -> int | None:
-    place = end
+def _nth_last_newline(data: bytes, count: int) -> int:
+    """Where it is; there must be as many."""
+    place = len(data)
     for _ in range(count):
         place = data.rfind(b"\n", 0, place)
-        if place < 0:
-            return None
     return place

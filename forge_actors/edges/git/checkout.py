@@ -45,7 +45,9 @@ class GitProgram:
             raise InvalidInput(
                 "path", f"{path} is a bare repository: add a work tree of it"
             )
-        root, common, own = (os.path.realpath(folder / line) for line in lines[:3])
+        if len(lines) > 3:
+            raise InvalidInput("path", f"{path!r} has a line break in its name")
+        root, common, own = (os.path.realpath(folder / line) for line in lines)
         status = os.stat(common)
         return Checkout(root, common, status.st_dev, status.st_ino, common == own)
 
@@ -71,7 +73,7 @@ class GitProgram:
             "--absolute-git-dir",
         )
         if done.returncode == 0:
-            return os.fsdecode(done.stdout).splitlines()
+            return os.fsdecode(done.stdout.removesuffix(b"\n")).split("\n")
         words = _last_line(done.stderr)
         if "must be run in a work tree" in words:
             return []

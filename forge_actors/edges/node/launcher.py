@@ -8,6 +8,7 @@ and a new agent takes its place.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from contextlib import asynccontextmanager
 from time import time
@@ -39,9 +40,12 @@ _SWEEP_LIMIT = 10.0
 #: With more new agents than this in the period, seconds, nothing is started any more.
 _RESTARTS, _RESTART_PERIOD = 5, 60.0
 
-_RECEIVE_SIZE = 256 * 1024
+# Larger than the threshold of malloc, each read would map and unmap memory.
+_RECEIVE_SIZE = 64 * 1024
 
 Key = tuple[str, int]
+
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -176,16 +180,14 @@ class NodeLauncher:
     def send(self, message: Struct) -> None:
         """Queue a message; all of one turn of the loop leave in one send."""
         self._outgoing.append(wire.encode(message))
-        if self._idle_writer is not None:
-            trio.lowlevel.reschedule(self._idle_writer)
-            self._idle_writer = None
+        self._wake_writer()
 
     def close(self) -> None:
         """Begin the end: nothing new starts, the agent ends what runs."""
         self._closed = True
         self._down = self._down or "the launcher is closed"
         self._scope.deadline = trio.current_time() + _CLOSE_LIMIT
-        self._agent.hang_up()
+        self._wake_writer()
 
     async def run(self) -> None:
         """Serve one agent after the other until `close`; cancelling does not end it.
@@ -194,18 +196,20 @@ class NodeLauncher:
         `close` sets the limit.
         """
         starts: deque[float] = deque(maxlen=_RESTARTS)
-        with self._scope:
-            while True:
-                await self._converse()
-                if self._closed:
-                    await self._agent.wait()
-                    break
+        try:
+            with self._scope:
+                while True:
+                    await self._converse()
+                    if self._closed:
+                        await self._agent.wait()
+                        break
+                    await self._bury()
+                    starts.append(trio.current_time())
+                    if not await self._replace(starts):
+                        break
+        finally:
+            with trio.CancelScope(shield=True):
                 await self._bury()
-                starts.append(trio.current_time())
-                if not await self._replace(starts):
-                    break
-        with trio.CancelScope(shield=True):
-            await self._bury()
 
     async def _converse(self) -> None:
         """Until the agent hangs up."""
@@ -218,8 +222,13 @@ class NodeLauncher:
     async def _write(self) -> None:
         sock = self._agent.socket
         while True:
+            if not self._outgoing and self._closed:
+                # Not before: what was forgotten last would be told again next time.
+                self._agent.hang_up()
+                return
             if not self._outgoing:
                 await self._wait_for_outgoing()
+                continue
             self._outgoing.append(b"")
             data = b"\n".join(self._outgoing)
             self._outgoing.clear()
@@ -230,6 +239,11 @@ class NodeLauncher:
                     await trio.lowlevel.wait_writable(sock)
                 except OSError:
                     return  # the reader sees the end too, and acts on it
+
+    def _wake_writer(self) -> None:
+        if self._idle_writer is not None:
+            trio.lowlevel.reschedule(self._idle_writer)
+            self._idle_writer = None
 
     async def _wait_for_outgoing(self) -> None:
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
@@ -272,6 +286,8 @@ class NodeLauncher:
             watch = self._watches.pop((event.job, event.attempt, event.known), None)
             if watch is not None:
                 watch.set()
+        elif isinstance(event, wire.Error):
+            _log.warning("node agent, job %s: %s", event.job, event.problem)
 
     # When the agent is gone.
 
@@ -310,8 +326,6 @@ class NodeLauncher:
         except LauncherDown as error:
             self._give_up(str(error))
             return False
-        if self._closed:
-            self._agent.hang_up()
         return True
 
     def _give_up(self, reason: str) -> None:

@@ -52,6 +52,10 @@ def open_reader(path: Path) -> apsw.Connection:
 
 def _prepare(db: apsw.Connection, path: Path) -> None:
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
+    # Closing the last connection would fold what a crash left in the log into a store
+    # that is not for us to touch.
+    left = path.with_name(f"{path.name}-wal").exists()
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left))
     version = _number(db, "PRAGMA user_version")
     owner = _number(db, "PRAGMA application_id")
     steps = migrations()
@@ -64,6 +68,7 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
     tables = _number(db, "SELECT count(*) FROM sqlite_schema")
     if owner != APPLICATION_ID and tables:
         raise StoreFailed(f"{path} is a database of another program")
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     db.execute("PRAGMA journal_mode = WAL").fetchall()
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")

@@ -33,7 +33,7 @@ UPDATE job SET state = 'running', started_at = ?, identity = ? WHERE id = ?;
 UPDATE job SET state = ?, error = ?, queued_at = ? WHERE id = ?;
 
 -- name: end_job
--- any -> terminal; a receipt knows better when the attempt began
+-- any -> terminal; a receipt knows better when the attempt began, and as what
 UPDATE job SET state = ?, error = ?, finished_at = ?, receipt = ?,
     started_at = coalesce(?, started_at)
 WHERE id = ?;

@@ -72,8 +72,12 @@ class Move:
 
     @property
     def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet."""
-        return any(isinstance(change, _REFUSABLE) for change in self.changes)
+        """Whether it accepts something new, which nobody was promised yet.
+
+        One without changes only waits for those before it, which may be refused.
+        """
+        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
+        return not self.changes or any(kinds)
 
     async def wait(self) -> None:
         if not self.done:
@@ -117,6 +121,8 @@ class SqliteStore:
         self._urgent = trio.Event()
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: What its users do when they are cancelled is saved too.
+        self._scope = trio.CancelScope(shield=True)
 
     # -- saving ----------------------------------------------------------------------
 
@@ -160,23 +166,38 @@ class SqliteStore:
         """Add the changes to the open transaction, all of them or none."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
-        with self._db:
+        self._db.execute("SAVEPOINT move")
+        seq = self._last_seq
+        try:
             for change in changes:
-                self._last_seq += 1
-                write(self._db, self._sql, change, self._last_seq)
+                seq += 1
+                write(self._db, self._sql, change, seq)
+        except BaseException:
+            # A full disk may have undone the whole transaction already.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK TO move")
+            raise
+        self._db.execute("RELEASE move")
+        self._last_seq = seq
 
-    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """Commit, whenever something was saved, until cancelled."""
-        task_status.started()
-        while True:
-            await self._pending.wait()
-            with trio.move_on_after(LAZY_SECONDS):
-                await self._urgent.wait()
-            await self._settle()
-            self.commit()
-            while self.trouble is not None:
-                await trio.sleep(RETRY_SECONDS)
-                self._retry()
+    async def run(self) -> None:
+        """Commit, whenever something was saved, until `close`."""
+        with self._scope:
+            while True:
+                await self._pending.wait()
+                with trio.move_on_after(LAZY_SECONDS):
+                    await self._urgent.wait()
+                await self._settle()
+                self.commit()
+                while self.trouble is not None:
+                    await trio.sleep(RETRY_SECONDS)
+                    self._retry()
+
+    def close(self) -> None:
+        """Commit once more, then never again."""
+        self._scope.cancel()
+        self.commit()
+        self.trouble = self.trouble or "the store is closed"
 
     async def _settle(self) -> None:
         # Committing at the first move would give every move a sync of its own. Letting
@@ -201,6 +222,7 @@ class SqliteStore:
 
     def _publish(self) -> None:
         moves, self._moves = self._moves, []
+        last = self._last_seq
         self._pending, self._urgent = trio.Event(), trio.Event()
         for move in moves:
             for change in move.changes:
@@ -213,18 +235,23 @@ class SqliteStore:
             move.settle()
             if move.then is not None:
                 move.then()
-        self.committed.value = self._last_seq
+        self.committed.value = last
 
     def _hold_back(self, error: apsw.Error) -> None:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+        self._roll_back()
         self.trouble = str(error) or type(error).__name__
         for move in self._moves:
             if move.refusable:
                 move.settle(self._refusal())
         self._moves = [move for move in self._moves if move.error is None]
+        self._pending.set()
         self._urgent.set()
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._last_seq = self.committed.value
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
@@ -236,8 +263,7 @@ class SqliteStore:
             if self._db.in_transaction:
                 self._db.execute("COMMIT")
         except _DISK_ERRORS:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             return
         self.trouble = None
         self._publish()
@@ -361,12 +387,11 @@ async def open_store(
             overtake_after=overtake_after,
         )
         async with trio.open_nursery() as nursery:
-            await nursery.start(store.run)
+            nursery.start_soon(store.run)
             try:
                 yield store
             finally:
-                nursery.cancel_scope.cancel()
-                store.commit()
+                store.close()
     finally:
         reader.close()
         writer.close()

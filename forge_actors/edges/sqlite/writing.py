@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import apsw
 import msgspec
 
 from forge_actors.domain.changes import (
@@ -19,8 +21,6 @@ from forge_actors.domain.changes import (
 )
 
 if TYPE_CHECKING:
-    import apsw
-
     from forge_actors.domain.changes import Change
     from forge_actors.domain.repositories import Repository
 
@@ -37,37 +37,51 @@ def _optional(value: object | None) -> str | None:
 
 def write(db: apsw.Connection, sql: dict[str, str], change: Change, seq: int) -> None:
     """Write one change and its event into the open transaction."""
-    match change:
-        case JobDispatched():
-            values: tuple[object, ...]
-            values = (change.attempt, change.fence, change.at, change.job)
-            db.execute(sql["dispatch_job"], values)
-            turn = (change.fence, change.at, change.repo)
-            db.execute(sql["dispatch_repository"], turn)
-        case JobRan():
-            values = (change.at, _json(change.identity), change.job)
-            db.execute(sql["run_job"], values)
-        case JobEnded():
-            _end(db, sql, change)
-        case JobAdded():
-            _add(db, sql, change)
-        case JobWaits():
-            db.execute(sql["wait_job"], (change.state, change.job))
-        case JobRequeued():
-            values = (change.state, _optional(change.error), change.at, change.job)
-            db.execute(sql["requeue_job"], values)
-        case RepositoryAdded(repository):
-            values = (repository.id, *_fields(repository))
-            added = (*values[:6], repository.enabled, repository.added_at, None)
-            db.execute(sql["add_repository"], added)
-        case RepositoryChanged(repository):
-            fields = (*_fields(repository), repository.enabled, repository.removed_at)
-            db.execute(sql["change_repository"], (*fields, repository.id))
-        case Noted():
-            pass
+    _WRITERS[type(change)](db, sql, change)
     event = change.event
-    row = (seq, event.at, event.kind, event.repo, event.job, _json(event.data))
+    data = _json(event.data) if event.data else "{}"
+    row = (seq, event.at, event.kind, event.repo, event.job, data)
     db.execute(sql["add_event"], row)
+
+
+def _dispatch(db: apsw.Connection, sql: dict[str, str], change: JobDispatched) -> None:
+    values = (change.attempt, change.fence, change.at, change.job)
+    db.execute(sql["dispatch_job"], values)
+    db.execute(sql["dispatch_repository"], (change.fence, change.at, change.repo))
+
+
+def _run(db: apsw.Connection, sql: dict[str, str], change: JobRan) -> None:
+    db.execute(sql["run_job"], (change.at, _json(change.identity), change.job))
+
+
+def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
+    db.execute(sql["wait_job"], (change.state, change.job))
+
+
+def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
+    values = (change.state, _optional(change.error), change.at, change.job)
+    db.execute(sql["requeue_job"], values)
+
+
+def _add_repository(
+    db: apsw.Connection, sql: dict[str, str], change: RepositoryAdded
+) -> None:
+    repository = change.repository
+    values = (repository.id, *_fields(repository))
+    added = (*values, repository.enabled, repository.added_at, None)
+    db.execute(sql["add_repository"], added)
+
+
+def _change_repository(
+    db: apsw.Connection, sql: dict[str, str], change: RepositoryChanged
+) -> None:
+    repository = change.repository
+    fields = (*_fields(repository), repository.enabled, repository.removed_at)
+    db.execute(sql["change_repository"], (*fields, repository.id))
+
+
+def _nothing(db: apsw.Connection, sql: dict[str, str], change: Noted) -> None:
+    """The event says all of it."""
 
 
 def _fields(repository: Repository) -> tuple[object, ...]:
@@ -119,3 +133,17 @@ def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:
         job.queued_at,
     )
     db.execute(sql["add_job"], values)
+
+
+#: By type, as nine tests of a `match` cost more than the statement for the last.
+_WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
+    JobAdded: _add,
+    JobWaits: _wait,
+    JobDispatched: _dispatch,
+    JobRan: _run,
+    JobRequeued: _requeue,
+    JobEnded: _end,
+    RepositoryAdded: _add_repository,
+    RepositoryChanged: _change_repository,
+    Noted: _nothing,
+}

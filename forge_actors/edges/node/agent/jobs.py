@@ -46,9 +46,11 @@ class Job:
 
     __slots__ = (
         "_forced",
+        "_grouped",
         "_pause",
         "_problems",
         "_spared",
+        "_told",
         "_until",
         "began",
         "child",
@@ -103,6 +105,8 @@ class Job:
         #: Counts of bytes that somebody waits to see passed.
         self.watched: list[int] = []
         self._forced = False
+        self._grouped = False
+        self._told = False
         self._problems: list[str] = []
         self._spared: set[tuple[int, int]] = set()
         self._pause = FIRST_PAUSE
@@ -118,18 +122,25 @@ class Job:
     def output_total(self) -> int:
         return self.streams[0].total + self.streams[1].total
 
-    def stop(self, now: float, grace: float, ending: str, members: Members) -> None:
-        """Signal the whole tree; a later call can only shorten the grace."""
+    def stop(self, now: float, grace: float, ending: str) -> None:
+        """Signal the group now and the rest of the tree at the next `advance`.
+
+        In this order: reading the tree first and then signalling misses a child that
+        calls setsid in between, since it was seen in the group and has left it. That
+        one would run on until the kill. A later call can only shorten the grace.
+        """
         if self.phase == RUNNING:
             self.ending = ending
         if self.phase < STOPPING:
-            self._signal_all(self.order.stop_signal, members(self))
+            self._grouped = self._signal_group(self.order.stop_signal)
+            self._signal_group(signal.SIGCONT)
             self.phase = STOPPING
             self._until = now + grace
             self._pause = FIRST_PAUSE
+            self.due = now
         elif self.phase == STOPPING:
             self._until = min(self._until, now + grace)
-        self.due = min(self._until, now + self._pause)
+            self.due = min(self.due, self._until)
 
     def leader_ended(self, now: float, status: int, usage: struct_rusage) -> None:
         self.status = status
@@ -148,20 +159,25 @@ class Job:
             if now >= self._budget():
                 over = wall is not None and now >= self.began + wall
                 ending = "wall" if over else "idle"
-                self.stop(now, self.order.grace, ending, members)
+                self.stop(now, self.order.grace, ending)
             else:
                 self.due = self._budget()
             return False
         alive = self._without_spared(members(self))
         if not alive and self.status is not None:
             return True
+        if self.phase == STOPPING and not self._told:
+            self._told = True
+            self._tell(alive)
+            if self.ending == "exit":
+                self.leftovers = self.leftovers or alive
         if now >= self._until:
             if self.phase == LINGERING:
                 self.leftovers = alive
                 self.output_held = self.drain()
                 if self.order.keep_leftovers:
                     return True
-                self.stop(now, LEFTOVER_GRACE, self.ending, members)
+                self.stop(now, LEFTOVER_GRACE, self.ending)
                 return False
             self.phase = KILLING
         if self.phase == KILLING:
@@ -185,28 +201,32 @@ class Job:
             return members
         return [m for m in members if (m.pid, m.start) not in self._spared]
 
-    def _signal_all(self, number: int, members: list[Process]) -> None:
-        """Signal each member once, then wake those that are stopped.
+    def _tell(self, members: list[Process]) -> None:
+        """Send the stop signal to those outside of the group, and wake the stopped.
 
         Once, because many tools take a second interrupt for "now, without clean-up";
-        and only those there now, because what a member starts from here on is its
-        clean-up. The group gets it in one call, so that no member can fork past it;
-        its number is safe to use while the leader is not reaped.
+        and only to those there now, because what a member starts from here on is its
+        clean-up. A daemon that forks at this very moment is found by the kill.
         """
-        for each in (number, signal.SIGCONT):
-            grouped = self.status is None and self._signal_group(each)
-            for process in members:
-                if not (grouped and process.group == self.pid):
-                    self._send(process, each)
+        for process in members:
+            if not (self._grouped and process.group == self.pid):
+                self._send(process, self.order.stop_signal)
+                self._send(process, signal.SIGCONT)
 
     def _kill(self, members: list[Process]) -> None:
-        if self.status is None and self._signal_group(signal.SIGKILL):
+        if self._signal_group(signal.SIGKILL):
             self._forced = True
         for process in members:
             if self._send(process, signal.SIGKILL):
                 self._forced = True
 
     def _signal_group(self, number: int) -> bool:
+        """All of the group in one call, so that no member can fork past it.
+
+        Its number is surely its own only while the leader is not reaped.
+        """
+        if self.status is not None:
+            return False
         try:
             os.killpg(self.pid, number)
         except OSError:

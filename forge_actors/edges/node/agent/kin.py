@@ -48,6 +48,29 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
     return True
 
 
+class Kept:
+    """Leftovers that may stay: no later job takes them for its own."""
+
+    def __init__(self) -> None:
+        self._marks: set[tree.Mark] = set()
+        self._processes: set[tuple[int, int]] = set()
+
+    def keep(self, job: Job) -> None:
+        # Only what still lives, so that this does not grow with every such job.
+        self._processes = {
+            (pid, start)
+            for pid, start in self._processes
+            if tree.start_ticks(pid) == start
+        }
+        self._marks &= {tree.mark_of(pid) for pid, _ in self._processes}
+        self._marks.add(job.key)
+        self._processes.update((p.pid, p.start) for p in job.leftovers)
+
+    def __contains__(self, process: tuple[int, int, tree.Mark | None]) -> bool:
+        pid, start, mark = process
+        return mark in self._marks or (pid, start) in self._processes
+
+
 class Kin:
     """Sorts one snapshot by job."""
 
@@ -55,14 +78,12 @@ class Kin:
         self,
         jobs: Iterable[Job],
         leaders: Mapping[int, Job],
-        kept: set[tree.Mark],
-        kept_processes: set[tuple[int, int]],
+        kept: Kept,
     ) -> None:
         self._snapshot = Snapshot()
         self._jobs = list(jobs)
         self._leaders = leaders
         self._kept = kept
-        self._kept_processes = kept_processes
         self._own = os.getpid()
         self._marks = {job.key for job in self._jobs}
         self._groups = {job.pid for job in self._jobs if not job.group_gone}
@@ -103,9 +124,7 @@ class Kin:
         if process.parent != self._own or process.session in self._groups:
             return False
         mark = self._snapshot.mark(process.pid)
-        if mark in self._marks or mark in self._kept:
-            return False
-        if (process.pid, process.start) in self._kept_processes:
+        if mark in self._marks or (process.pid, process.start, mark) in self._kept:
             return False
         return all(other is job or other.start > process.start for other in self._jobs)
 

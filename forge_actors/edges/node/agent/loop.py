@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 NEVER = float("inf")
 
-_RECEIVE_SIZE = 256 * 1024
+# Larger than the threshold of malloc, each read would map and unmap memory.
+_RECEIVE_SIZE = 64 * 1024
 
 
 class Loop:

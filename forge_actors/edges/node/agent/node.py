@@ -13,8 +13,8 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import tree
-from forge_actors.edges.node.agent.jobs import RUNNING, Job
-from forge_actors.edges.node.agent.kin import Kin, surely_gone
+from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
+from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import (
     Malformed,
@@ -55,8 +55,7 @@ class Node:
         #: The processes as they were in this turn, for all who ask in it; dropped when
         #: it ends, and before that when something we know of has changed.
         self._kin: Kin | None = None
-        self._kept: set[Mark] = set()
-        self._kept_processes: set[tuple[int, int]] = set()
+        self._kept = Kept()
         #: No job is due before this; looking at all of them each turn would cost more.
         self._due = NEVER
         self._ending = False
@@ -155,8 +154,9 @@ class Node:
         self._send_started(job)
 
     def _stop(self, job: Job, grace: float, ending: str) -> None:
-        job.stop(monotonic(), grace, ending, self._members)
+        job.stop(monotonic(), grace, ending)
         self._due = min(self._due, job.due)
+        self._kin = None  # who is in its group is to be seen after the signal
 
     def _owner_gone(self) -> None:
         self._ending = True
@@ -189,7 +189,8 @@ class Node:
         now = monotonic()
         for job, status, usage in ended:
             job.leader_ended(now, status, usage)
-            if surely_gone(job, self._leaders, now) or job.advance(now, self._members):
+            quick = job.phase == LINGERING and surely_gone(job, self._leaders, now)
+            if quick or job.advance(now, self._members):
                 self._finish(job)
             else:
                 self._due = min(self._due, job.due)
@@ -206,9 +207,7 @@ class Node:
 
     def _members(self, job: Job) -> list[Process]:
         if self._kin is None:
-            self._kin = Kin(
-                self._jobs.values(), self._leaders, self._kept, self._kept_processes
-            )
+            self._kin = Kin(self._jobs.values(), self._leaders, self._kept)
         return self._kin.members(job)
 
     def pumped(self, job: Job, stream: Stream) -> None:
@@ -241,8 +240,7 @@ class Node:
             stream.close()
         del self._jobs[job.key]
         if job.leftovers and job.order.keep_leftovers:
-            self._kept.add(job.key)
-            self._kept_processes.update((p.pid, p.start) for p in job.leftovers)
+            self._kept.keep(job)
         self._publish(job.key, job.receipt(self._boot_id))
         self._answer_watchers(job, None)
 

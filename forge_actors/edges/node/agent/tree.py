@@ -17,6 +17,8 @@ import time
 from typing import NamedTuple
 
 HAS_PROC = os.path.exists("/proc/self/stat")
+# Held open: every job that ends asks for the last pid.
+_LOADAVG = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC) if HAS_PROC else -1
 _HAS_PIDFD = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal")
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -147,8 +149,7 @@ def send(process: Process, number: int) -> bool:
 
 def last_pid() -> int:
     """The pid given out last, also to processes that are gone again."""
-    with open("/proc/loadavg", "rb") as file:
-        return int(file.read().rsplit(None, 1)[1])
+    return int(os.pread(_LOADAVG, 128, 0).rsplit(None, 1)[1])
 
 
 def group_exists(group: int) -> bool:

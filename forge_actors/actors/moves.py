@@ -1,0 +1,72 @@
+"""Moves: what one batch of messages has changed, saved together.
+
+An exit and the dispatch it makes possible, or a start and the end right after it, are
+then one move of the store, and the order of the changes is the order of the messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.changes import Noted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.ports import Store
+
+
+class Moves:
+    """Collects changes until `save`. Only its actor's task holds one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changes: list[Change] = []
+        self._thens: list[Callable[[], object]] = []
+        self._urgent = False
+        #: Where in `_changes` the start of an attempt is, by job.
+        self._starts: dict[str, int] = {}
+
+    def add(
+        self,
+        changes: Sequence[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> None:
+        """Save these with the rest; `then` is called when they are durable.
+
+        Without any changes nothing happens. `lazy` ones start no commit of their own.
+        """
+        if not changes:
+            return
+        self._changes += changes
+        self._urgent = self._urgent or not lazy
+        if then is not None:
+            self._thens.append(then)
+
+    def began(self, job: str, changes: Sequence[Change]) -> None:
+        """An attempt began."""
+        self._starts[job] = len(self._changes)
+        self.add(changes, lazy=True)
+
+    def ended(self, job: str) -> None:
+        """It ended: if it also began in this batch, the end alone says all of it."""
+        start = self._starts.pop(job, None)
+        if start is not None and start < len(self._changes):
+            self._changes[start] = Noted(self._changes[start].event)
+
+    def save(self) -> None:
+        """Hand what has come together to the store, as one move."""
+        if not self._changes:
+            return
+        changes, thens, urgent = self._changes, self._thens, self._urgent
+        self._changes, self._thens, self._urgent = [], [], False
+        self._starts.clear()
+
+        def durable() -> None:
+            for then in thens:
+                then()
+
+        self._store.save(changes, then=durable, lazy=not urgent)

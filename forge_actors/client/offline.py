@@ -1,0 +1,169 @@
+"""Reads the store of a home that nothing serves: `jobs` and `show`, and no more.
+
+The answers are the JSON of the HTTP routes, without what only a running service knows
+of a waiting job. The store is opened for reading alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import apsw
+
+from forge_actors.client.errors import no_service
+from forge_actors.client.home import STORE, has_store
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.errors import NotFound, Refused, StoreFromTheFuture
+from forge_actors.domain.jobs import JobView
+from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.requests import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The newest schema this release can read.
+SCHEMA = 1
+BUSY_TIMEOUT_MS = 5000
+SHORTEST_SELECTOR = 4
+
+_SELECT = """\
+SELECT job.id, state, kind, repository.name AS repo, job.name, spec, priority, attempt,
+    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
+    request_id, created_at, queued_at, started_at, finished_at, error, receipt
+FROM job JOIN repository ON repository.id = job.repo"""
+
+
+def jobs(home: str, filters: Sequence[tuple[str, object]]) -> list[dict[str, Any]]:
+    """The jobs that a `GET /v1/jobs` with these parameters would list.
+
+    Raises:
+        Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
+    """
+    columns = {"repo": "repository.name", "state": "state", "kind": "kind"}
+    conditions = ["1"]
+    values: list[object] = []
+    for name, column in columns.items():
+        wanted = [value for given, value in filters if given == name]
+        if wanted:
+            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+            values += wanted
+    single = dict(filters)
+    for label in [value for name, value in filters if name == "label"]:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+        values.append(label)
+    if single.get("active"):
+        conditions.append("finished_at IS NULL")
+    if single.get("before") is not None:
+        conditions.append("job.id < ?")
+        values.append(single["before"])
+    where = " AND ".join(conditions)
+    query = f"{_SELECT} WHERE {where} ORDER BY job.id DESC LIMIT ?"
+    return _read(home, query, [*values, single.get("limit", 100)])
+
+
+def job(home: str, selector: str) -> dict[str, Any]:
+    """One job by its id, or by a unique prefix or tail of one.
+
+    Raises:
+        Unavailable: the home holds no store. NotFound, Refused: none, or several jobs.
+    """
+    conditions = ["job.id = ?1"]
+    if len(selector) >= SHORTEST_SELECTOR:
+        conditions.append("substr(job.id, 1, length(?1)) = ?1")
+        conditions.append("substr(job.id, -length(?1)) = ?1")
+    for condition in conditions:
+        found = _read(home, f"{_SELECT} WHERE {condition} LIMIT 2", [selector])
+        if len(found) > 1:
+            raise Refused(f"{selector!r} could be any of several jobs")
+        if found:
+            return found[0]
+    raise NotFound(f"no job has the id {selector!r}")
+
+
+def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
+    if not has_store(home):
+        raise no_service(home)
+    path = os.path.join(home, STORE)
+    # By URI and read-only, so that a reader can never make or change a store.
+    store = apsw.Connection(
+        f"file:{quote(path)}?mode=ro",
+        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+    )
+    try:
+        store.set_busy_timeout(BUSY_TIMEOUT_MS)
+        version = store.pragma("user_version")
+        if not isinstance(version, int) or version > SCHEMA:
+            raise StoreFromTheFuture
+        cursor = store.execute(query, tuple(values))
+        rows = cursor.fetchall()
+    finally:
+        store.close()
+    names = _names()
+    return [_view(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _names() -> list[str]:
+    columns = _SELECT.removeprefix("SELECT ").partition("\nFROM")[0].split(",")
+    return [column.split()[-1].rpartition(".")[2] for column in columns]
+
+
+def _view(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the JSON of a job, its fields in the order of `JobView`."""
+    spec = json.loads(row["spec"])
+    receipt = json.loads(row["receipt"] or "{}")
+    claims = convert(json.loads(row["claims"]), list[Claim])
+    started = receipt.get("started_at") or row["started_at"]
+    finished = row["finished_at"]
+    values = {
+        **row,
+        "argv": spec["argv"],
+        "cwd": spec["cwd"],
+        "priority": PRIORITIES[row["priority"]],
+        "exit_code": receipt.get("exit_code"),
+        "signal": receipt.get("signal"),
+        "forced": receipt.get("forced", False),
+        "error": json.loads(row["error"] or "null"),
+        "waiting": None,
+        "claims": [str(claim) for claim in claims],
+        "after": json.loads(row["after"]),
+        "labels": json.loads(row["labels"]),
+        "created_at": _moment(row["created_at"]),
+        "queued_at": _moment(row["queued_at"]),
+        "started_at": _moment(started),
+        "finished_at": _moment(finished),
+        "duration": _duration(started, finished),
+        # Nothing serves this home, so no process of it can be ours any more.
+        "pid": None,
+        "usage": {name: receipt.get(name, 0) for name in _USAGE}
+        if receipt.get("identity")
+        else {},
+        "leftovers": receipt.get("leftovers", []),
+        "output_held": receipt.get("output_held", False),
+    }
+    return {name: values[name] for name in JobView.__struct_fields__}
+
+
+_USAGE = (
+    "user_seconds",
+    "system_seconds",
+    "max_rss_kib",
+    "stdout_bytes",
+    "stderr_bytes",
+)
+
+
+def _duration(started: float | None, finished: float | None) -> float | None:
+    if started is None or finished is None:
+        return None
+    return round(max(0.0, finished - started), 3)
+
+
+def _moment(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,166 @@
+"""The fields of a request, each checked and given its default.
+
+`prefix` is where the request is in its batch, such as `jobs[3].`; it comes before the
+name of the field in every error. All of these raise InvalidInput.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, get_args
+
+from msgspec import structs
+
+from forge_actors.domain.claims import Claim, parse_claim, strongest
+from forge_actors.domain.deadlines import (
+    default_execution,
+    parse_budget,
+    parse_duration,
+)
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobs import (
+    KINDS,
+    READ_ONLY_KINDS,
+    REPLAYS,
+    Budgets,
+    JobSpec,
+    Kind,
+    Replay,
+)
+from forge_actors.domain.requests import (
+    MAX_LABELS,
+    MAX_NAME_LENGTH,
+    decode_argv,
+    encode_argv,
+)
+
+if TYPE_CHECKING:
+    from forge_actors.domain.requests import JobRequest
+
+MAX_GRACE = 3600.0
+MAX_ATTEMPTS = 100
+DEFAULT_GRACE = 10.0
+
+
+def kind_of(request: JobRequest, prefix: str) -> Kind:
+    for word in KINDS:
+        if word == request.kind:
+            return word
+    raise InvalidInput(
+        f"{prefix}kind", f"{request.kind!r} is no kind of job", allowed=KINDS
+    )
+
+
+def claims_of(
+    request: JobRequest, kind: Kind, checkout: str, prefix: str
+) -> tuple[Claim, ...]:
+    if request.claims:
+        field = f"{prefix}claims"
+        return strongest(
+            _resolved(parse_claim(text, checkout=checkout, field=field))
+            for text in request.claims
+        )
+    if request.read_only:
+        return ()
+    if kind in READ_ONLY_KINDS:
+        return (Claim("read", "workspace", "", checkout),)
+    return (Claim("write", "repo-content", "*"),)
+
+
+def _resolved(claim: Claim) -> Claim:
+    """A path claim with the links on its way resolved, so two spellings are one."""
+    if claim.family != "path" or not claim.rest or claim.rest.startswith(("/", "~")):
+        return claim
+    real = os.path.realpath(os.path.join(claim.checkout, claim.rest))
+    rest = os.path.relpath(real, os.path.realpath(claim.checkout))
+    return structs.replace(claim, rest=rest)
+
+
+def replay_of(request: JobRequest, kind: Kind, prefix: str) -> Replay:
+    if request.replay is None:
+        return "safe" if request.read_only or kind in READ_ONLY_KINDS else "never"
+    for word in REPLAYS:
+        if word == request.replay:
+            return word
+    raise InvalidInput(
+        f"{prefix}replay", f"{request.replay!r} is no policy", allowed=get_args(Replay)
+    )
+
+
+def spec_of(request: JobRequest, kind: Kind, checkout: str, prefix: str) -> JobSpec:
+    attempts = request.max_attempts
+    if attempts is not None and not 1 <= attempts <= MAX_ATTEMPTS:
+        raise InvalidInput(f"{prefix}max_attempts", f"is outside 1 to {MAX_ATTEMPTS}")
+    argv = decode_argv(request.argv, field=f"{prefix}argv")
+    return JobSpec(
+        argv=tuple(encode_argv(argv)),
+        cwd=_folder(request.cwd, checkout, f"{prefix}cwd"),
+        env=_env(request.env, f"{prefix}env"),
+        stdin=_file(request.stdin, f"{prefix}stdin"),
+        budgets=Budgets(
+            admission=_budget(request.admission_timeout, f"{prefix}admission_timeout"),
+            queue=_budget(request.queue_timeout, f"{prefix}queue_timeout"),
+            execution=_budget(request.timeout, f"{prefix}timeout")
+            or default_execution(kind),
+            idle=_budget(request.idle_timeout, f"{prefix}idle_timeout"),
+        ),
+        stop_signal=_signal(request.stop_signal, f"{prefix}stop_signal"),
+        grace=_grace(request.grace, f"{prefix}grace"),
+        keep_leftovers=request.keep_leftovers,
+        exit_attempts=attempts or 1,
+    )
+
+
+def _budget(value: str | float | None, field: str) -> float | None:
+    return None if value is None else parse_budget(value, field=field)
+
+
+def _grace(value: str | float | None, field: str) -> float:
+    seconds = DEFAULT_GRACE if value is None else parse_duration(value, field=field)
+    if seconds > MAX_GRACE:
+        raise InvalidInput(field, f"{value!r} is longer than {MAX_GRACE:.0f} s")
+    return seconds
+
+
+def _signal(name: str, field: str) -> str:
+    full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
+    if full not in signal.Signals.__members__:
+        raise InvalidInput(field, f"{name!r} is no signal; write for example SIGINT")
+    return full
+
+
+def _folder(cwd: str | None, checkout: str, field: str) -> str:
+    path = os.path.join(checkout, cwd) if cwd else checkout
+    if cwd and not os.path.isdir(path):
+        raise InvalidInput(field, f"{cwd!r} is no folder")
+    return path
+
+
+def _file(stdin: str | None, field: str) -> str | None:
+    if stdin is not None and not (os.path.isabs(stdin) and os.path.isfile(stdin)):
+        raise InvalidInput(field, f"{stdin!r} is no file with an absolute path")
+    return stdin
+
+
+def _env(env: dict[str, str], field: str) -> dict[str, str]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise InvalidInput(field, f"{name!r} cannot name a variable")
+        if name.startswith("FORGE_"):
+            raise InvalidInput(field, f"{name!r} is set by the service itself")
+    return env
+
+
+def labels_of(labels: list[str], prefix: str) -> tuple[str, ...]:
+    if len(labels) > MAX_LABELS:
+        raise InvalidInput(f"{prefix}labels", f"are more than {MAX_LABELS}")
+    for label in labels:
+        short(label, f"{prefix}labels")
+    return tuple(dict.fromkeys(labels))
+
+
+def short(text: str | None, field: str) -> str | None:
+    if text is not None and not 0 < len(text) <= MAX_NAME_LENGTH:
+        raise InvalidInput(field, f"has 1 to {MAX_NAME_LENGTH} characters")
+    return text

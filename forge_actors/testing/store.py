@@ -1,0 +1,233 @@
+"""A store in memory, for tests that decide themselves when something is durable.
+
+    async with MemoryStore().open() as store:
+        store.hold("repo")  # nothing of this repository becomes durable
+        saved = store.save(changes)
+        store.release("repo")
+        await saved.wait()
+
+It keeps the contract of `store_contract.py`, which the real store keeps too. `crash`
+forgets what was not durable, as a power cut does.
+"""
+
+from __future__ import annotations
+
+import copy
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import trio
+from msgspec import structs
+
+from forge_actors.domain.changes import (
+    JobAdded,
+    JobDispatched,
+    JobEnded,
+    JobRan,
+    JobRequeued,
+    JobWaits,
+    Noted,
+    RepositoryAdded,
+    RepositoryChanged,
+)
+from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
+from forge_actors.domain.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.errors import StoreFailed
+    from forge_actors.domain.events import Event
+    from forge_actors.domain.repositories import Repository
+
+#: Seconds until a lazy move is committed if no other move comes along.
+LAZY_SECONDS = 0.25
+
+
+class Rows:
+    """What a store holds: its jobs, its repositories, its events."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.specs: dict[str, JobSpec] = {}
+        self.repositories: dict[str, Repository] = {}
+        self.events: list[Event] = []
+
+    def apply(self, change: Change) -> None:
+        match change:
+            case JobAdded(job, spec):
+                self.jobs[job.id] = copy.copy(job)
+                self.specs[job.id] = spec
+            case JobWaits(job_id, state) | JobEnded(job_id, state):
+                self.jobs[job_id].state = state
+            case JobDispatched():
+                job = self.jobs[change.job]
+                job.state, job.started_at = "dispatched", None
+                job.attempt, job.fence = change.attempt, change.fence
+                self.repositories[change.repo] = structs.replace(
+                    self.repositories[change.repo],
+                    fence=change.fence,
+                    last_dispatch=change.at,
+                )
+            case JobRan():
+                job = self.jobs[change.job]
+                job.state, job.started_at = "running", change.at
+            case JobRequeued():
+                job = self.jobs[change.job]
+                job.state, job.queued_at = change.state, change.at
+            case RepositoryAdded(repository):
+                self.repositories[repository.id] = repository
+            case RepositoryChanged(repository):
+                held = self.repositories[repository.id]
+                self.repositories[repository.id] = structs.replace(
+                    repository, fence=held.fence, last_dispatch=held.last_dispatch
+                )
+            case Noted():
+                pass
+        number = len(self.events) + 1
+        self.events.append(structs.replace(change.event, seq=number))
+
+
+class Move:
+    """Changes that are saved together."""
+
+    def __init__(
+        self, changes: Sequence[Change], then: Callable[[], object] | None
+    ) -> None:
+        self.changes = changes
+        self.then = then
+        self.done = trio.Event()
+        self.error: StoreFailed | None = None
+
+    @property
+    def repos(self) -> set[str]:
+        return {c.event.repo for c in self.changes if c.event.repo is not None}
+
+    async def wait(self) -> None:
+        await self.done.wait()
+        if self.error is not None:
+            raise self.error
+
+
+class MemoryStore:
+    """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
+
+    def __init__(self, *, repository_workers: int = 4) -> None:
+        self.durable = Rows()
+        self.commits = 0
+        #: Raised by the next save of any kind.
+        self.failure: StoreFailed | None = None
+        self._repository_workers = repository_workers
+        self._pending = Rows()
+        self._moves: list[Move] = []
+        self._held: set[str] = set()
+        self._woken = trio.Event()
+        self._urgent = trio.Event()
+        self._ends: dict[str, list[Callable[[State], None]]] = {}
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[MemoryStore, None]:
+        """Commit while the block lasts, and once more at its end."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._run)
+            try:
+                yield self
+            finally:
+                nursery.cancel_scope.cancel()
+                self.commit()
+
+    async def _run(self) -> None:
+        while True:
+            await self._woken.wait()
+            with trio.move_on_after(LAZY_SECONDS):
+                await self._urgent.wait()
+            await trio.lowlevel.checkpoint()
+            self._woken, self._urgent = trio.Event(), trio.Event()
+            self.commit()
+
+    def _ready(self) -> list[Move]:
+        return [move for move in self._moves if not move.repos & self._held]
+
+    def commit(self) -> None:
+        """Make everything durable but the moves of repositories that are held."""
+        moves = self._ready()
+        self._moves = [move for move in self._moves if move not in moves]
+        self.commits += bool(moves)
+        for move in moves:
+            for change in move.changes:
+                self.durable.apply(change)
+        for move in moves:
+            for change in move.changes:
+                if isinstance(change, JobEnded):
+                    for notify in self._ends.pop(change.job, ()):
+                        notify(change.state)
+            move.done.set()
+            if move.then is not None:
+                move.then()
+
+    # What a test does to it.
+
+    def hold(self, repo: str) -> None:
+        """Keep what is saved for this repository from becoming durable."""
+        self._held.add(repo)
+
+    def release(self, repo: str) -> None:
+        self._held.discard(repo)
+        self._woken.set()
+        self._urgent.set()
+
+    def crash(self) -> None:
+        """Forget what is not durable, and everybody who waits for it."""
+        self._moves.clear()
+        self._ends.clear()
+        self._held.clear()
+        self._pending = copy.deepcopy(self.durable)
+
+    # The port.
+
+    def save(
+        self,
+        changes: Sequence[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> Move:
+        if self.failure is not None:
+            error, self.failure = self.failure, None
+            raise error
+        move = Move(changes, then)
+        for change in changes:
+            self._pending.apply(change)
+        self._moves.append(move)
+        self._woken.set()
+        if not lazy:
+            self._urgent.set()
+        return move
+
+    def load(self, repo: str) -> Ledger:
+        held = self._pending.repositories[repo]
+        return Ledger(
+            repo,
+            fence=held.fence,
+            enabled=held.enabled and held.removed_at is None,
+            workers=self._repository_workers,
+        )
+
+    def load_jobs(self, repo: str) -> list[Job]:
+        jobs = [
+            copy.copy(job)
+            for job in self._pending.jobs.values()
+            if job.repo == repo and job.state not in TERMINAL
+        ]
+        return sorted(jobs, key=lambda job: (job.queued_at, job.id))
+
+    def spec(self, job: str) -> JobSpec:
+        return self._pending.specs[job]
+
+    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
+        held = self.durable.jobs.get(job)
+        if held is not None and held.state in TERMINAL:
+            notify(held.state)
+        else:
+            self._ends.setdefault(job, []).append(notify)

@@ -1,0 +1,314 @@
+"""What every store keeps, as checks to run against one.
+
+Call each of `CHECKS` with a function that opens a store. Opened again within one check
+it must be the same store, with what was durable when it was left.
+"""
+
+from __future__ import annotations
+
+import copy
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+import trio
+import trio.testing
+from msgspec import structs
+
+from forge_actors.domain.capacity import tokens_for
+from forge_actors.domain.changes import (
+    JobAdded,
+    JobDetails,
+    JobDispatched,
+    JobEnded,
+    JobRan,
+    JobRequeued,
+    JobWaits,
+    Noted,
+    RepositoryAdded,
+    RepositoryChanged,
+)
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
+from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.repositories import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
+
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.ports import Store
+
+    Open = Callable[[], AbstractAsyncContextManager[Store]]
+    Check = Callable[[Open], Awaitable[None]]
+
+#: Seconds within which a lazy move is durable.
+LAZY_LIMIT = 0.25
+
+
+def repository(repo: str = "repo", **changes: Any) -> RepositoryAdded:
+    """A repository as a change that adds it."""
+    number = 1 + sum(map(ord, repo))
+    values: dict[str, Any] = {
+        "id": repo,
+        "name": repo,
+        "path": f"/{repo}",
+        "common_dir": f"/{repo}/.git",
+        "device": 1,
+        "inode": number,
+        "added_at": 1.0,
+    }
+    added = Repository(**(values | changes))
+    return RepositoryAdded(added, Event("repository_added", 1.0, repo))
+
+
+def job(job_id: str = "job", repo: str = "repo", **changes: Any) -> JobAdded:
+    """A job as a change that adds it."""
+    kind = changes.get("kind", "repository-command")
+    values: dict[str, Any] = {
+        "id": job_id,
+        "repo": repo,
+        "kind": kind,
+        "priority": 2,
+        "claims": (),
+        "tokens": tokens_for(kind, None),
+        "queued_at": 10.0,
+    }
+    added = Job(**(values | changes))
+    spec = JobSpec(
+        argv=("true", job_id),
+        cwd="/",
+        env={"A": "b"},
+        exit_attempts=added.exit_attempts,
+        budgets=Budgets(admission=added.admission_budget, queue=added.queue_budget),
+    )
+    details = JobDetails(created_at=added.queued_at, origin="test")
+    event = Event(f"job_{added.state}", 10.0, repo, job_id)
+    return JobAdded(added, spec, details, event)
+
+
+def dispatched(
+    job_id: str = "job", repo: str = "repo", *, attempt: int = 1, fence: int = 1
+) -> JobDispatched:
+    event = Event("job_dispatched", 20.0, repo, job_id)
+    return JobDispatched(job_id, repo, attempt, fence, 20.0, event)
+
+
+def ran(job_id: str = "job", repo: str = "repo") -> JobRan:
+    identity = ProcessIdentity("boot", 100, 7)
+    return JobRan(job_id, identity, 21.0, Event("job_running", 21.0, repo, job_id))
+
+
+def ended(
+    job_id: str = "job", repo: str = "repo", state: State = "succeeded"
+) -> JobEnded:
+    receipt = Receipt(job_id, 1, 1, "exit", 30.0, started_at=21.5, exit_code=0)
+    event = Event(f"job_{state}", 30.0, repo, job_id)
+    return JobEnded(job_id, state, None, 30.0, receipt, event)
+
+
+async def check_then_follows_the_commit(open_: Open) -> None:
+    async with open_() as store:
+        told: list[str] = []
+        first = store.save([repository()], then=lambda: told.append("first"))
+        second = store.save([job()], then=lambda: told.append("second"))
+        assert told == [], "`then` is not called before the move is durable"
+        await second.wait()
+        await first.wait()
+        assert told == ["first", "second"]
+        await first.wait()  # as often as one likes
+
+
+async def check_many_may_wait_for_one_move(open_: Open) -> None:
+    async with open_() as store:
+        saved = store.save([repository()])
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(saved.wait)
+
+
+async def check_a_waiter_may_leave(open_: Open) -> None:
+    async with open_() as store:
+        saved = store.save([repository()])
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await saved.wait()
+        await saved.wait()
+        assert store.load("repo").repo == "repo"
+
+
+async def check_loading_sees_what_is_saved_but_not_yet_durable(open_: Open) -> None:
+    async with open_() as store:
+        store.save([repository(), job()])
+        assert [held.id for held in store.load_jobs("repo")] == ["job"]
+        assert store.load("repo").fence == 0
+        store.save([dispatched(fence=5)])
+        assert store.load("repo").fence == 5
+        assert store.load_jobs("repo")[0].state == "dispatched"
+        assert store.spec("job").argv == ("true", "job")
+
+
+async def check_lazy_moves_ride_along(open_: Open) -> None:
+    async with open_() as store:
+        lazy = store.save([repository()], lazy=True)
+        with trio.fail_after(LAZY_LIMIT / 2):
+            await store.save([job()]).wait()
+            await lazy.wait()
+
+
+async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
+    async with open_() as store:
+        began = trio.current_time()
+        with trio.fail_after(2 * LAZY_LIMIT):
+            await store.save([repository()], lazy=True).wait()
+        assert trio.current_time() >= began
+
+
+async def check_moves_are_durable_in_order(open_: Open) -> None:
+    async with open_() as store:
+        order: list[int] = []
+        for number in range(20):
+            name = f"repo{number}"
+            store.save(
+                [repository(name, inode=number)],
+                then=lambda number=number: order.append(number),  # type: ignore[misc]
+                lazy=number % 3 == 0,
+            )
+        await store.save([Noted(Event("end", 1.0))]).wait()
+        assert order == list(range(20))
+
+
+async def check_a_job_comes_back_as_it_was_saved(open_: Open) -> None:
+    claims = (Claim("read", "path", "src", "/c"), Claim("write", "git-ref", "main"))
+    wanted = job(
+        kind="check",
+        claims=claims,
+        after=("one", "two"),
+        state="waiting_for_dependency",
+        replay="always",
+        max_attempts=7,
+        exit_attempts=6,
+        queue_budget=60.0,
+        priority=4,
+    )
+    async with open_() as store:
+        await store.save([repository(), wanted]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo") == [wanted.job]
+        assert store.spec("job") == wanted.spec
+
+
+async def check_every_move_of_a_job_survives(open_: Open) -> None:
+    expected = copy.copy(job().job)
+    moves: list[tuple[Any, dict[str, Any]]] = [
+        (
+            JobWaits("job", "waiting_for_workspace", Event("w", 11.0, "repo", "job")),
+            {"state": "waiting_for_workspace"},
+        ),
+        (
+            dispatched(attempt=1, fence=1),
+            {"state": "dispatched", "attempt": 1, "fence": 1},
+        ),
+        (ran(), {"state": "running", "started_at": 21.0}),
+        (
+            JobRequeued(
+                "job",
+                "queued",
+                JobError("INTERRUPTED", "it was"),
+                40.0,
+                Event("job_queued", 40.0, "repo", "job"),
+            ),
+            {"state": "queued", "queued_at": 40.0},
+        ),
+        (
+            dispatched(attempt=2, fence=2),
+            {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
+        ),
+    ]
+    async with open_() as store:
+        await store.save([repository(), job()]).wait()
+    for change, fields in moves:
+        async with open_() as store:
+            await store.save([change]).wait()
+        async with open_() as store:
+            expected = structs.replace(expected, **fields)
+            assert store.load_jobs("repo") == [expected]
+    async with open_() as store:
+        await store.save([ended()]).wait()
+        assert store.load_jobs("repo") == []
+    async with open_() as store:
+        assert store.load_jobs("repo") == []
+
+
+async def check_jobs_are_loaded_oldest_first(open_: Open) -> None:
+    async with open_() as store:
+        store.save([repository(), repository("other")])
+        store.save([job("b", queued_at=5.0), job("c", queued_at=4.0)])
+        store.save([job("a", queued_at=5.0), job("z", "other", queued_at=1.0)])
+        assert [held.id for held in store.load_jobs("repo")] == ["c", "a", "b"]
+
+
+async def check_the_fence_is_never_reset(open_: Open) -> None:
+    async with open_() as store:
+        added = repository()
+        await store.save([added, job(), dispatched(fence=41)]).wait()
+        # Renamed, disabled, enabled again: whoever writes this knows no fence.
+        for enabled in (False, True):
+            changed = structs.replace(added.repository, enabled=enabled)
+            event = Event("repository_changed", 1.0, "repo")
+            await store.save([RepositoryChanged(changed, event)]).wait()
+            assert store.load("repo").enabled is enabled
+            assert store.load("repo").fence == 41
+    async with open_() as store:
+        assert store.load("repo").fence == 41
+
+
+async def check_a_removed_repository_starts_nothing(open_: Open) -> None:
+    async with open_() as store:
+        added = repository()
+        removed = structs.replace(added.repository, removed_at=5.0)
+        event = Event("repository_removed", 5.0, "repo")
+        store.save([added, RepositoryChanged(removed, event)])
+        assert not store.load("repo").enabled
+
+
+async def check_an_end_is_told_once_it_is_durable(open_: Open) -> None:
+    async with open_() as store:
+        told: list[State] = []
+        store.save([repository(), job(), dispatched()])
+        store.when_ended("job", told.append)
+        store.when_ended("job", told.append)
+        saved = store.save([ended(state="failed")])
+        store.when_ended("job", told.append)
+        assert told == [], "an end that a crash can undo is not told"
+        await saved.wait()
+        assert told == ["failed"] * 3
+        store.when_ended("job", told.append)
+        assert told == ["failed"] * 4
+
+
+async def check_an_end_is_told_also_before_the_job_is_known(open_: Open) -> None:
+    async with open_() as store:
+        told: list[State] = []
+        store.when_ended("job", told.append)
+        await store.save([repository(), job(), dispatched(), ended()]).wait()
+        assert told == ["succeeded"]
+
+
+CHECKS: tuple[Check, ...] = (
+    check_then_follows_the_commit,
+    check_many_may_wait_for_one_move,
+    check_a_waiter_may_leave,
+    check_loading_sees_what_is_saved_but_not_yet_durable,
+    check_lazy_moves_ride_along,
+    check_lazy_moves_are_soon_durable,
+    check_moves_are_durable_in_order,
+    check_a_job_comes_back_as_it_was_saved,
+    check_every_move_of_a_job_survives,
+    check_jobs_are_loaded_oldest_first,
+    check_the_fence_is_never_reset,
+    check_a_removed_repository_starts_nothing,
+    check_an_end_is_told_once_it_is_durable,
+    check_an_end_is_told_also_before_the_job_is_known,
+)

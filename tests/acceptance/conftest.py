@@ -1,0 +1,67 @@
+"""Fixtures: a running service, a place without one, and a limit for every test."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.service import Bench, LiveService
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TEST_SECONDS = 60
+
+# A shell that starts the tests in the background tells them to ignore interrupts, and
+# what they start would ignore them too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def limit() -> Iterator[None]:
+    """A test that hangs fails; a held request has no limit of its own."""
+
+    def too_slow(*_: object) -> None:
+        raise TimeoutError(f"the test took longer than {TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, too_slow)
+    signal.setitimer(signal.ITIMER_REAL, TEST_SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A place for files, without a service."""
+    place = Bench()
+    # The home that `run` makes, and keeps if something fails, is made here.
+    monkeypatch.setenv("TMPDIR", str(place.root))
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def make_service() -> Iterator[Callable[[str], LiveService]]:
+    """Makes homes with settings of their own; nothing runs on them yet."""
+    made: list[LiveService] = []
+
+    def make(settings: str = "") -> LiveService:
+        made.append(LiveService(settings))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+
+
+@pytest.fixture
+def service(make_service: Callable[[str], LiveService]) -> LiveService:
+    """A running service with one repository, `app`."""
+    started = make_service("")
+    started.start()
+    started.add("app")
+    return started

@@ -1,0 +1,400 @@
+"""A real service for the tests here: its home, its repositories, its command line.
+
+Every test that starts processes gives them a *marker*, an odd number of seconds to
+sleep, so that `survivors` can tell afterwards which of them are still there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forge_actors.client.sync import Service as Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROGRAM = str(Path(sysconfig.get_path("scripts")) / "forge-actors")
+#: Longest that one call of the command line may take.
+CALL_SECONDS = 20.0
+#: Longest that something may take which a test waits for.
+PATIENCE = 15.0
+
+#: Whatever else the machine does, it is under no pressure.
+SETTINGS = """\
+[pressure]
+min_free_memory_mb = 64
+max_load_per_cpu = 10000.0
+pressure_workers = 64
+"""
+
+_numbers = itertools.count(1)
+
+Json = dict[str, Any]
+
+
+class Done(NamedTuple):
+    """A call of the command line that ended."""
+
+    status: int
+    out: str
+    err: str
+    raw: bytes
+
+
+class Entry(NamedTuple):
+    """One line of the event log."""
+
+    seq: int
+    kind: str
+    at: float
+    job: str | None
+    data: Json
+
+
+def marker() -> str:
+    """A number of seconds that no other process on this machine sleeps for."""
+    return f"4711.{os.getpid():07d}{next(_numbers):04d}"
+
+
+def survivors(mark: str) -> list[str]:
+    """The processes whose command line has the marker, as `pid words`."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes()
+            if mark.encode() in words:
+                text = words.replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{folder.name} {text}")
+    return found
+
+
+def wait_until_ended(pid: int, seconds: float = PATIENCE) -> bool:
+    """Wait for the end of a process, of whomever it is a child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(fd)
+
+
+def resident_kib(pid: int, name: str = "VmRSS") -> int:
+    """A line of /proc/PID/status: VmRSS now, VmHWM at its highest."""
+    lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+    [line] = [line for line in lines if line.startswith(f"{name}:")]
+    return int(line.split()[1])
+
+
+class Gate:
+    """A FIFO that jobs read to be blocked until the test opens it, for good."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        os.mkfifo(path)
+        # Held for writing too: whoever opens it comes in at once, and reads nothing.
+        self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        #: The shell command of a job that waits at the gate.
+        self.wait = f"cat {path}"
+
+    def open(self) -> None:
+        """Let everybody through, also those that come later."""
+        if self._fd < 0:
+            return
+        plain = self._path.with_suffix(".open")
+        plain.touch()
+        plain.replace(self._path)
+        os.close(self._fd)
+        self._fd = -1
+
+
+class Bell:
+    """A FIFO that jobs write a line to; the test waits for it."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        #: The shell command that rings it.
+        self.ring = f"echo x > {path}"
+
+    def wait(self, rings: int = 1, seconds: float = PATIENCE) -> None:
+        deadline = monotonic() + seconds
+        while rings > 0:
+            left = deadline - monotonic()
+            ready, _, _ = select.select([self._fd], [], [], max(0.0, left))
+            assert ready, "a job did not say in time that it was there"
+            rings -= os.read(self._fd, rings * 2).count(b"\n")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class Bench:
+    """A place for the files of one test; leaving it removes them."""
+
+    def __init__(self) -> None:
+        # Not pytest's: its long path would move the socket elsewhere.
+        self.root = Path(tempfile.mkdtemp(prefix="fa-")).resolve()
+        self._gates: list[Gate] = []
+        self._bells: list[Bell] = []
+        self._markers: list[str] = []
+
+    def gate(self) -> Gate:
+        gate = Gate(self.root / f"gate{len(self._gates)}")
+        self._gates.append(gate)
+        return gate
+
+    def bell(self) -> Bell:
+        bell = Bell(self.root / f"bell{len(self._bells)}")
+        self._bells.append(bell)
+        return bell
+
+    def marker(self) -> str:
+        self._markers.append(marker())
+        return self._markers[-1]
+
+    def git(self, *words: str | Path) -> None:
+        subprocess.run(
+            ["git", *map(str, words)], check=True, capture_output=True, cwd=self.root
+        )
+
+    def repository(self, name: str) -> Path:
+        """A git repository with one commit."""
+        place = self.root / name
+        self.git("init", "--quiet", "--initial-branch=main", place)
+        self.git("-C", place, "commit", "--quiet", "--allow-empty", "-m", "first")
+        return place
+
+    def close(self) -> None:
+        for gate in self._gates:
+            gate.open()
+        for bell in self._bells:
+            bell.close()
+        for mark in self._markers:
+            for line in survivors(mark):
+                _kill(int(line.split()[0]))
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class LiveService(Bench):
+    """A service that runs, with the verbs that tests use most."""
+
+    def __init__(self, settings: str = "") -> None:
+        super().__init__()
+        self.home = self.root / "home"
+        self.home.mkdir(mode=0o700)
+        (self.home / "settings.toml").write_text(SETTINGS + settings)
+        self.pid = 0
+        self.agent_pid = 0
+        self._child: subprocess.Popen[bytes] | None = None
+
+    # -- its life --------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start it as a user would, and wait until it is ready."""
+        done = self.cli("serve", "--detach", status=0)
+        self.pid = int(done.out)
+        self.agent_pid = self.json("status")["service"]["agent_pid"]
+
+    def start_patched(self, statements: str) -> None:
+        """Start it with something in its program changed."""
+        reading, writing = os.pipe()
+        main = "from forge_actors.cli.main import main\nsys.exit(main())"
+        code = f"import sys\n{statements}\n{main}"
+        words = ["serve", "--home", str(self.home), "--ready-fd", str(writing)]
+        with open(self.home / "service.log", "ab") as log:
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", code, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[writing],
+                cwd=self.root,
+            )
+        os.close(writing)
+        with open(reading, "rb") as ready:
+            assert ready.read(1), (self.home / "service.log").read_text()
+        self.pid = self._child.pid
+        self.agent_pid = self.json("status")["service"]["agent_pid"]
+
+    def kill(self) -> None:
+        """End the service as a crash would."""
+        _kill(self.pid)
+        assert wait_until_ended(self.pid)
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        assert wait_until_ended(self.pid), "the service did not stop"
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            if self.pid and not wait_until_ended(self.pid, 0):
+                os.kill(self.pid, signal.SIGTERM)
+                wait_until_ended(self.pid, 3)
+        for pid in (self.pid, self.agent_pid):
+            if pid and not wait_until_ended(pid, 0.2):
+                _kill(pid)
+        if self._child is not None:
+            self._child.wait()
+        super().close()
+
+    # -- its verbs -------------------------------------------------------------------
+
+    def cli(
+        self,
+        *words: str | bytes | Path,
+        status: int | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+    ) -> Done:
+        """Call the installed command line on this home."""
+        return call("--home", self.home, *words, status=status, cwd=cwd, stdin=stdin)
+
+    def json(self, *words: str | Path) -> Any:
+        return json.loads(self.cli(*words, "--json", status=0).out)
+
+    def add(self, name: str) -> Path:
+        """A new repository that the service knows under this name."""
+        place = self.repository(name)
+        self.cli("repo", "add", place, status=0)
+        return place
+
+    def submit(self, *words: str | bytes | Path) -> str:
+        """The id of a new job."""
+        return self.cli("submit", *words, status=0).out.strip()
+
+    def bash(self, repo: str, script: str, *options: str) -> str:
+        return self.submit("--repo", repo, *options, "--", "bash", "-c", script)
+
+    def batch(self, jobs: Sequence[Json]) -> list[str]:
+        lines = "\n".join(map(json.dumps, jobs)).encode()
+        return self.cli("submit", "--batch", "-", status=0, stdin=lines).out.split()
+
+    def wait(self, *jobs: str, seconds: float = PATIENCE) -> list[Json]:
+        """Wait for the jobs' ends; how they are then."""
+        done = self.cli("wait", "--timeout", f"{seconds}s", "--json", *jobs)
+        answer = json.loads(done.out)
+        assert not answer["timed_out"], [
+            (job["id"], job["state"], job["waiting"]) for job in answer["jobs"]
+        ]
+        found: list[Json] = answer["jobs"]
+        return found
+
+    def end_of(self, job: str, seconds: float = PATIENCE) -> Json:
+        return self.wait(job, seconds=seconds)[0]
+
+    def show(self, job: str) -> Json:
+        found: Json = self.json("show", job)
+        return found
+
+    def why(self, job: str) -> str:
+        return self.cli("why", job, status=0).out
+
+    def log(self, job: str, *options: str) -> bytes:
+        return self.cli("logs", *options, job, status=0).raw
+
+    def events(self) -> list[Entry]:
+        """The whole event log, oldest first."""
+        entries: list[Entry] = []
+        while True:
+            after = entries[-1].seq if entries else 0
+            page = list(self._entries(after=after, limit=1000, follow=0))
+            entries += page
+            if len(page) < 1000:
+                return entries
+
+    def until(self, job: str, kind: str) -> Entry:
+        """Follow the event log from its start until this happens to the job."""
+        for entry in self._entries(after=0, limit=1000, follow=1):
+            if (entry.job, entry.kind) == (job, kind):
+                return entry
+        raise AssertionError(f"the event log ended before {job} had its {kind}")
+
+    def _entries(self, **query: int) -> Iterator[Entry]:
+        connection = Connection(str(self.home))
+        rest = b""
+        for piece in connection.stream("GET", ("events",), query=list(query.items())):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                found = json.loads(line)
+                yield Entry(
+                    found["seq"],
+                    found["kind"],
+                    found["at"],
+                    found.get("job"),
+                    found.get("data", {}),
+                )
+
+
+def call(
+    *words: str | bytes | Path,
+    status: int | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+) -> Done:
+    """Call the installed command line."""
+    done = subprocess.run(
+        [PROGRAM, *words],
+        input=b"" if stdin is None else stdin,
+        capture_output=True,
+        timeout=CALL_SECONDS,
+        check=False,
+        cwd=cwd,
+    )
+    out, err = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
+    assert status in (None, done.returncode), f"{words}: {done.returncode} {out}{err}"
+    return Done(done.returncode, out, err, done.stdout)
+
+
+@contextlib.contextmanager
+def started(
+    *words: str | Path, cwd: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The command line in a session of its own, as a terminal would start it."""
+    process = subprocess.Popen(
+        [PROGRAM, *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd=cwd,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+def finished(process: subprocess.Popen[bytes], seconds: float = PATIENCE) -> Done:
+    """The end of what was `started`."""
+    out, err = process.communicate(timeout=seconds)
+    return Done(process.returncode, out.decode(), err.decode(), out)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

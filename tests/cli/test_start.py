@@ -1,0 +1,148 @@
+"""Help, start-up, and a service in the background."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from forge_actors.cli import main as program
+from forge_actors.testing.service import fake_service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAVY = {"trio", "anyio", "msgspec", "mcp", "rich", "apsw", "http.client", "asyncio"}
+PROGRAM = [sys.executable, "-m", "forge_actors"]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_help_lists_every_verb(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(words) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n  {verb} " in out for verb in program.VERBS)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in program.VERBS if verb != "run"])
+def test_help_of_a_verb_teaches_with_examples(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        program.main([verb, "--help"])
+    out = capsys.readouterr().out
+    assert left.value.code == 0
+    examples = out.partition("examples:\n")[2].splitlines()
+    lines = [line for line in examples if f"forge-actors {verb}" in line]
+    assert 1 <= len(lines) <= 3
+    assert len(lines) == len(examples)
+    assert "--json" in out or verb == "repo"
+
+
+CLIENT_VERBS = (
+    "submit -- x",
+    "jobs",
+    "show j000001",
+    "why j000001",
+    "logs j000001",
+    "wait j000001 --timeout 0",
+    "cancel j000001",
+    "repo list",
+    "repo add .",
+    "status",
+    "stop",
+)
+
+
+async def test_a_client_verb_loads_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"  # an editable install may have loaded some
+        "from forge_actors.cli.main import main\n"
+        "status = main(sys.argv[1:])\n"
+        f"heavy = {HEAVY!r} & (set(sys.modules) - before)\n"
+        "print('heavy:', *sorted(heavy), file=sys.stderr)\n"
+        "sys.exit(status)"
+    )
+    environment = {**os.environ, "FORGE_CONTROLLER_HOME": str(tmp_path)}
+    async with fake_service(tmp_path):
+        for words in CLIENT_VERBS:
+            done = await trio.run_process(
+                [sys.executable, "-c", code, *words.split()],
+                env=environment,
+                capture_stdout=True,
+                capture_stderr=True,
+                check=False,
+            )
+            assert done.returncode == (5 if "wait" in words else 0), words
+            assert done.stderr.decode().endswith("heavy:\n"), words
+
+
+def seconds(command: list[str], environment: dict[str, str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, env=environment, capture_output=True, check=False)
+    return time.perf_counter() - begin
+
+
+def test_a_client_verb_starts_within_five_times_an_empty_program(
+    tmp_path: Path,
+) -> None:
+    environment = {**os.environ, "FORGE_CONTROLLER_HOME": str(tmp_path)}
+    # As installed: compiled once, not for each start.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path / "compiled")
+    seconds([*PROGRAM, "jobs"], environment)
+    ratios = []
+    for _ in range(7):
+        empty = seconds([sys.executable, "-c", "pass"], environment)
+        ratios.append(seconds([*PROGRAM, "jobs"], environment) / empty)
+    assert statistics.median(ratios) <= 5
+
+
+def test_a_service_in_the_background(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [*PROGRAM, "--home", str(home), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    started = call("serve", "--detach")
+    assert started.returncode == 0, started.stderr
+    try:
+        pid = int(started.stdout)
+        status = json.loads(call("status", "--json").stdout)
+        assert (status["service"]["pid"], os.getsid(pid)) == (pid, pid)
+        second = call("serve", "--detach")
+        assert second.returncode == 3
+        assert f"pid {pid}" in second.stderr
+        assert second.stderr.count("\n") == 1
+        submitted = call("submit", "--repo", "nowhere", "--", "x")
+        assert submitted.returncode == 2
+    finally:
+        stopped = call("stop")
+    assert stopped.returncode == 0
+    # `stop` returned when the service had ended, so the home is free at once.
+    assert not os.path.exists(f"/proc/{pid}/cwd")
+    assert call("status").returncode == 4
+    listed = call("jobs", "--json")
+    assert (listed.returncode, listed.stdout) == (0, "[]\n")
+    assert "this is what its store holds" in listed.stderr
+
+
+def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "settings.toml").write_text("[limits]\nworkerz = 1\n")
+    command = [*PROGRAM, "serve", "--detach", "--home", str(home)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "workerz: is not a known field" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,106 @@
+"""What the tests of the node agent share: orders, and a look for survivors."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import forge_actors
+from forge_actors.domain.launch import LaunchOrder, Receipt
+from forge_actors.edges.node import logs
+from forge_actors.edges.node.launcher import NodeLauncher, open_launcher
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+ROOT = Path(forge_actors.__file__).parents[1]
+_numbers = itertools.count()
+
+
+def lasting_time() -> str:
+    """A sleeping time nobody else uses, so that a survivor can be told by it."""
+    return f"{4711 + next(_numbers)}.{os.getpid():07d}37"
+
+
+def survivors(lasting: str) -> list[str]:
+    """The command lines of living processes that contain the sleeping time."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if lasting in line and int(folder.name) != os.getpid():
+            found.append(f"{folder.name} {line}")
+    return found
+
+
+def order(home: Path, *argv: str, job: str = "job", **changes: Any) -> LaunchOrder:
+    attempt = changes.pop("attempt", 1)
+    marks = {"FORGE_JOB_ID": job, "FORGE_ATTEMPT": str(attempt)}
+    values: dict[str, Any] = {
+        "job": job,
+        "repo": "repo",
+        "attempt": attempt,
+        "fence": 7,
+        "argv": argv,
+        "cwd": str(home),
+        "env": {"PATH": os.environ["PATH"]} | changes.pop("env", {}) | marks,
+        "stdin": None,
+        "log": str(home / job),
+        "output_limit": 16 << 20,
+        "wall": None,
+        "idle": None,
+        "stop_signal": "SIGTERM",
+        "grace": 10.0,
+        "keep_leftovers": False,
+    }
+    return LaunchOrder(**(values | changes))
+
+
+def shell(home: Path, script: str, **changes: Any) -> LaunchOrder:
+    return order(home, "bash", "-c", script, **changes)
+
+
+@contextlib.asynccontextmanager
+async def opened(home: Path) -> AsyncGenerator[NodeLauncher, None]:
+    async with open_launcher(home) as launcher:
+        yield launcher
+        log = (home / "agent.log").read_text()
+        assert log == ""
+
+
+async def run(home: Path, *orders: LaunchOrder) -> list[Receipt]:
+    async with opened(home) as launcher:
+        attempts = [launcher.launch(each) for each in orders]
+        return [await attempt.exited() for attempt in attempts]
+
+
+async def stop_when_ready(
+    launcher: NodeLauncher, wanted: LaunchOrder, **how: Any
+) -> Receipt:
+    """Stop an attempt after its first output."""
+    attempt = launcher.launch(wanted)
+    await launcher.wait_output(wanted.job, wanted.attempt, 0)
+    attempt.stop(**how)
+    return await attempt.exited()
+
+
+def text(wanted: LaunchOrder, stream: logs.Stream = "stdout") -> str:
+    chunk = logs.read(wanted.log, stream, 0, 1 << 20, wanted.output_limit)
+    return chunk.data.decode()
+
+
+DOUBLE_FORK = """
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp("env", ["env", *sys.argv[2:], "sleep", sys.argv[1]])
+    os._exit(0)
+os.wait()
+os.write(1, b"forked")
+"""

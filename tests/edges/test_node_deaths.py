@@ -1,0 +1,213 @@
+"""The ends of the service and of the agent: nothing runs on, nothing is forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+import trio.testing
+
+from forge_actors.domain.errors import LauncherDown
+from forge_actors.edges.node import launcher as launcher_module
+from forge_actors.edges.node.launcher import (
+    Attempt,
+    open_launcher,
+    previous_receipts,
+    remove_receipts,
+)
+from tests.edges.node_jobs import (
+    DOUBLE_FORK,
+    ROOT,
+    lasting_time,
+    opened,
+    order,
+    shell,
+    survivors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def lasting() -> str:
+    return lasting_time()
+
+
+OWNER = """
+import os, sys, trio
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.edges.node_jobs import open_launcher, shell
+async def main():
+    home = Path(sys.argv[2])
+    async with open_launcher(home) as launcher:
+        script = f'trap "" TERM; echo; sleep {sys.argv[3]}'
+        launcher.launch(shell(home, script, grace=0.5))
+        launcher.launch(shell(home, f"setsid sleep {sys.argv[3]} & wait", job="calm"))
+        await launcher.wait_output("job", 1, 0)
+        os.write(1, b"ready")
+        await trio.sleep_forever()
+trio.run(main)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+async def test_when_the_owner_dies_everything_is_ended_and_written_down(
+    home: Path, lasting: str, number: signal.Signals
+) -> None:
+    owner = await trio.lowlevel.open_process(
+        [sys.executable, "-c", OWNER, str(ROOT), str(home), lasting],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    async with owner.stdout as output:  # type: ignore[union-attr]
+        assert await output.receive_some() == b"ready"
+        owner.send_signal(number)
+        await owner.wait()
+    found = {receipt.job: receipt for receipt in await previous_receipts(home)}
+    assert not survivors(lasting)
+    assert {job: receipt.ending for job, receipt in found.items()} == {
+        "job": "owner",
+        "calm": "owner",
+    }
+    assert found["job"].forced
+    assert not found["calm"].forced
+    (home / "receipts" / "0-torn.jsonl").write_text('{"job":"torn","att')
+    assert len(await previous_receipts(home)) == 2
+    remove_receipts(home)
+    assert await previous_receipts(home) == []
+
+
+async def test_leaving_ends_what_runs_and_tells_of_it(home: Path, lasting: str) -> None:
+    async with opened(home) as launcher:
+        attempt = launcher.launch(order(home, "sleep", lasting))
+        await attempt.started()
+    assert (await attempt.exited()).ending == "owner"
+    assert not survivors(lasting)
+    with pytest.raises(ProcessLookupError):
+        os.kill(launcher.agent_pid, 0)
+
+
+async def test_cancelling_leaves_nothing_behind(home: Path, lasting: str) -> None:
+    with trio.move_on_after(0.3):
+        async with open_launcher(home) as launcher:
+            attempt = launcher.launch(order(home, "sleep", lasting))
+            await trio.sleep_forever()
+    assert (await attempt.exited()).ending == "owner"
+    assert not survivors(lasting)
+
+
+async def test_when_the_agent_is_killed_its_jobs_are_lost_and_a_new_one_starts(
+    home: Path, lasting: str
+) -> None:
+    daemon = [sys.executable, "-c", DOUBLE_FORK, lasting]
+    async with open_launcher(home) as launcher:
+        calm = launcher.launch(order(home, "sleep", lasting, job="calm"))
+        script = f"{shlex.join(daemon)}; sleep 60"
+        wild = launcher.launch(shell(home, script, job="wild"))
+        await launcher.wait_output("wild", 1, 0)
+        first = launcher.agent_pid
+        os.kill(first, signal.SIGKILL)
+        for attempt in (calm, wild):
+            receipt = await attempt.exited()
+            assert receipt.ending == "lost"
+            assert receipt.exit_code is None
+            assert receipt.identity == attempt.identity
+        assert not survivors(lasting)
+        again = launcher.launch(order(home, "true", job="again"))
+        assert (await again.exited()).exit_code == 0
+        assert launcher.agent_pid != first
+
+
+async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -> None:
+    os.mkfifo(home / "fifo")
+    async with open_launcher(home) as launcher:
+        attempt = launcher.launch(shell(home, "read -r < fifo; exit 3"))
+        await attempt.started()
+        agent = launcher._agent
+        (home / "fifo").write_text("\n")
+        # Nobody else runs meanwhile, so the launcher hears nothing of all this; and
+        # what the agent has sent is taken away, as if it had died before sending.
+        while not agent.journal.read_bytes():
+            os.sched_yield()
+        os.kill(agent.process.pid, signal.SIGKILL)
+        ended = os.WEXITED | os.WNOWAIT
+        os.waitid(os.P_PID, agent.process.pid, ended)  # noqa: ASYNC222 - see above
+        with contextlib.suppress(BlockingIOError, ConnectionResetError):
+            agent.socket.recv(1 << 16)
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.exit_code) == ("exit", 3)
+
+
+async def test_an_agent_that_keeps_dying_is_given_up(home: Path) -> None:
+    async with open_launcher(home) as launcher:
+        for number in range(5):
+            attempt = launcher.launch(order(home, "sleep", "60", job=f"{number}"))
+            await attempt.started()
+            os.kill(launcher.agent_pid, signal.SIGKILL)
+            assert (await attempt.exited()).ending == "lost"
+        with pytest.raises(LauncherDown, match="times within a minute"):
+            launcher.launch(order(home, "true", job="next"))
+
+
+async def test_what_is_launched_between_two_agents_waits_for_the_next(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_launcher(home) as launcher:
+        between: list[Attempt] = []
+        real = launcher_module.sweep
+
+        async def sweep_and_launch(attempts: Collection[tuple[str, int]]) -> bool:
+            wanted = order(home, "true", job=f"between-{len(between)}")
+            between.append(launcher.launch(wanted))
+            return await real(attempts)
+
+        monkeypatch.setattr(launcher_module, "sweep", sweep_and_launch)
+        for number in range(5):
+            attempt = launcher.launch(order(home, "sleep", "60", job=f"{number}"))
+            await attempt.started()
+            os.kill(launcher.agent_pid, signal.SIGKILL)
+            assert (await attempt.exited()).ending == "lost"
+            ending = "exit" if number < 4 else "spawn"
+            assert (await between[number].exited()).ending == ending
+
+
+async def test_a_home_has_one_agent(home: Path) -> None:
+    async with opened(home):
+        with pytest.raises(LauncherDown, match="ended at its start"):
+            async with open_launcher(home):
+                pass
+        assert "another node agent" in (home / "agent.log").read_text()
+        (home / "agent.log").write_text("")
+
+
+async def test_interrupts_do_not_end_the_agent(home: Path) -> None:
+    async with opened(home) as launcher:
+        pid = launcher.agent_pid
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGHUP)
+        assert (await launcher.launch(order(home, "true")).exited()).exit_code == 0
+        assert launcher.agent_pid == pid
+
+
+async def test_sigterm_to_the_agent_ends_its_jobs(home: Path, lasting: str) -> None:
+    async with open_launcher(home) as launcher:
+        attempt = launcher.launch(order(home, "sleep", lasting))
+        await attempt.started()
+        os.kill(launcher.agent_pid, signal.SIGTERM)
+        assert (await attempt.exited()).ending == "owner"
+        assert not survivors(lasting)

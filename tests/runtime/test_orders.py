@@ -1,0 +1,120 @@
+"""Orders: what a job gets of our environment, exactly, and what it gets from us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forge_actors.domain.jobs import Budgets, Job, JobSpec
+from forge_actors.runtime.orders import OrderMaker, allowed_environment, log_base
+
+if TYPE_CHECKING:
+    from forge_actors.domain.ports import Store
+
+ALLOWED = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR",
+    "SSH_AUTH_SOCK", "LC_ALL", "LC_CTYPE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+]  # fmt: skip
+KEPT_BACK = [
+    "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GIT_DIR", "LD_PRELOAD", "PYTHONPATH",
+    "FORGE_CONTROLLER_HOME", "FORGE_JOB_ID", "VIRTUAL_ENV", "path", "PATHS", "LC",
+    "XDG", "DISPLAY", "OPENAI_API_KEY", "Http_Proxy",
+]  # fmt: skip
+
+
+class OneSpec:
+    """The part of a store that an order is made of."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._spec = spec
+
+    def spec(self, job: str) -> JobSpec:
+        assert job == "j1"
+        return self._spec
+
+
+def make(
+    monkeypatch: pytest.MonkeyPatch, spec: JobSpec, environ: dict[str, str]
+) -> OrderMaker:
+    monkeypatch.setattr("os.environ", environ)
+    monkeypatch.setattr(allowed_environment, "__defaults__", (environ,))
+    store: Store = OneSpec(spec)  # type: ignore[assignment]
+    return OrderMaker(Path("/home/h"), store, 4096)
+
+
+def job(**changes: object) -> Job:
+    values: dict[str, object] = {
+        "id": "j1",
+        "repo": "r1",
+        "kind": "check",
+        "priority": 2,
+        "claims": (),
+        "tokens": ("workers",),
+        "queued_at": 1.0,
+        "state": "dispatched",
+        "attempt": 2,
+        "fence": 9,
+    }
+    return Job(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_the_environment_of_a_job_is_this_list_and_no_more() -> None:
+    environ = {name: f"v-{name}" for name in (*ALLOWED, *KEPT_BACK)}
+    assert allowed_environment(environ) == {name: f"v-{name}" for name in ALLOWED}
+    assert allowed_environment({}) == {}
+
+
+def test_an_order_says_all_that_a_launcher_must_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = JobSpec(
+        argv=("echo", {"b64": "Y2Fm6Q=="}),
+        cwd="/app/sub",
+        env={"EXTRA": "1", "PATH": "/mine"},
+        stdin="/file",
+        budgets=Budgets(execution=60.0, idle=5.0),
+        stop_signal="SIGINT",
+        grace=3.0,
+        keep_leftovers=True,
+    )
+    environ = {"PATH": "/bin", "HOME": "/root", "SECRET": "s"}
+    order = make(monkeypatch, spec, environ)(job())
+    assert order.argv == ("echo", "caf\udce9")
+    assert order.env == {
+        "PATH": "/mine",
+        "HOME": "/root",
+        "EXTRA": "1",
+        "FORGE_JOB_ID": "j1",
+        "FORGE_REPO_ID": "r1",
+        "FORGE_ATTEMPT": "2",
+        "FORGE_FENCE": "9",
+        "FORGE_CONTROLLER_HOME": "/home/h",
+    }
+    assert (order.job, order.repo, order.attempt, order.fence) == ("j1", "r1", 2, 9)
+    assert (order.cwd, order.stdin) == ("/app/sub", "/file")
+    assert order.log == log_base("/home/h", "j1", 2) == "/home/h/logs/j1.2"
+    assert (order.wall, order.idle, order.output_limit) == (60.0, 5.0, 4096)
+    assert (order.stop_signal, order.grace) == ("SIGINT", 3.0)
+    assert order.keep_leftovers
+
+
+def test_no_variable_of_a_job_overrules_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = JobSpec(argv=("x",), cwd="/", env={"FORGE_JOB_ID": "forged"})
+    assert make(monkeypatch, spec, {})(job()).env["FORGE_JOB_ID"] == "j1"
+
+
+def test_the_environment_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    environ = {"PATH": "/bin"}
+    maker = make(monkeypatch, JobSpec(argv=("x",), cwd="/"), environ)
+    environ["PATH"] = "/changed"
+    assert maker(job()).env["PATH"] == "/bin"
+
+
+def test_only_a_dispatched_job_has_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = make(monkeypatch, JobSpec(argv=("x",), cwd="/"), {})
+    with pytest.raises(AssertionError):
+        maker(job(fence=None))
