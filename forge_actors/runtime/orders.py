@@ -50,13 +50,12 @@ def allowed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 class OrderMaker:
-    """Builds launch orders; takes the environment once, when the runtime starts."""
+    """Builds launch orders; the launcher adds what every job has in its environment."""
 
     def __init__(self, home: Path, store: Store, output_limit: int) -> None:
         self._home = str(home)
         self._store = store
         self._output_limit = output_limit
-        self._environment = allowed_environment()
 
     def __call__(self, job: Job) -> LaunchOrder:
         spec = self._store.spec(job.id)
@@ -69,7 +68,6 @@ class OrderMaker:
             argv=decode_argv(list(spec.argv), field="argv"),
             cwd=spec.cwd,
             env={
-                **self._environment,
                 **spec.env,
                 "FORGE_JOB_ID": job.id,
                 "FORGE_REPO_ID": job.repo,

@@ -29,7 +29,7 @@ from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
-from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.settings import Settings, load_settings, settings_from
@@ -205,7 +205,7 @@ async def _open(
                     repository_workers=resolved.repository_workers,
                     overtake_after=resolved.overtake_after,
                 ) as store,
-                open_launcher(home) as launcher,
+                open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
                 parts = Parts(home, resolved, store, launcher)

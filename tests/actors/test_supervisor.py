@@ -555,9 +555,9 @@ async def test_a_stop_of_an_idle_supervisor_is_at_once(tmp_path: Path) -> None:
 
 async def test_kill_ends_every_tree_and_leaves_clean_news(tmp_path: Path) -> None:
     """Cancelled from outside: one `Cancelled`, no error of an actor beside it."""
-    for _ in range(10):
+    for number in range(10):
         async with world(tmp_path, repos=("a", "b"), started=False) as made:
-            await made.save(*(made.job(f"{r}{id(made)}", r) for r in "ab"))
+            await made.save(*(made.job(f"{r}{number}", r) for r in "ab"))
             async with trio.open_nursery() as nursery:
                 await made.start(nursery)
                 await trio.testing.wait_all_tasks_blocked()

@@ -97,6 +97,8 @@ def test_what_is_shown_of_a_claim_reads_back_as_the_claim(claim: Claim) -> None:
         ("path:src/", "path:./src", True),
         ("path:src/*", "path:src/a", True),
         ("path:src/**", "path:src", True),
+        ("path:src/*", "path:lib", False),
+        ("path:src/**", "path:srcs/a", False),
         ("path:src", "path:srcs", False),
         ("path:src/a", "path:src/b", False),
         ("path:src:a", "path:src", False),

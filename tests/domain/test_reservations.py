@@ -98,6 +98,22 @@ def test_when_the_first_of_two_like_jobs_is_cancelled_the_second_starves_on() ->
     assert ledger.waiting("small", 1802.0).holders == ("second",)
 
 
+def test_an_urgent_job_that_joins_a_blocked_one_starves_in_its_own_time() -> None:
+    ledger = Ledger("repo", overtake_after=AFTER)
+    ledger.add(make_job("holder", "write:path:a", priority=0), (), 0.0)
+    assert dispatch_any(ledger, 0.0) == "holder"
+    ledger.add(make_job("low", "write:path:a", "write:path:b", priority=4), (), 0.0)
+    assert dispatch_any(ledger, 0.0) is None
+    ledger.announce(AFTER)
+    top = make_job("top", "write:path:a", "write:path:b", priority=0, queued_at=AFTER)
+    ledger.add(top, (), AFTER)
+    later = 2 * AFTER + 1
+    middle = make_job("middle", "write:path:b", priority=1, queued_at=later)
+    ledger.add(middle, (), later)
+    assert dispatch_any(ledger, later) is None
+    assert ledger.waiting("middle", later).holders == ("top",)
+
+
 def test_two_starving_jobs_do_not_wait_for_each_other() -> None:
     ledger = Ledger("repo", overtake_after=AFTER)
     for name, path in (("h1", "a"), ("h2", "b")):

@@ -17,6 +17,7 @@ import trio.testing
 
 from forge_actors.edges.node import logs
 from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import (
     ROOT,
     lasting_time,
@@ -95,6 +96,25 @@ async def test_the_environment_is_exactly_the_one_given(home: Path) -> None:
     marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
     assert sorted(data.split(b"\0")) == sorted(
         [b"", b"A=1\n2", b"B\xff=\xfe", b"PATH=" + path, *marks]
+    )
+
+
+async def test_a_job_adds_to_what_every_job_has_and_replaces_it(home: Path) -> None:
+    base = {"PATH": os.environ["PATH"], "BOTH": "base", "B\udcff": "\udcfe"}
+    wanted = order(home, "env", "-0", env={"BOTH": "own", "OWN": "1"})
+    wanted.env.pop("PATH", None)
+    async with open_launcher(home, base) as launcher:
+        first = launcher.launch(shell(home, "sleep 600", job="first"))
+        await first.started()
+        os.kill(launcher.agent_pid, signal.SIGKILL)
+        assert (await first.exited()).ending == "lost"
+        await launcher.launch(wanted).exited()  # the next agent is told as well
+    data = logs.read(wanted.log, "stdout", 0, 1 << 20, 1 << 20).data
+    path = os.fsencode(os.environ["PATH"])
+    marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
+    own = [b"BOTH=own", b"OWN=1"]
+    assert sorted(data.split(b"\0")) == sorted(
+        [b"", b"B\xff=\xfe", b"PATH=" + path, *marks, *own]
     )
 
 

@@ -140,7 +140,7 @@ def test_a_journal_with_nothing_outstanding_is_deleted_at_the_end(
     connected.start(order(tmp_path, "true"))
     connected.hear()
     connected.hear()
-    connected.say(b'{"op":"forget","job":"job","attempt":1}\n')
+    connected.say(b'{"op":"forget","attempts":[["job",1]]}\n')
     connected.close()
     assert not connected.journal.exists()
 

@@ -26,7 +26,7 @@ from forge_actors.edges.node.receipts import read_receipts
 from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import AsyncGenerator, Collection, Mapping
     from pathlib import Path
 
     from msgspec import Struct
@@ -38,6 +38,8 @@ _CLOSE_LIMIT = 15.0
 #: Seconds to end what a dead agent left. Only a process stuck in the kernel needs more.
 _SWEEP_LIMIT = 10.0
 #: With more new agents than this in the period, seconds, nothing is started any more.
+#: Receipts the agent keeps at most although they are saved; it costs one message each.
+_FORGET_TOGETHER = 64
 _RESTARTS, _RESTART_PERIOD = 5, 60.0
 
 # Larger than the threshold of malloc, each read would map and unmap memory.
@@ -49,15 +51,19 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def open_launcher(home: Path) -> AsyncGenerator[NodeLauncher, None]:
+async def open_launcher(
+    home: Path, environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[NodeLauncher, None]:
     """Start the node agent of a home; leaving ends every job and then the agent.
+
+    Every job gets `environment`, and what its own order adds to it or replaces.
 
     Raises:
         LauncherDown: it cannot be started, or one of an earlier service still runs.
     """
     home = home.absolute()
     agent = await AgentProcess.start(home)
-    launcher = NodeLauncher(home, agent)
+    launcher = NodeLauncher(home, agent, environment or {})
     async with trio.open_nursery() as nursery:
         nursery.start_soon(launcher.run)
         try:
@@ -87,7 +93,7 @@ class Attempt:
         self.receipt: Receipt | None = None
         #: Set when it is known whether the process began, and when it ended.
         self._settled = trio.Event()
-        self._ended = trio.Event()
+        self._ended: trio.Event | None = None
 
     async def started(self) -> ProcessIdentity | None:
         if self._settled.is_set():
@@ -100,6 +106,8 @@ class Attempt:
 
     async def exited(self) -> Receipt:
         if self.receipt is None:
+            if self._ended is None:
+                self._ended = trio.Event()
             await self._ended.wait()
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -120,15 +128,21 @@ class Attempt:
             self.receipt = receipt
             if not self._settled.is_set():
                 self.settle_start(receipt.identity)
-            self._ended.set()
+            if self._ended is not None:
+                self._ended.set()
 
 
 class NodeLauncher:
     """Starts jobs through the agent; implements `domain.ports.Launcher`."""
 
-    def __init__(self, home: Path, agent: AgentProcess) -> None:
+    def __init__(
+        self, home: Path, agent: AgentProcess, environment: Mapping[str, str]
+    ) -> None:
         self._home = home
         self._agent = agent
+        self._base = wire.encode(wire.base(environment))
+        #: Attempts whose receipts the agent may drop, to be told together.
+        self._forgotten: list[Key] = []
         #: Every attempt until it is forgotten.
         self._attempts: dict[Key, Attempt] = {}
         self._watches: dict[tuple[str, int, int], trio.Event] = {}
@@ -161,7 +175,9 @@ class NodeLauncher:
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
             del self._attempts[known.key]
-            self.send(wire.Forget(job, attempt))
+            self._forgotten.append(known.key)
+            if len(self._forgotten) >= _FORGET_TOGETHER:
+                self._send_forgotten()
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
         running = self._attempts.get((job, attempt))
@@ -182,8 +198,14 @@ class NodeLauncher:
         self._outgoing.append(wire.encode(message))
         self._wake_writer()
 
+    def _send_forgotten(self) -> None:
+        if self._forgotten:
+            self.send(wire.Forget(self._forgotten))
+            self._forgotten = []
+
     def close(self) -> None:
         """Begin the end: nothing new starts, the agent ends what runs."""
+        self._send_forgotten()
         self._closed = True
         self._down = self._down or "the launcher is closed"
         self._scope.deadline = trio.current_time() + _CLOSE_LIMIT
@@ -213,6 +235,7 @@ class NodeLauncher:
 
     async def _converse(self) -> None:
         """Until the agent hangs up."""
+        self._outgoing.insert(0, self._base)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
             await self._read()

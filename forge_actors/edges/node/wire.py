@@ -7,11 +7,15 @@ character a byte: JSON has no bytes, and a command line need not be UTF-8.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from forge_actors.domain.launch import Ending, LaunchOrder, Receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Start(Struct, tag_field="op", tag="start"):
@@ -41,8 +45,15 @@ class Stop(Struct, tag_field="op", tag="stop"):
 
 
 class Forget(Struct, tag_field="op", tag="forget"):
-    job: str
-    attempt: int
+    """The receipts of these attempts are saved; each is a job and its number."""
+
+    attempts: list[tuple[str, int]]
+
+
+class Base(Struct, tag_field="op", tag="base"):
+    """What every job has in its environment; each order adds its own to it."""
+
+    env: dict[str, str]
 
 
 class Watch(Struct, tag_field="op", tag="watch"):
@@ -95,7 +106,7 @@ def start(order: LaunchOrder) -> Start:
         fence=order.fence,
         argv=[_latin(text) for text in order.argv],
         cwd=_latin(order.cwd),
-        env={_latin(name): _latin(value) for name, value in order.env.items()},
+        env=_latin_all(order.env),
         stdin=None if order.stdin is None else _latin(order.stdin),
         log=_latin(order.log),
         output_limit=order.output_limit,
@@ -105,6 +116,14 @@ def start(order: LaunchOrder) -> Start:
         grace=order.grace,
         keep_leftovers=order.keep_leftovers,
     )
+
+
+def base(environment: Mapping[str, str]) -> Base:
+    return Base(_latin_all(environment))
+
+
+def _latin_all(environment: Mapping[str, str]) -> dict[str, str]:
+    return {_latin(name): _latin(value) for name, value in environment.items()}
 
 
 def _latin(text: str) -> str:

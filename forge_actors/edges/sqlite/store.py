@@ -14,12 +14,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import msgspec
 import trio
 from msgspec import convert
 from trio_util import AsyncValue
 
-from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
@@ -27,12 +25,12 @@ from forge_actors.domain.changes import (
     RepositoryAdded,
     RepositoryChanged,
 )
-from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite.connection import open_connections
+from forge_actors.edges.sqlite.rows import job_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
 SETTLE_TURNS = 8
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
+#: Specs of waiting jobs kept in memory, about 1 KB each.
+SPECS_IN_MEMORY = 4096
 #: Seconds between two tries to save what the disk would not take.
 RETRY_SECONDS = 1.0
 
@@ -51,9 +51,6 @@ _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenE
 _REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
-_CLAIMS = msgspec.json.Decoder(tuple[Claim, ...])
-_NAMES = msgspec.json.Decoder(tuple[str, ...])
-_SPEC = msgspec.json.Decoder(JobSpec)
 
 
 class Move:
@@ -119,6 +116,8 @@ class SqliteStore:
         self._moves: list[Move] = []
         self._pending = trio.Event()
         self._urgent = trio.Event()
+        #: Specs of the jobs accepted last, so that most starts need not read theirs.
+        self._specs: dict[str, JobSpec] = {}
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
         #: What its users do when they are cancelled is saved too.
@@ -226,7 +225,11 @@ class SqliteStore:
         self._pending, self._urgent = trio.Event(), trio.Event()
         for move in moves:
             for change in move.changes:
-                if isinstance(change, JobEnded):
+                if isinstance(change, JobAdded):
+                    if len(self._specs) < SPECS_IN_MEMORY:
+                        self._specs[change.job.id] = change.spec
+                elif isinstance(change, JobEnded):
+                    self._specs.pop(change.job, None)
                     count = self._ended_counts.get(change.state, 0)
                     self._ended_counts[change.state] = count + 1
                     for notify in self._ends.pop(change.job, ()):
@@ -308,7 +311,7 @@ class SqliteStore:
 
     def load_jobs(self, repo: str) -> list[Job]:
         """The jobs of a repository that have not ended, oldest first."""
-        return [_job(repo, row) for row in self.read_pending("load_jobs", repo)]
+        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
 
     def repositories(self) -> list[Repository]:
         """Every repository that is not removed."""
@@ -320,8 +323,10 @@ class SqliteStore:
         ]
 
     def spec(self, job: str) -> JobSpec:
-        [(spec,)] = self.read_pending("job_spec", job)
-        return _SPEC.decode(spec)
+        spec = self._specs.pop(job, None)
+        if spec is not None:
+            return spec
+        return spec_from(self.read_pending("job_spec", job)[0])
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)
@@ -341,31 +346,6 @@ class SqliteStore:
     def counts(self) -> dict[str, int]:
         """How many jobs there are in each state that any job is in."""
         return {**self._ended_counts, **dict(self.read("active_counts"))}
-
-
-def _job(repo: str, row: tuple[Any, ...]) -> Job:
-    (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
-    (attempt, max_attempts, fence, queued_at, started_at, spec) = row[8:]
-    details = _SPEC.decode(spec)
-    return Job(
-        id=job_id,
-        repo=repo,
-        kind=kind,
-        state=state,
-        priority=priority,
-        claims=_CLAIMS.decode(claims),
-        tokens=tokens_for(kind, provider),
-        after=_NAMES.decode(after),
-        replay=replay,
-        attempt=attempt,
-        max_attempts=max_attempts,
-        fence=fence,
-        queued_at=queued_at,
-        started_at=started_at,
-        admission_budget=details.budgets.admission,
-        exit_attempts=details.exit_attempts,
-        queue_budget=details.budgets.queue,
-    )
 
 
 @asynccontextmanager

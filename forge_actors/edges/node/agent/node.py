@@ -21,6 +21,7 @@ from forge_actors.edges.node.agent.order import (
     Order,
     Spawner,
     SpawnFailed,
+    environment,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Node:
         self._journal = journal
         self._boot_id = boot_id
         self._spawner = Spawner()
+        #: What every job has in its environment.
+        self._base: dict[bytes, bytes] = {}
         self._jobs: dict[Mark, Job] = {}
         #: Leaders that are not reaped, by pid.
         self._leaders: dict[int, Job] = {}
@@ -93,11 +96,16 @@ class Node:
 
     def _obey(self, message: dict[str, Any]) -> None:
         operation = message["op"]
+        if operation == "forget":
+            for job_id, attempt in message["attempts"]:
+                self._journal.forget((job_id, attempt))
+            return
+        if operation == "base":
+            self._base = environment(message["env"])
+            return
         key: Mark = (message["job"], message["attempt"])
         if operation == "start":
             self._start(key, message)
-        elif operation == "forget":
-            self._journal.forget(key)
         elif operation == "stop":
             job = self._jobs.get(key)
             if job is not None:
@@ -127,7 +135,7 @@ class Node:
         try:
             if self._ending:
                 raise SpawnFailed("the node agent is stopping")
-            order = Order(message)
+            order = Order(message, self._base)
             before = tree.boot_ns()
             child, stdout, stderr = self._spawner.spawn(order)
         except (Malformed, SpawnFailed) as error:

@@ -41,8 +41,8 @@ class Order:
     )
 
     # Any: the one place where decoded JSON becomes typed values.
-    def __init__(self, message: dict[str, Any]) -> None:
-        """Take the order out of a message.
+    def __init__(self, message: dict[str, Any], base: dict[bytes, bytes]) -> None:
+        """Take the order out of a message; `base` is what every job has in its env.
 
         Raises:
             Malformed: a field is missing or not what it should be.
@@ -52,7 +52,7 @@ class Order:
             self.fence: int = message["fence"]
             self.argv = [_bytes(text) for text in message["argv"]]
             self.cwd = _bytes(message["cwd"])
-            self.env = {_bytes(k): _bytes(v) for k, v in message["env"].items()}
+            self.env = {**base, **environment(message["env"])}
             stdin: str | None = message["stdin"]
             self.stdin = None if stdin is None else _bytes(stdin)
             self.log = _bytes(message["log"])
@@ -66,6 +66,11 @@ class Order:
             raise Malformed(f"malformed order: {error!r}") from None
         if not self.argv:
             raise Malformed("malformed order: the command is empty")
+
+
+def environment(texts: dict[str, str]) -> dict[bytes, bytes]:
+    """An environment as the system has it."""
+    return {_bytes(name): _bytes(value) for name, value in texts.items()}
 
 
 def _readable(name: bytes) -> str:

@@ -1,0 +1,46 @@
+"""Rows of the store as values of the domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from forge_actors.domain.capacity import tokens_for
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.jobs import Job, JobSpec
+
+_claims = msgspec.json.Decoder(tuple[Claim, ...])
+_names = msgspec.json.Decoder(tuple[str, ...])
+_spec = msgspec.json.Decoder(JobSpec)
+
+
+def spec_from(row: tuple[Any, ...]) -> JobSpec:
+    """A row of the query `job_spec`."""
+    return _spec.decode(row[0])
+
+
+def job_from(repo: str, row: tuple[Any, ...]) -> Job:
+    """A row of the query `load_jobs`."""
+    (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
+    (attempt, max_attempts, fence, queued_at, started_at, spec) = row[8:]
+    details = _spec.decode(spec)
+    return Job(
+        id=job_id,
+        repo=repo,
+        kind=kind,
+        state=state,
+        priority=priority,
+        claims=_claims.decode(claims),
+        tokens=tokens_for(kind, provider),
+        after=_names.decode(after),
+        replay=replay,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        fence=fence,
+        queued_at=queued_at,
+        started_at=started_at,
+        admission_budget=details.budgets.admission,
+        exit_attempts=details.exit_attempts,
+        queue_budget=details.budgets.queue,
+    )
