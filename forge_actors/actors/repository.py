@@ -10,7 +10,7 @@ It tells the supervisor at most one `Wanted` for each batch of messages it has h
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -238,6 +238,11 @@ class _Repository:
         self.settle()
 
     def handle(self, message: Message) -> None:
+        # An asker whose message makes us fail learns so.
+        with message.reply if isinstance(message, Cancel | Explain) else nullcontext():
+            self._handle(message)
+
+    def _handle(self, message: Message) -> None:
         now = self._context.clock.now()
         match message:
             case Granted(grant):
@@ -254,11 +259,9 @@ class _Repository:
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(job, grace, reply):
-                with reply:
-                    self._cancel(job, grace, reply, now)
+                self._cancel(job, grace, reply, now)
             case Explain(jobs, reply):
-                with reply:
-                    reply.answer(self._explain(jobs, now))
+                reply.answer(self._explain(jobs, now))
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case Pass():

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import Ending, LaunchOrder
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt
 
+#: Longest grace of a worker that is killed, not stopped: nobody waits any more.
+KILL_GRACE = 10.0
 #: Seconds after the grace in which a launcher must have ended a tree for good.
 KILL_MARGIN = 30.0
 
@@ -94,9 +96,10 @@ class Worker:
                     self._repository.tell(started)
             return await running.exited()
         except trio.Cancelled:
+            grace = min(order.grace, KILL_GRACE)
             with trio.CancelScope(shield=True) as scope:
-                scope.deadline = trio.current_time() + order.grace + KILL_MARGIN
-                running.stop()
+                scope.deadline = trio.current_time() + grace + KILL_MARGIN
+                running.stop(grace=grace)
                 self._unclaimed(await running.exited())
             raise
 

@@ -1,4 +1,4 @@
-"""`repo`: add, list, show or remove repositories."""
+"""`repo`: add, list, show, enable, disable or remove repositories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from forge_actors.client.sync import Service
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Add, list, show or remove the repositories that jobs run in."
+HELP = "Add, list, show, enable, disable or remove the repositories of jobs."
 EXAMPLES = """\
   forge-actors repo add .
   forge-actors repo add ~/src/app --name app
@@ -31,9 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     remove.add_argument(
         "--cancel", action="store_true", help="end its jobs first, if it has any"
     )
-    for named in (show, remove):
+    enable = actions.add_parser("enable", help="let its jobs start")
+    disable = actions.add_parser("disable", help="start nothing new in it")
+    for named in (show, remove, enable, disable):
         named.add_argument("name", metavar="NAME", help="its name, or a path in it")
-    for action in (add, listing, show, remove):
+    for action in (add, listing, show, remove, enable, disable):
         add_common(action, again=True)
 
 
@@ -69,6 +71,8 @@ def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
         view = service.post("repositories", body={"path": place, "name": args.name})
     elif args.action == "show":
         view = service.get("repositories", repository(args.name))
+    elif args.action in ("enable", "disable"):
+        view = service.post("repositories", repository(args.name), args.action)
     else:
         cancel = [("cancel", 1)] if args.cancel else []
         view = service.delete("repositories", repository(args.name), query=cancel)

@@ -138,6 +138,13 @@ class Client:
         answer = await self._call("POST", "repositories", body=body)
         return convert(answer, RepositoryView)
 
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        """Let its jobs start, or start nothing new."""
+        verb = "enable" if enabled else "disable"
+        return convert(
+            await self._call("POST", "repositories", name, verb), RepositoryView
+        )
+
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:

@@ -139,6 +139,9 @@ class Control(Protocol):
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView: ...
 
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        """Let jobs of the repository start, or start nothing new."""
+
     async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
         """Accept all of the jobs or none; they are durable when this returns."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import structs
+from trio_util import wait_any
 
 from forge_actors import __version__
 from forge_actors.actors import supervisor
-from forge_actors.actors.repository import Cancel, Explain, Waits
-from forge_actors.domain.capacity import Lack
+from forge_actors.actors.repository import Cancel, Explain, SetEnabled, Waits
 from forge_actors.domain.errors import (
     InvalidInput,
     MailboxClosed,
@@ -22,7 +22,6 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING, JobView, State
 from forge_actors.domain.repositories import Repository, RepositoryView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery, LogChunk
-from forge_actors.domain.waiting import describe_lack
 from forge_actors.edges.node import logs
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
@@ -34,6 +33,7 @@ from forge_actors.runtime.views import (
     waiting_view,
     with_waiting,
 )
+from forge_actors.runtime.waits import with_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +80,7 @@ class RuntimeControl:
         self._waits: set[trio.Event] = set()
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
+        self._closed = trio.Event()
 
     # -- repositories ----------------------------------------------------------------
 
@@ -112,6 +113,14 @@ class RuntimeControl:
                 await self._cancel(job, repo.id, None)
             await self._all_ended(active)
         return self._repository_view(await self._registry.remove(repo))
+
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        repo, _ = await self._registry.find(name)
+        changed = await self._registry.enable(repo, enabled)
+        counts = self._repository_counts().get(repo.id, (0, 0))
+        if any(counts):
+            (await self._open(repo.id)).tell(SetEnabled(enabled))
+        return self._repository_view(changed, counts)
 
     def _repository_counts(self) -> dict[str, tuple[int, int]]:
         rows = self._store.read("repository_counts")
@@ -152,7 +161,7 @@ class RuntimeControl:
             waits |= await self._explain(repo, ids)
         if any(entry.offer is not None for entry in waits.values()):
             survey = await self._supervisor.ask(supervisor.Count)
-            waits = {job: _with_tokens(entry, survey) for job, entry in waits.items()}
+            waits = {job: with_tokens(entry, survey) for job, entry in waits.items()}
         return [self._merged(view(row), waits.get(row[0])) for row in rows]
 
     async def job(self, selector: str) -> JobView:
@@ -205,11 +214,15 @@ class RuntimeControl:
                 self._store.forget_end(job_id, notify)
 
     async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
-        try:
+        while True:
             actor = await self._open(repo)
-            await actor.ask(lambda reply: Cancel(job_id, grace, reply))
-        except NotFound:
-            return  # it ended meanwhile
+            try:
+                await actor.ask(lambda reply: Cancel(job_id, grace, reply))
+            except MailboxClosed:
+                continue  # it fell asleep before our message came: wake it
+            except NotFound:
+                pass  # it ended meanwhile
+            return
 
     async def _look(self, selector: str) -> tuple[JobView, Waiting | None]:
         """A job as it is, with what it waits for, down to the tokens it lacks."""
@@ -307,7 +320,10 @@ class RuntimeControl:
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         if wait:
-            await self._store.committed.wait_value(lambda last: last > after)
+            await wait_any(
+                partial(self._store.committed.wait_value, lambda last: last > after),
+                self._closed.wait,
+            )
         rows = self._store.read("events_after", after, limit)
         return [event(row) for row in rows]
 
@@ -356,34 +372,13 @@ class RuntimeControl:
         }
 
     def close(self) -> None:
-        """The runtime ends: whoever waits for a job that will not end learns so."""
+        """The runtime ends: whoever waits for what will not happen learns so."""
+        self._closed.set()
         for done in self._waits:
             done.set()
 
     def request_stop(self) -> None:
         self.stop_requested.set()
-
-
-def _with_tokens(waits: Waits, survey: supervisor.Survey) -> Waits:
-    """The same, with the first token that is lacking; `why` knows more."""
-    if waits.offer is None or waits.waiting is None:
-        return waits
-    if waits.waiting.resource is not None:
-        return waits
-    for kind in waits.offer.tokens:
-        use = survey.tokens.get(kind)
-        if use is not None and use.used >= use.limit:
-            detail = describe_lack(Lack(kind, use.used, use.limit, use.jobs))
-            waiting = structs.replace(
-                waits.waiting,
-                detail=detail,
-                resource=kind,
-                used=use.used,
-                limit=use.limit,
-                holders=use.jobs,
-            )
-            return structs.replace(waits, waiting=waiting)
-    return waits
 
 
 def _stream(name: str) -> logs.Stream:

@@ -141,6 +141,20 @@ class Registry:
             raise
         return removed
 
+    async def enable(self, repo: Repository, enabled: bool) -> Repository:
+        """Let its jobs start, or not."""
+        changed = structs.replace(repo, enabled=enabled)
+        kind = "repository_enabled" if enabled else "repository_disabled"
+        event = Event(kind, self._clock.now(), repo.id, data={"name": repo.name})
+        saved = self._store.save([RepositoryChanged(changed, event)])
+        self._insert(changed)
+        try:
+            await saved.wait()
+        except StoreFailed:
+            self._insert(repo)
+            raise
+        return changed
+
     def _insert(self, repo: Repository) -> None:
         self._by_id[repo.id] = self._by_name[repo.name] = repo
         self._by_inode[repo.device, repo.inode] = repo

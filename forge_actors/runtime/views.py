@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import State
     from forge_actors.domain.requests import JobQuery
-    from forge_actors.domain.waiting import Waiting
+    from forge_actors.domain.waiting import Waiting, WaitingKind
     from forge_actors.edges.sqlite.store import SqliteStore
 
 _spec = msgspec.json.Decoder(JobSpec)
@@ -127,6 +127,23 @@ def waiting_view(waiting: Waiting) -> dict[str, object]:
     }
 
 
+#: What a job waits for, as it is said.
+_FOR: dict[WaitingKind, str] = {
+    "dependency": "a dependency",
+    "claim": "a claim",
+    "token": "a token",
+    "pause": "the end of a pause",
+    "pressure": "the machine to have room",
+    "limit": "a usage limit to be reset",
+    "approval": "an approval",
+    "agent": "an agent program",
+    "retry": "its next attempt",
+    "reservation": "a job that goes first",
+    "disabled": "its repository to be enabled",
+    "policy": "a rule to allow it",
+}
+
+
 def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
     """Why a job is where it is, for a person."""
     if waiting is not None:
@@ -136,7 +153,7 @@ def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
         holders = f" (by {names})" if names else ""
         since = _span(now - waiting.since)
         return (
-            f"It waits for a {waiting.kind}: {waiting.detail}{holders}{place};"
+            f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place};"
             f" since {since}."
         )
     if view.error is not None:

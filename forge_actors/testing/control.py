@@ -151,6 +151,12 @@ class FakeControl:
             raise NotFound(f"there is no repository {name!r}")
         return self.repos[name]
 
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        repository = await self.repository(name)
+        changed = msgspec.structs.replace(repository, enabled=enabled)
+        self.repos[name] = changed
+        return changed
+
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:

@@ -143,7 +143,7 @@ async def test_kill_ends_the_tree_and_keeps_the_receipt() -> None:
         nursery.cancel_scope.cancel()
         with trio.CancelScope(shield=True):
             await trio.sleep(case.order.grace)
-        assert case.launcher.stops == [("job", 1, None, "stop")]
+        assert case.launcher.stops == [("job", 1, 10.0, "stop")]
         assert case.owner.kinds == [WorkerStarted]  # the tokens wait for the tree
         case.launcher.finish("job", signal="SIGKILL", ending="stop")
     assert case.owner.kinds == [WorkerStarted, Returned]

@@ -237,6 +237,18 @@ async def remove_repository(call: Call) -> Answer:
     return json_response(view)
 
 
+async def enable_repository(call: Call) -> Answer:
+    return json_response(
+        await call.control.enable_repository(call.parts[0], enabled=True)
+    )
+
+
+async def disable_repository(call: Call) -> Answer:
+    return json_response(
+        await call.control.enable_repository(call.parts[0], enabled=False)
+    )
+
+
 async def events(call: Call) -> Answer:
     after = call.query.number("after", 0, least=0)
     limit = call.query.number("limit", 100, least=1, most=EVENT_PAGE)
@@ -274,5 +286,7 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("POST", "/v1/repositories", (), add_repository),
     ("GET", "/v1/repositories/{name}", (), show_repository),
     ("DELETE", "/v1/repositories/{name}", ("cancel",), remove_repository),
+    ("POST", "/v1/repositories/{name}/enable", (), enable_repository),
+    ("POST", "/v1/repositories/{name}/disable", (), disable_repository),
     ("GET", "/v1/events", ("after", "limit", "follow"), events),
 )

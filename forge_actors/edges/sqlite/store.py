@@ -25,7 +25,7 @@ from forge_actors.domain.changes import (
     RepositoryAdded,
     RepositoryChanged,
 )
-from forge_actors.domain.errors import NotFound, Refused, StoreFailed
+from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
@@ -275,7 +275,10 @@ class SqliteStore:
 
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
-        return self.reader.execute(self._sql[name], values).fetchall()
+        try:
+            return self.reader.execute(self._sql[name], values).fetchall()
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""
