@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,13 +17,13 @@ from forge_actors.domain.errors import (
     InvalidInput,
     MailboxClosed,
     NotFound,
-    Unavailable,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING, JobView, State
+from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING, JobView
 from forge_actors.domain.repositories import Repository, RepositoryView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery, LogChunk
 from forge_actors.edges.node import logs
+from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
     event,
@@ -77,7 +78,7 @@ class RuntimeControl:
         self._admission = admission
         self._supervisor = mailbox
         self._started_at = clock.now()
-        self._waits: set[trio.Event] = set()
+        self._endings = Endings(store)
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
         self._closed = trio.Event()
@@ -111,7 +112,7 @@ class RuntimeControl:
             active = [str(row[0]) for row in rows]
             for job in active:
                 await self._cancel(job, repo.id, None)
-            await self._all_ended(active)
+            await self._endings.wait(active)
         return self._repository_view(await self._registry.remove(repo))
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
@@ -184,34 +185,11 @@ class RuntimeControl:
         return await self.job(job_id)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
-        ids = [self._store.match(selector) for selector in selectors]
-        await self._all_ended(ids)
-        return [view(self._row(job_id)) for job_id in ids]
-
-    async def _all_ended(self, ids: Sequence[str]) -> None:
-        pending = set(ids)
-        done = trio.Event()
-        callbacks = []
-        for job_id in dict.fromkeys(ids):
-
-            def ended(_: State, job_id: str = job_id) -> None:
-                pending.discard(job_id)
-                if not pending:
-                    done.set()
-
-            callbacks.append((job_id, ended))
-        self._waits.add(done)
-        try:
-            for job_id, notify in callbacks:
-                self._store.when_ended(job_id, notify)
-            if pending:
-                await done.wait()
-            if pending:
-                raise Unavailable("the runtime has ended, the job has not")
-        finally:
-            self._waits.discard(done)
-            for job_id, notify in callbacks:
-                self._store.forget_end(job_id, notify)
+        ids = self._endings.ids(selectors)
+        await self._endings.wait(ids)
+        rows = self._store.read("view_jobs", json.dumps(ids))
+        views = {row[0]: view(row) for row in rows}
+        return [views[job_id] for job_id in ids]
 
     async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
         while True:
@@ -299,7 +277,7 @@ class RuntimeControl:
         async with trio.open_nursery() as nursery:
 
             async def until_end() -> None:
-                await self._all_ended([job_id])
+                await self._endings.wait([job_id])
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(until_end)
@@ -374,8 +352,7 @@ class RuntimeControl:
     def close(self) -> None:
         """The runtime ends: whoever waits for what will not happen learns so."""
         self._closed.set()
-        for done in self._waits:
-            done.set()
+        self._endings.close()
 
     def request_stop(self) -> None:
         self.stop_requested.set()

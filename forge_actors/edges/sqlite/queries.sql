@@ -120,3 +120,15 @@ SELECT count(*) FROM job WHERE finished_at IS NULL;
 
 -- name: active_ids
 SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;
+
+-- name: view_jobs
+-- The same for many ids, given as one JSON array.
+SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
+    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
+    request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
+    job.repo
+FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
+
+-- name: states_of
+-- Of the jobs among these ids, given as one JSON array.
+SELECT id, state FROM job WHERE id IN (SELECT value FROM json_each(?));

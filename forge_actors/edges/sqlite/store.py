@@ -336,7 +336,11 @@ class SqliteStore:
         if rows and rows[0][0] in TERMINAL:
             notify(rows[0][0])
         else:
-            self._ends.setdefault(job, []).append(notify)
+            self.on_end(job, notify)
+
+    def on_end(self, job: str, notify: Callable[[State], None]) -> None:
+        """`when_ended` for a job that is known not to have ended yet."""
+        self._ends.setdefault(job, []).append(notify)
 
     def forget_end(self, job: str, notify: Callable[[State], None]) -> None:
         """Take back a `when_ended` whose asker has left."""
