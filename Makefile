@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Interpreters that pyenv keeps where no PATH has them.
+PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin)
+OTHERS := $(subst $() $(),:,$(PYENV))
+
 .PHONY: demo test lint clean
 
 demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
 
 test: $(STAMP)
-	$(BIN)/tox run
+	PATH="$$PATH:$(OTHERS)" $(BIN)/tox run
 
 lint: $(STAMP)
 	$(BIN)/tox run -e lint,types

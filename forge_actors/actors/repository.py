@@ -128,6 +128,8 @@ class Context(Struct, frozen=True):
     make_worker: Callable[[Grant, Mailbox[Message]], Worker]
     #: Builds the order of a dispatched job.
     make_order: Callable[[Job], LaunchOrder]
+    #: Says that a repository's folder is gone, or None if it is there.
+    gone: Callable[[str], str | None]
     #: Takes the receipt of an attempt that ended while nobody owned it.
     claim_receipt: Callable[[str, int], Receipt | None]
     #: Keeps one for whoever owns the repository next.
@@ -265,6 +267,7 @@ class _Repository:
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case Pass():
+                self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):
@@ -302,19 +305,27 @@ class _Repository:
     def _use(self, grant: Grant, now: float) -> None:
         """Dispatch the best job that fits the grant; give it back if there is none."""
         self._told = ()
-        if self._stop is not None:
-            grant.give_back()
-            return
-        changes, job = self._ledger.dispatch(grant.tokens, now)
-        if job is None:
-            grant.give_back()
-            return
-        grant.job = job.id
-        worker = self._context.make_worker(grant, self._mailbox)
-        self._workers[job.id, job.attempt] = worker
-        order = self._context.make_order(job)
-        self._unstarted[job.id] = (worker, order)
-        self._moves.add(changes, then=partial(self._start, job.id))
+        with grant:  # unless it is passed on, to a job that uses it
+            if self._stop is not None or self._fail_if_gone(now):
+                return
+            changes, job = self._ledger.dispatch(grant.tokens, now)
+            if job is None:
+                return
+            grant.job = job.id
+            worker = self._context.make_worker(grant, self._mailbox)
+            order = self._context.make_order(job)
+            self._workers[job.id, job.attempt] = worker
+            self._unstarted[job.id] = (worker, order)
+            self._moves.add(changes, then=partial(self._start, job.id))
+            grant.pass_on()
+
+    def _fail_if_gone(self, now: float) -> bool:
+        """If the repository's folder is gone nothing can start: end what waits."""
+        gone = self._context.gone(self._repo)
+        if gone is None:
+            return False
+        self._moves.add(self._ledger.fail_waiting("REPOSITORY_GONE", gone, now))
+        return True
 
     def _start(self, job: str) -> None:
         # The commit may come after this actor has failed, when it takes no more tasks.

@@ -29,9 +29,10 @@ from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
+from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
-from forge_actors.domain.waiting import Waiting, describe_lack
+from forge_actors.domain.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,12 +104,14 @@ class Count(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """Which tokens an offer lacks, and its place in line."""
+    """Which tokens offers lack, and their places in line; one answer for each.
 
-    offer: Offer
-    ahead: int
-    since: float
-    reply: Reply[Waiting]
+    With each offer comes how many of its repository are before it, or None if nobody
+    wants to know its place, and since when it waits.
+    """
+
+    offers: tuple[tuple[Offer, int | None, float], ...]
+    reply: Reply[list[Waiting]]
 
 
 class Stop(Struct, frozen=True):
@@ -130,12 +133,16 @@ class Context(Struct, frozen=True):
     #: Why the machine is under pressure now, or None.
     pressure: Callable[[], str | None]
     make_order: Callable[[Job], LaunchOrder]
+    #: Says that a repository's folder is gone, or None if it is there.
+    gone: Callable[[str], str | None]
     #: Receipts of attempts that ended while nobody owned them, by job and attempt.
     unclaimed: dict[tuple[str, int], Receipt]
     last_dispatch: dict[str, float]
     #: Repositories with jobs that have not ended.
     busy: tuple[str, ...]
     restarts: RestartPolicy = RestartPolicy()
+    #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
+    retries_passes: bool = False
 
 
 async def run(
@@ -182,6 +189,7 @@ class _Supervisor:
             wanted=lambda repo, offers: self._notice(Wanted(repo, offers)),
             make_worker=self._make_worker,
             make_order=context.make_order,
+            gone=context.gone,
             claim_receipt=lambda job, n: context.unclaimed.pop((job, n), None),
             keep_receipt=self._keep_receipt,
         )
@@ -205,7 +213,13 @@ class _Supervisor:
         while message is not None:
             await self.handle(message)
             message = inbox.receive_nowait()
-        self._grant_round()
+        try:
+            self._grant_round()
+        except Exception:
+            again = self._context.retries_passes
+            if not again or not self._history.allow(trio.current_time()):
+                raise
+            log.exception("a pass failed; it is made again")
         self._pass_at = min(self._pass_at, trio.current_time() + self._period)
 
     async def handle(self, message: Message) -> None:
@@ -227,9 +241,16 @@ class _Supervisor:
             case Count(reply):
                 with reply:
                     reply.answer(self._survey())
-            case Place(offer, ahead, since, reply):
+            case Place(offers, reply):
                 with reply:
-                    reply.answer(self._place(offer, ahead, since))
+                    now = self._context.clock.now()
+                    line, capacity = self._line, self._capacity
+                    reply.answer(
+                        [
+                            place(*asked, capacity, line, now, self._jobs_of)
+                            for asked in offers
+                        ]
+                    )
             case Stop(reason):
                 self._stop = reason
                 for child in self._children.values():
@@ -237,10 +258,13 @@ class _Supervisor:
 
     async def open(self, repo: str) -> RepositoryMailbox:
         """The mailbox of the repository's actor, started if it is not awake."""
-        child = self._children.get(repo)
-        if child is None:
+        while (child := self._children.get(repo)) is None:
             self._missed.discard(repo)  # it loads every job that is saved
-            child = await self._nursery.start(self._run_child, repo)
+            try:
+                child = await self._nursery.start(self._run_child, repo)
+            except Exception as error:  # noqa: BLE001 - counted, and tried again
+                self._count_failure(repo, error)
+                continue
             self._children[repo] = child
             if self._stop is not None:
                 _tell(child, repository.Stop(self._stop))
@@ -273,14 +297,18 @@ class _Supervisor:
             if repo in self._missed:
                 await self.open(repo)
             return
+        self._count_failure(repo, error)
+        if wants_restart("transient", failed=True):
+            await self.open(repo)
+
+    def _count_failure(self, repo: str, error: Exception) -> None:
+        """Raise RestartIntensityReached if it is one failure too many."""
         log.error("the actor of repository %s failed", repo, exc_info=error)
         if not self._history.allow(trio.current_time()):
             raise RestartIntensityReached(
                 f"repository actors failed more than {self._history.policy.intensity}"
                 f" times within {self._history.policy.period:.0f} s"
             ) from error
-        if wants_restart("transient", failed=True):
-            await self.open(repo)
 
     def _make_worker(
         self, grant: Grant, owner: Mailbox[repository.Message]
@@ -346,40 +374,6 @@ class _Supervisor:
 
     def _jobs_of(self, grants: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(job for g in grants if (job := self._grants[g].job) is not None)
-
-    def _place(self, offer: Offer, ahead: int, since: float) -> Waiting:
-        now = self._context.clock.now()
-        lacks = self._capacity.lacking(offer.repo, offer.tokens)
-        reserved = self._line.reserved(self._capacity, now)
-        kinds = {lack.token for lack in lacks}
-        position = 1 + ahead + self._line.ahead_of(offer, kinds, now)
-        for kind in offer.tokens:
-            first = reserved.get(kind)
-            if first is not None and (first.repo, first.job) != (offer.repo, offer.job):
-                detail = f"{kind} is reserved for {first.job}, which waited too long"
-                return Waiting(
-                    "reservation",
-                    since,
-                    detail,
-                    holders=(first.job,),
-                    position=position,
-                    resource=kind,
-                )
-        if not lacks:
-            return Waiting("token", since, "it starts next", position=position)
-        first_lack = lacks[0]
-        pressed = self._capacity.pressure
-        text = "; ".join(describe_lack(lack) for lack in lacks)
-        return Waiting(
-            "token" if pressed is None else "pressure",
-            since,
-            text if pressed is None else f"the machine is under pressure: {pressed}",
-            holders=self._jobs_of(first_lack.holders),
-            position=position,
-            resource=first_lack.token,
-            used=first_lack.used,
-            limit=first_lack.limit,
-        )
 
 
 def _tell(child: RepositoryMailbox, message: repository.Message) -> bool:

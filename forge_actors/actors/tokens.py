@@ -48,6 +48,7 @@ class Grant:
         self._back = back
 
     def __enter__(self) -> Self:
+        self._passed = False
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -55,7 +56,7 @@ class Grant:
             self.give_back()
 
     def pass_on(self) -> None:
-        """Somebody else gives it back: leaving the block no longer does."""
+        """Somebody else gives it back: leaving this block no longer does."""
         self._passed = True
 
     def give_back(self) -> None:

@@ -87,7 +87,7 @@ class Worker:
         try:
             running = self._running = self._launcher.launch(order)
         except LauncherDown as error:
-            return self._never_ran(order, "spawn", str(error))
+            return self._never_ran(order, "stop", str(error))
         try:
             identity = await running.started()
             if identity is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.home import prepare_socket_path, resolve_home
-from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.errors import ForgeError, InvalidInput
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = Path(resolve_home(args.home))
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput("home", f"{home}: {error.strerror}") from None
     if args.detach:
         pid = start_detached(home)
         if args.json:
@@ -68,7 +71,11 @@ def start_detached(home: Path) -> int:
     reading, writing = os.pipe()
     path = home / LOG
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o600), "ab") as log:
+    try:
+        opened = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise InvalidInput("home", f"{path}: {error.strerror}") from None
+    with os.fdopen(opened, "ab") as log:
         before = log.seek(0, os.SEEK_END)
         try:
             service = subprocess.Popen(

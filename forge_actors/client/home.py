@@ -71,7 +71,9 @@ def prepare_socket_path(home: str, name: str = CONTROL) -> str:
             _check_private(made)
     place = os.path.join(folder, name)
     note = f"{inside}.path"
-    with open(f"{note}.new", "w", encoding="utf-8", errors="surrogateescape") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    fresh = os.open(f"{note}.new", flags, 0o600)
+    with open(fresh, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{place}\n")
     os.replace(f"{note}.new", note)
     return place

@@ -120,6 +120,10 @@ class Line:
                     kinds.setdefault(kind, offer)
         return kinds
 
+    def precedes(self, one: Offer, other: Offer, now: float) -> bool:
+        """Whether `one` comes before `other` in line."""
+        return self._order(one, now) < self._order(other, now)
+
     def ahead_of(self, mine: Offer, kinds: set[str], now: float) -> int:
         """How many other repositories' offers come first and want one of the kinds."""
         place = self._order(mine, now)

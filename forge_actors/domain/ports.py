@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.repositories import Checkout, RepositoryView
+    from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
@@ -115,6 +115,16 @@ class Git(Protocol):
 
         Raises:
             InvalidInput: it does not exist or is in no git work tree.
+        """
+
+    def identity(self, common_dir: str) -> Identity | None:
+        """What identifies the repository of a common directory; None if it is gone."""
+
+    def add_id(self, common_dir: str, repo_id: str) -> None:
+        """Write an id into the repository, as its newest one.
+
+        Raises:
+            InvalidInput: it cannot be written to.
         """
 
 

@@ -24,6 +24,20 @@ class Checkout(Struct, frozen=True):
     main: bool
 
 
+class Identity(Struct, frozen=True):
+    """What tells the repository of a git common directory from every other one.
+
+    The inode is lost when it moves to another disk, and used again by another one when
+    it is deleted; the ids in it move with it. It has more than one id when homes gave
+    it theirs, or when it is a copy and has the ids of its original too.
+    """
+
+    device: int
+    inode: int
+    #: The ids it was registered under, newest first.
+    ids: tuple[str, ...] = ()
+
+
 class Repository(Struct, frozen=True):
     """A registered repository. Its id never changes; its name is unique."""
 

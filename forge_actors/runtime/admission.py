@@ -7,6 +7,7 @@ callers cannot both see the same request id, unique key or free place as unused.
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -32,6 +33,7 @@ from forge_actors.runtime.fields import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
     from forge_actors.edges.sqlite.store import Move, SqliteStore
@@ -117,10 +119,11 @@ class Admission:
         changes: list[JobAdded] = []
         for index in order:
             request, place = requests[index], places[index]
-            digest = _digest(request)
+            # Built first: a request is the same one if the job it makes is the same.
+            change = self._build(request, place, names, now)
+            digest = change.details.digest
             existing = self._existing(request, place, digest, seen, uniques)
             if existing is None:
-                change = self._build(request, place, digest, names, now)
                 changes.append(change)
                 accepted[index] = Accepted(change.job.id)
             else:
@@ -184,7 +187,6 @@ class Admission:
         self,
         request: JobRequest,
         place: Place,
-        digest: str | None,
         names: dict[str, str],
         now: float,
     ) -> JobAdded:
@@ -226,9 +228,11 @@ class Admission:
             provider=request.provider,
             unique=short(request.unique, f"{prefix}unique"),
             request_id=short(request.request_id, f"{prefix}request_id"),
-            digest=digest,
         )
-        event = Event(f"job_{job.state}", now, repo.id, job.id)
+        if details.request_id is not None:
+            details = structs.replace(details, digest=_digest(job, spec, details))
+        data: dict[str, object] = {"reason": "accepted", "origin": request.origin}
+        event = Event(f"job_{job.state}", now, repo.id, job.id, data)
         return JobAdded(job, spec, details, event)
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
@@ -242,7 +246,7 @@ class Admission:
     def _dependencies(
         self, request: JobRequest, names: dict[str, str], prefix: str
     ) -> tuple[tuple[str, ...], bool]:
-        """The ids a job runs after, and whether all of them have succeeded."""
+        """The ids a job runs after, and whether all of them have ended."""
         ids: dict[str, None] = {}
         for selector in request.after:
             try:
@@ -260,9 +264,14 @@ def _placed(error: NotFound, prefix: str) -> NotFound:
     return NotFound(f"{prefix}{error}")
 
 
-def _digest(request: JobRequest) -> str | None:
-    """What makes two requests with one id the same; None without an id."""
-    if request.request_id is None:
-        return None
-    content = structs.replace(request, request_id=None)
+def _digest(job: Job, spec: JobSpec, details: JobDetails) -> str:
+    """What makes two requests with one id the same: all that the job is to do.
+
+    Not how it was written, who asks, when, nor how far the jobs before it are by now.
+    """
+    content = (
+        structs.replace(job, id="", queued_at=0.0, state="queued"),
+        structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
+        structs.replace(details, created_at=0.0, origin="", request_id=None),
+    )
     return hashlib.sha256(_canonical.encode(content)).hexdigest()

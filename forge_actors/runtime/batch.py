@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -74,7 +75,7 @@ def load_job_file(path: Path) -> tuple[JobFile, Settings]:
     try:
         file = convert(data, JobFile)
         check(file)
-        return file, settings_from(file.settings)
+        return file, settings_from(file.settings, os.environ)
     except InvalidInput as error:
         raise InvalidInput(
             f"{path}: {error.field}", error.problem, allowed=error.allowed

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 from trio_util import wait_any
 
 from forge_actors import __version__
@@ -34,7 +35,6 @@ from forge_actors.runtime.views import (
     waiting_view,
     with_waiting,
 )
-from forge_actors.runtime.waits import with_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,10 +160,25 @@ class RuntimeControl:
                 by_repo.setdefault(row[25], []).append(row[0])
         for repo, ids in by_repo.items():
             waits |= await self._explain(repo, ids)
-        if any(entry.offer is not None for entry in waits.values()):
-            survey = await self._supervisor.ask(supervisor.Count)
-            waits = {job: with_tokens(entry, survey) for job, entry in waits.items()}
+        await self._add_places(waits)
         return [self._merged(view(row), waits.get(row[0])) for row in rows]
+
+    async def _add_places(self, waits: dict[str, Waits]) -> None:
+        """Where only the supervisor knows what jobs wait for, ask it once for all."""
+        asked = {
+            job: (entry.offer, None, entry.waiting.since)
+            for job, entry in waits.items()
+            if entry.offer is not None
+            and entry.waiting is not None
+            and entry.waiting.resource is None
+        }
+        if not asked:
+            return
+        answers: list[Waiting] = await self._supervisor.ask(
+            lambda reply: supervisor.Place(tuple(asked.values()), reply)
+        )
+        for job, waiting in zip(asked, answers, strict=True):
+            waits[job] = structs.replace(waits[job], waiting=waiting)
 
     async def job(self, selector: str) -> JobView:
         return (await self._look(selector))[0]
@@ -215,8 +230,8 @@ class RuntimeControl:
         waiting, offer = waits.waiting, waits.offer
         if offer is not None and waiting.resource is None:
             since, ahead = waiting.since, waits.ahead
-            waiting = await self._supervisor.ask(
-                lambda reply: supervisor.Place(offer, ahead, since, reply)
+            [waiting] = await self._supervisor.ask(
+                lambda reply: supervisor.Place(((offer, ahead, since),), reply)
             )
         return with_waiting(job, waits.state, waiting), waiting
 
@@ -291,6 +306,11 @@ class RuntimeControl:
         return log_base(str(self._home), job.id, job.attempt)
 
     @property
+    def agent_pid(self) -> int:
+        """The process id of the node agent that runs now."""
+        return self._launcher.agent_pid
+
+    @property
     def last_event(self) -> int:
         """The number of the last event that is durable."""
         last: int = self._store.committed.value
@@ -327,7 +347,7 @@ class RuntimeControl:
         return {
             "service": {
                 "pid": os.getpid(),
-                "agent_pid": self._launcher.agent_pid,
+                "agent_pid": self.agent_pid,
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
@@ -336,6 +356,9 @@ class RuntimeControl:
             "readiness": {
                 "database": "fail" if trouble else "pass",
                 "scheduler": "pass",
+                # Nothing of this release looks at these two.
+                "releaseCoherence": "not_observed",
+                "mcpEndToEnd": "not_observed",
             },
             "degraded": degraded,
             "capacity": capacity,

@@ -13,7 +13,7 @@ import trio
 
 from forge_actors.actors import supervisor
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import MailboxClosed
+from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
@@ -32,7 +32,12 @@ from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.settings import Settings, load_settings, settings_from
+from forge_actors.runtime.settings import (
+    Settings,
+    checked,
+    load_settings,
+    settings_from,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -109,6 +114,8 @@ class Runtime:
             NotFound: no repository has that name.
             StoreFailed: it could not be saved.
         """
+        if isinstance(argv, str | bytes):
+            raise InvalidInput("argv", "is a list of arguments, not one text")
         if isinstance(repo, Path):
             repo = (await self.add_repository(repo)).name
         table = {"origin": "embedded", **options, "repo": repo, "argv": list(argv)}
@@ -208,7 +215,9 @@ async def _open(
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
-                parts = Parts(home, resolved, store, launcher)
+                parts = Parts(
+                    home, resolved, store, launcher, embedded=stop == "cancelled"
+                )
                 mailbox = await parts.start(nursery, found)
                 control = parts.control(mailbox)
                 parts.scope.shield = True
@@ -220,6 +229,7 @@ async def _open(
                     host_error = error
                 await parts.stop(mailbox, stop)
                 control.close()
+                nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise only_failure(group) from host_error
     if host_error is not None:
@@ -231,6 +241,10 @@ def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     _, failures = group.split(trio.Cancelled)
     if failures is None:
         return group
+    # More than one Ctrl-C is still one.
+    interrupts, _ = failures.split(KeyboardInterrupt)
+    if interrupts is not None:
+        return KeyboardInterrupt()
     inner: BaseException = failures
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
@@ -246,12 +260,17 @@ class Parts:
         settings: Settings,
         store: SqliteStore,
         launcher: NodeLauncher,
+        *,
+        embedded: bool,
     ) -> None:
         self._home = home
         self._settings = settings
         self._store = store
         self._launcher = launcher
         self._clock = Clock()
+        self._embedded = embedded
+        self._ids = IdSource()
+        self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -282,17 +301,26 @@ class Parts:
             make_order=OrderMaker(
                 self._home, self._store, self._settings.output.stream_bytes
             ),
+            gone=self._gone,
+            retries_passes=self._embedded,
             unclaimed={(entry.job, entry.attempt): entry for entry in found},
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
         )
         mailbox: Mailbox[supervisor.Message]
         mailbox = await nursery.start(self._supervise, context)
+        nursery.start_soon(self._launcher.wait_down)
         await self._store.save(
             [Noted(Event("runtime_ready", self._clock.now()))]
         ).wait()
         remove_receipts(self._home)
         return mailbox
+
+    def _gone(self, repo: str) -> str | None:
+        known = self.registry.get(repo)
+        if known is None or Path(known.path).is_dir():
+            return None
+        return f"the folder of its repository is gone: {known.path}"
 
     async def _supervise(
         self,
@@ -312,13 +340,11 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor.Submitted(repo, jobs))
 
-        ids = IdSource()
-        registry = Registry(self._store, GitProgram(), self._clock, ids)
         admission = Admission(
             self._store,
-            registry,
+            self.registry,
             self._clock,
-            ids,
+            self._ids,
             self._settings,
             submitted,
         )
@@ -328,7 +354,7 @@ class Parts:
             launcher=self._launcher,
             clock=self._clock,
             settings=self._settings,
-            registry=registry,
+            registry=self.registry,
             admission=admission,
             mailbox=mailbox,
         )
@@ -350,5 +376,5 @@ def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Setti
     if settings is None:
         return load_settings(home / SETTINGS_FILE)
     if isinstance(settings, Settings):
-        return settings
+        return checked(settings)
     return settings_from(settings)

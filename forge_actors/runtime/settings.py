@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.capacity import (
     AGENTS,
@@ -18,7 +19,7 @@ from forge_actors.domain.capacity import (
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.repositories import check_name
-from forge_actors.domain.requests import convert
+from forge_actors.domain.requests import convert, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,6 +122,10 @@ _VARIABLES: dict[str, tuple[str, str, type]] = {
 }
 
 
+#: Variables with these beginnings are limits; one we do not know is a slip.
+_PREFIXES = ("FORGE_MAX_", "FORGE_MIN_", "FORGE_PER_")
+
+
 def load_settings(
     path: Path | None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
@@ -158,6 +163,15 @@ def settings_from(
     return _overrule(settings, environ) if environ else settings
 
 
+def checked(settings: Settings) -> Settings:
+    """The same settings, whose fields were not checked when they were made.
+
+    Raises:
+        InvalidInput: naming the field and what is allowed.
+    """
+    return convert(to_builtins(settings), Settings)
+
+
 def _with_default_providers(settings: Settings) -> Settings:
     providers = {**_default_providers(), **settings.providers}
     return structs.replace(settings, providers=providers)
@@ -171,18 +185,31 @@ def _overrule(settings: Settings, environ: Mapping[str, str]) -> Settings:
     table["providers"] = {
         name: {"limit": provider.limit} for name, provider in settings.providers.items()
     }
+    known = {*_VARIABLES, *(_variable(name) for name in settings.providers)}
+    for variable in environ:
+        if variable.startswith(_PREFIXES) and variable not in known:
+            near = nearest(variable, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise InvalidInput(variable, f"is no variable of ours{hint}")
     for variable, (section, name, kind) in _VARIABLES.items():
         if variable in environ:
             table[section][name] = _number(variable, environ[variable], kind)
             convert(table, Settings, where=variable)
     for name in settings.providers:
-        word = "GITHUB" if name == "github-copilot" else name.upper().replace("-", "_")
-        variable = f"FORGE_MAX_{word}_PROCESSES"
+        variable = _variable(name)
         if variable in environ:
             limit = _number(variable, environ[variable], int)
             table["providers"][name]["limit"] = limit
             convert(table, Settings, where=variable)
     return convert(table, Settings)
+
+
+def _variable(provider: str) -> str:
+    """The variable that sets the limit of a provider."""
+    word = re.sub(r"[^A-Z0-9]", "_", provider.upper())
+    if provider == "github-copilot":
+        word = "GITHUB"
+    return f"FORGE_MAX_{word}_PROCESSES"
 
 
 def _number(variable: str, text: str, kind: type) -> object:

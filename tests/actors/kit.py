@@ -133,6 +133,7 @@ class World:
             launcher=self.launcher,
             clock=self.clock,
             pressure=self._sample,
+            gone=lambda repo: None,
             make_order=lambda job: structs.replace(
                 order_of(job.id, attempt=job.attempt, fence=job.fence or 0),
                 repo=job.repo,
@@ -220,9 +221,10 @@ class World:
         assert waits.offer is not None
         assert waits.waiting is not None
         offer, ahead, since = waits.offer, waits.ahead, waits.waiting.since
-        return await self.mailbox.ask(
-            lambda reply: supervisor.Place(offer, ahead, since, reply)
+        places: list[Waiting] = await self.mailbox.ask(
+            lambda reply: supervisor.Place(((offer, ahead, since),), reply)
         )
+        return places[0]
 
     async def cancel(self, job: str, repo: str = "repo") -> bool:
         actor = await self.open(repo)

@@ -120,7 +120,7 @@ async def test_a_launcher_that_is_down_is_an_exit_that_says_so() -> None:
     assert case.owner.kinds == [WorkerExited]
     exited = case.owner.told[0]
     assert isinstance(exited, WorkerExited)
-    assert exited.receipt.ending == "spawn"
+    assert exited.receipt.ending == "stop"
     assert exited.receipt.error == "the node agent ended 5 times"
 
 

@@ -182,7 +182,7 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
             await attempt.started()
             os.kill(launcher.agent_pid, signal.SIGKILL)
             assert (await attempt.exited()).ending == "lost"
-            ending = "exit" if number < 4 else "spawn"
+            ending = "exit" if number < 4 else "stop"
             assert (await between[number].exited()).ending == ending
 
 

@@ -14,8 +14,9 @@ import trio.testing
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused, StoreFailed
 from forge_actors.domain.jobs import Budgets, Job
-from forge_actors.domain.repositories import Checkout
+from forge_actors.domain.repositories import Checkout, Identity
 from forge_actors.domain.requests import JobRequest
+from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.ids import IdSource
@@ -46,6 +47,12 @@ class FolderGit:
             raise InvalidInput("path", f"{path} is no git work tree")
         status = os.stat(common)
         return Checkout(root, common, status.st_dev, status.st_ino, main=True)
+
+    def identity(self, common_dir: str) -> Identity | None:
+        return GitProgram().identity(common_dir)
+
+    def add_id(self, common_dir: str, repo_id: str) -> None:
+        GitProgram().add_id(common_dir, repo_id)
 
 
 class Case:

@@ -187,5 +187,10 @@ def test_a_file_that_cannot_be_read_is_named(path: Path) -> None:
 
 
 def test_other_variables_are_nobodys_business(path: Path) -> None:
-    environ = {"FORGE_MAX_SOMETHING": "x", "PATH": "/bin", "FORGE_JOB_ID": "1"}
+    environ = {"PATH": "/bin", "FORGE_JOB_ID": "1", "MAX_WORKERS": "x"}
     assert load_settings(path, environ) == Settings()
+
+
+def test_a_misspelt_limit_is_refused_with_the_nearest_name(path: Path) -> None:
+    with pytest.raises(InvalidInput, match="did you mean FORGE_MAX_WORKERS"):
+        load_settings(path, {"FORGE_MAX_WORKER": "3"})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import trio
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
@@ -212,6 +212,14 @@ async def wait(call: Call) -> Answer:
     return json_response({"jobs": views, "timed_out": limit.cancelled_caught})
 
 
+async def wait_one(call: Call) -> Answer:
+    """The same for one job, as a plain GET."""
+    timeout = call.query.one("timeout")
+    body = msgspec.json.encode(Waiting([call.parts[0]], timeout))
+    request = structs.replace(call.request, body=body)
+    return await wait(structs.replace(call, request=request))
+
+
 def _seconds(value: float | str | None, *, field: str) -> float | None:
     return None if value is None else parse_duration(value, field=field)
 
@@ -279,6 +287,7 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("POST", "/v1/batch", ("base",), submit_batch),
     ("GET", "/v1/jobs/{job}", (), show_job),
     ("GET", "/v1/jobs/{job}/why", (), why),
+    ("GET", "/v1/jobs/{job}/wait", ("timeout",), wait_one),
     ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
     ("POST", "/v1/jobs/{job}/cancel", (), cancel),
     ("POST", "/v1/wait", (), wait),

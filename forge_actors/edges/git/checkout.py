@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import secrets
 import shutil
+import stat
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import trio
 
 from forge_actors.domain.errors import InvalidInput, Unavailable
-from forge_actors.domain.repositories import Checkout
+from forge_actors.domain.repositories import Checkout, Identity
 
 #: Seconds one git command may take before it counts as hung.
 GIT_SECONDS = 30.0
+#: Our folder in a git common directory, and the file in it with the ids, one a line.
+OUR_FOLDER, ID_FILE = "forge-actors", "id"
+#: Ids kept in the file; one is added by each home that cannot use those of others.
+MAX_IDS = 64
+
+_ID = re.compile(r"[0-9a-z]{19}")
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def clean_environment() -> dict[str, str]:
@@ -50,6 +62,36 @@ class GitProgram:
         root, common, own = (os.path.realpath(folder / line) for line in lines)
         status = os.stat(common)
         return Checkout(root, common, status.st_dev, status.st_ino, common == own)
+
+    def identity(self, common_dir: str) -> Identity | None:
+        """See the port. An id file that cannot be read counts as none."""
+        try:
+            status = os.stat(common_dir)
+        except OSError:
+            return None
+        ids: tuple[str, ...] = ()
+        with suppress(OSError):
+            folder = os.open(os.path.join(common_dir, OUR_FOLDER), _FOLDER_FLAGS)
+            try:
+                ids = _read_ids(folder)
+            finally:
+                os.close(folder)
+        return Identity(status.st_dev, status.st_ino, ids)
+
+    def add_id(self, common_dir: str, repo_id: str) -> None:
+        """See the port."""
+        path = os.path.join(common_dir, OUR_FOLDER)
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+            folder = os.open(path, _FOLDER_FLAGS)
+            try:
+                _add_id(folder, repo_id)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            problem = f"{path}/{ID_FILE} cannot be written: {error.strerror}"
+            raise InvalidInput("path", problem) from None
 
     async def clone(self, source: str, target: Path) -> None:
         """Clone a repository into a folder that does not exist yet.
@@ -101,6 +143,47 @@ class GitProgram:
                 env=clean_environment(),
             )
         raise Unavailable(f"git {arguments[-1]} took longer than {seconds:.0f} s")
+
+
+def _read_ids(folder: int) -> tuple[str, ...]:
+    # Anything may lie there: no link is followed and no pipe is waited for.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(ID_FILE, flags, dir_fd=folder)
+    except FileNotFoundError:
+        return ()
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return ()
+        text = os.read(fd, 20 * MAX_IDS).decode("ascii", "replace")
+    finally:
+        os.close(fd)
+    return tuple(line for line in text.split("\n") if _ID.fullmatch(line))
+
+
+def _add_id(folder: int, repo_id: str) -> None:
+    """Replace the id file by one that begins with a new id, whole or not at all."""
+    if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
+        os.fchmod(folder, 0o700)
+    with suppress(OSError):  # some network disks have no locks
+        # Two services that write at once must not lose an id; closing unlocks.
+        fcntl.flock(folder, fcntl.LOCK_EX)
+    ids = [repo_id, *(known for known in _read_ids(folder) if known != repo_id)]
+    draft = f"{ID_FILE}.{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(draft, flags, 0o600, dir_fd=folder)
+    try:
+        with open(fd, "w", encoding="ascii") as file:
+            file.writelines(f"{known}\n" for known in ids[:MAX_IDS])
+            file.flush()
+            # The registration is durable; without its id it would not be recognised.
+            os.fsync(fd)
+        os.rename(draft, ID_FILE, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+    os.fsync(folder)
 
 
 def _last_line(stderr: bytes) -> str:

@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from contextlib import asynccontextmanager
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import trio
 
@@ -152,6 +152,7 @@ class NodeLauncher:
         self._closed = False
         #: Why nothing can be started any more.
         self._down: str | None = None
+        self._given_up = trio.Event()
 
     @property
     def agent_pid(self) -> int:
@@ -178,6 +179,15 @@ class NodeLauncher:
             self._forgotten.append(known.key)
             if len(self._forgotten) >= _FORGET_TOGETHER:
                 self._send_forgotten()
+
+    async def wait_down(self) -> NoReturn:
+        """Wait until it has given up, which it does after too many dead agents.
+
+        Raises:
+            LauncherDown: always, with the reason.
+        """
+        await self._given_up.wait()
+        raise LauncherDown(self._down)
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
         running = self._attempts.get((job, attempt))
@@ -355,7 +365,8 @@ class NodeLauncher:
         """Refuse from now on; what waited for the next agent certainly never ran."""
         self._down = reason
         for attempt in self._attempts.values():
-            attempt.settle_end(_without_process(attempt, "spawn", reason))
+            attempt.settle_end(_without_process(attempt, "stop", reason))
+        self._given_up.set()
 
 
 async def sweep(attempts: Collection[Key]) -> bool:

@@ -275,14 +275,19 @@ class SqliteStore:
 
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
-        try:
-            return self.reader.execute(self._sql[name], values).fetchall()
-        except apsw.ConnectionClosedError:
-            raise Unavailable("the runtime has ended") from None
+        return self._rows(self.reader, name, values)
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""
-        return self._db.execute(self._sql[name], values).fetchall()
+        return self._rows(self._db, name, values)
+
+    def _rows(
+        self, db: apsw.Connection, name: str, values: tuple[object, ...]
+    ) -> list[tuple[Any, ...]]:
+        try:
+            return db.execute(self._sql[name], values).fetchall()
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
 
     def match(self, selector: str) -> str:
         """The id that a selector means: itself, or a unique prefix or tail of one.

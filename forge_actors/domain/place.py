@@ -1,0 +1,65 @@
+"""Which tokens an offer lacks, who has them, and its place in line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.waiting import Waiting, describe_lack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.domain.capacity import Capacity, Offer
+    from forge_actors.domain.line import Line
+
+
+def place(
+    offer: Offer,
+    ahead: int | None,
+    since: float,
+    capacity: Capacity,
+    line: Line,
+    now: float,
+    jobs_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> Waiting:
+    """What the job of an offer waits for, as the counts and the line say.
+
+    `ahead` is how many ready jobs of its own repository come first; without it no place
+    is looked for. `jobs_of` turns holders of tokens into the jobs they are held for.
+    """
+    lacks = capacity.lacking(offer.repo, offer.tokens)
+    reserved = line.reserved(capacity, now)
+    position = None
+    if ahead is not None:
+        kinds = {lack.token for lack in lacks}
+        position = 1 + ahead + line.ahead_of(offer, kinds, now)
+    for kind in offer.tokens:
+        first = reserved.get(kind)
+        if first is not None and line.precedes(first, offer, now):
+            detail = f"{kind} is reserved for {first.job}, which waited too long"
+            return Waiting(
+                "reservation",
+                since,
+                detail,
+                holders=(first.job,),
+                position=position,
+                resource=kind,
+            )
+    if not lacks:
+        return Waiting("token", since, "it starts next", position=position)
+    pressed = capacity.pressure
+    text = "; ".join(describe_lack(lack) for lack in lacks)
+    if pressed is not None:
+        text = f"the machine is under pressure: {pressed}"
+    if any(first.job == offer.job for first in reserved.values()):
+        text += "; it waited so long that what it lacks is kept free for it"
+    return Waiting(
+        "token" if pressed is None else "pressure",
+        since,
+        text,
+        holders=jobs_of(lacks[0].holders),
+        position=position,
+        resource=lacks[0].token,
+        used=lacks[0].used,
+        limit=lacks[0].limit,
+    )
