@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "Print the output of a job. Into a pipe or a file go the exact bytes; on a\n"
-    "terminal control characters are left out."
+    "terminal control characters are left out, and secrets are [redacted]."
 )
 EXAMPLES = """\
   forge-actors logs 4f2k9x
@@ -40,10 +40,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.tail is not None and args.tail < 0:
         raise UsageError("--tail: must not be negative")
+    exact = None if sys.stdout.isatty() else 1
     pieces = Service(args.home).stream(
         "GET",
         ("jobs", args.job, "logs", args.stream),
-        query=[("tail", args.tail), ("follow", 1 if args.follow else None)],
+        query=[
+            ("tail", args.tail),
+            ("follow", 1 if args.follow else None),
+            ("raw", exact),
+        ],
     )
     if args.json:
         _print_json(pieces)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MAX_SEQUENCE = 4096
 DEFAULT_WIDTH = 80
 LEAST_COLUMN = 8
+#: Columns of a cell when nothing must fit: one long name must not widen every line.
+MAX_CELL = 200
 GAP = "  "
 
 STRING = rf"[^\x07\x1b\x9c]{{0,{MAX_SEQUENCE}}}"
@@ -82,7 +84,8 @@ def table(
     flexible: Sequence[int] = (),
 ) -> list[str]:
     """Lines of a table whose cells are cleaned; `flexible` columns give way first."""
-    cells = [list(head), *([clean(cell) for cell in row] for row in rows)]
+    most = MAX_CELL if columns is None else max(columns, LEAST_COLUMN)
+    cells = [list(head), *([fit(clean(cell), most) for cell in row] for row in rows)]
     widths = [max(width(row[i]) for row in cells) for i in range(len(head))]
     if columns is not None:
         _shrink(widths, columns - len(GAP) * (len(head) - 1), flexible)

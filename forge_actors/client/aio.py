@@ -161,9 +161,13 @@ class Client:
         *,
         follow: bool = False,
         tail: int | None = None,
+        raw: bool = False,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Iterate over the output; with `follow` until the job has ended."""
-        query = [("follow", int(follow)), ("tail", tail)]
+        """Iterate over the output; with `follow` until the job has ended.
+
+        Secrets that are recognised are redacted; `raw` is for the exact bytes.
+        """
+        query = [("follow", int(follow)), ("tail", tail), ("raw", int(raw))]
         path = ("jobs", selector, "logs", stream)
         async with await self._send("GET", path, query=query) as answer:
             yield answer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.redaction import bounded
 
 State = Literal[
     "queued",
@@ -43,6 +44,9 @@ Replay = Literal["never", "safe", "always"]
 STATES: tuple[State, ...] = get_args(State)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 REPLAYS: tuple[Replay, ...] = get_args(Replay)
+
+#: Characters of the message of a job's error.
+MAX_MESSAGE = 2000
 
 RESERVED: frozenset[State] = frozenset({"dispatched", "running"})
 TERMINAL: frozenset[State] = frozenset(
@@ -101,10 +105,18 @@ def check_move(before: State, after: State) -> None:
 
 
 class JobError(Struct, frozen=True):
-    """Why a job did not succeed: a stable code and one sentence."""
+    """Why a job did not succeed: a stable code and one sentence.
+
+    The end of what it printed as errors may follow. The message is cut here, so that
+    no part of it that others wrote can be long, wherever it came from.
+    """
 
     code: str
     message: str
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE:
+            structs.force_setattr(self, "message", bounded(self.message, MAX_MESSAGE))
 
 
 class Budgets(Struct, frozen=True, omit_defaults=True):

@@ -24,7 +24,7 @@ Roots: TypeAlias = tuple[tuple[str, str], ...]
 
 # Bytes of the stream kept in front of the part that is looked at.
 _CONTEXT = 32
-_LONGEST_NAME = 64 + 16
+_LONGEST_NAME = 112
 _MARK = REDACTED.encode()
 
 # Every secret has one of these in it, in any case; looking for them is quick.
@@ -42,29 +42,30 @@ _PART_OF_NAME = re.compile(rb"[\w:/-]*\Z")
 _SECRET = re.compile(
     rb"""
     (?P<block>-----BEGIN[ ](?:[A-Z0-9]{1,16}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----)
-    | (?P<digest>(?<![A-Za-z])(?P<keep_digest>(?i:authorization)["']?[ \t]{0,4}
-        [:=][ \t]{0,4}["']?)(?i:digest)[ \t]{1,4}[^\r\n]{4,512})
-    | (?P<header>(?<![A-Za-z])(?P<keep_header>(?i:authorization)["']?[ \t]{0,4}
-        [:=][ \t]{0,4}["']?)(?:(?i:bearer|basic|token|negotiate|apikey)[ \t]{1,4}
-        [^\s"',;]{4,512}|[^\s"',;]{16,512}))
-    | (?P<cookie>(?<![\w-])(?P<keep_cookie>(?i:set-)?(?i:cookie)["']?[ \t]{0,4}
-        :[ \t]{0,4}["']?)[^\s=;"']{1,128}=[^\r\n"']{1,512})
-    | (?P<assigned>(?<![\w-])(?P<name>[\w-]{0,64}?
-        (?i:key|token|secret|passwo?r?d|passphrase|pwd|credential)[\w-]{0,32})
-        (?P<sep>["'\]]{0,2}[ \t]{0,4}(?:=>|:=|[=:])[ \t]{0,4}|[ \t]{1,4})
-        (?P<value>(?:(?i:bearer|basic)[ \t]{1,4})?
-          (?:(?P<quoted>"(?:[^"\\\r\n]|\\[^\r\n]){1,1024}"
-            |'(?:[^'\\\r\n]|\\[^\r\n]){1,1024}')
-          |["']?[^\s"'`<>&]{1,512})))
-    | (?P<bearer>(?<![\w-])(?P<keep_bearer>(?i:bearer)[ \t]{1,4})
-        [A-Za-z0-9._~+/=-]{16,512})
-    | (?P<url>(?P<keep_url>://)(?:[^\s/@:"'<>]{0,256}:[^\s/"'<>]{1,1024}
-        |[^\s/@:"'<>]{16,1024})(?=@))
     | (?P<sk>(?:(?<![A-Za-z0-9])|(?<=[0-9]m)|(?<=\[m))sk-[A-Za-z0-9_-]{16,512})
     | (?P<github>gh[pousr]_[A-Za-z0-9]{20,512}|github_pat_[A-Za-z0-9_]{20,512})
     | (?P<slack>(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,512})
     | (?P<aws>(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9]))
     | (?P<jwt>eyJ[A-Za-z0-9_-]{8,2048}\.[A-Za-z0-9_-]{8,512})
+    | (?P<digest>(?P<keep_digest>[Aa](?i:uthorization)["']?[ \t]{0,4}
+        [:=][ \t]{0,4}["']?)(?i:digest)[ \t]{1,4}[^\r\n]{4,512})
+    | (?P<header>(?P<keep_header>[Aa](?i:uthorization)["']?[ \t]{0,4}
+        [:=][ \t]{0,4}["']?)(?:(?i:bearer|basic|token|negotiate|apikey)[ \t]{1,4}
+        [^\s"',;]{4,512}|[^\s"',;]{16,512}))
+    | (?P<cookie>(?P<keep_cookie>[Cc](?i:ookie)["']?[ \t]{0,4}
+        :[ \t]{0,4}["']?)[^\s=;"']{1,128}=[^\r\n"']{1,512})
+    | (?P<assigned>(?<![\w-])
+        (?:(?P<name>[\w-]{3,96}+)
+            (?P<sep>["'\]]{0,2}[ \t]{0,4}(?:=>|:=|[=:])[ \t]{0,4})
+          |(?P<option>--[\w-]{3,96}+)[ \t]{1,4}+)
+        (?P<value>(?:(?i:bearer|basic)[ \t]{1,4})?
+          (?:["']?\[redacted\]|(?P<quoted>"(?:[^"\\\r\n]|\\[^\r\n]){1,1024}"
+            |'(?:[^'\\\r\n]|\\[^\r\n]){1,1024}')
+          |["']?[^\s"'`<>&]{1,512})))
+    | (?P<bearer>(?P<keep_bearer>[Bb](?i:earer)[ \t]{1,4})
+        [A-Za-z0-9._~+/=-]{16,512})
+    | (?P<url>(?P<keep_url>://)(?:[^\s/@:"'<>]{0,256}:[^\s/"'<>]{1,1024}
+        |[^\s/@:"'<>]{16,1024})(?=@))
     """,
     re.VERBOSE,
 )
@@ -86,6 +87,7 @@ _LONGEST_END = 128
 # Not in a block: it has base64, headers, and line ends that may be escaped.
 _NO_BLOCK = re.compile(rb"[^A-Za-z0-9+/=\s\\:,.()-]")
 
+_KEYWORD = re.compile(rb"(?i:key|token|secret|passw|passphrase|pwd|credential)")
 _NAME_PARTS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SECRET_WORD = re.compile(
     rb".*(?:token|secret|passw(?:or)?d|passphrase|pwd|credentials?"
@@ -106,10 +108,12 @@ _WORD_BEFORE = re.compile(rb"([A-Za-z]+)[ ]\Z")
 _NO_VALUE = re.compile(
     rb"(?i:none|null|true|false|undefined|required|missing|invalid|argument|option"
     rb"|expected|cannot|should|requires?|needed|provided|because)[.,;:!?)\]}]*"
-    rb"|\$\{?[A-Za-z_]\w*\}?|\$\(.*|%\(?\w*\)?s|\{\w*\}|\*{3,}|x{3,}"
+    rb"|\[redacted\].*|\$\{?[A-Za-z_]\w*\}?|\$\(.*|%\(?\w*\)?s|\{\w*\}|\*{3,}|x{3,}"
 )
 _PROSE = re.compile(rb"[A-Z]?[a-z]+[.,;:!?)]*")
-_CODE = re.compile(rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*[(\[].*|[A-Za-z_]\w*(?:\.[a-z_]+)+")
+_CODE = re.compile(
+    rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*[(\[].*|[A-Za-z_]\w*(?:\.[a-z_]+)+"
+)
 _LEAST = 6
 
 
@@ -134,18 +138,17 @@ class Redactor:
     def flush(self) -> bytes:
         """The rest: nothing follows. What is fed afterwards is a new text."""
         rest = self._advance(b"", final=True)
-        self.__init__()  # type: ignore[misc]  # it is as new
+        self._data, self._place, self._inside = b"", 0, None
         return rest
 
     def _advance(self, new: bytes, *, final: bool) -> bytes:
         self._data += new
         data = self._data
         shown: list[bytes] = []
-        settled: int | None = None
+        suspect = _is_suspect(data[self._place :])
+        settled = len(data) if final else _settled(data, self._place)
         while self._inside is None or self._leave(final=final):
-            if settled is None:
-                settled = len(data) if final else _settled(data, self._place)
-            match = _next(data, self._place)
+            match = _SECRET.search(data, self._place) if suspect else None
             if match is None or match.start() >= settled:
                 if settled > self._place:
                     shown.append(data[self._place : settled])
@@ -164,10 +167,15 @@ class Redactor:
         keep = match.start()
         if kind == "assigned":
             if not _is_secret(match):
-                # Only the name was harmless: the value is looked at for itself.
-                self._place = match.end("name")
-                return before + match["name"]
+                # What is in it, or behind it, may be a secret of another kind. This
+                # one is not found again: it begins with a word.
+                self._place = match.start() + 1
+                return match.string[match.start() - len(before) : self._place]
             keep = match.start("value")
+            if match["quoted"] is not None:
+                quote = match["quoted"][:1]
+                start = match.string[match.start() : match.start("quoted")]
+                return before + start + quote + _MARK + quote
         elif f"keep_{kind}" in match.re.groupindex:
             keep = match.end(f"keep_{kind}")
         self._place = match.end()
@@ -209,10 +217,6 @@ class Redactor:
         return False
 
 
-def _next(data: bytes, place: int) -> re.Match[bytes] | None:
-    return _SECRET.search(data, place) if _is_suspect(data[place:]) else None
-
-
 def _is_suspect(data: bytes) -> bool:
     lower = data.lower()
     return any(trigger in lower for trigger in _TRIGGERS)
@@ -231,18 +235,16 @@ def _settled(data: bytes, place: int) -> int:
 
 def _is_secret(match: re.Match[bytes]) -> bool:
     """Whether a name and what is assigned to it look like a secret."""
-    name, sep = match["name"], match["sep"]
-    if not sep.strip() and not name.startswith(b"--"):
+    name, sep = match["name"] or match["option"], match["sep"] or b""
+    if not _KEYWORD.search(name):
         return False
     value = match["value"]
     bare = value.strip(b"\"'")
     if len(bare) < _LEAST or _NO_VALUE.fullmatch(bare):
         return False
-    if not sep.strip() and bare.startswith(b"-"):
+    if not sep and bare.startswith(b"-"):
         return False
     words = [word.lower() for word in _NAME_PARTS.findall(name)]
-    before = _WORD_BEFORE.search(match.string, max(0, match.start() - _CONTEXT))
-    # The search goes to the end of the text, so it is asked of what is in front.
     front = match.string[max(0, match.start() - _CONTEXT + 1) : match.start()]
     before = _WORD_BEFORE.search(front)
     if before is not None and before[1].lower() in _CONTROL:

@@ -8,7 +8,6 @@ id alone would be a copy's as well.
 from __future__ import annotations
 
 import os
-
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -108,7 +107,7 @@ class Registry:
             )
         repo = await self._follow(known, checkout)
         note = f"already registered as {repo.name!r}"
-        if repo is not known:
+        if repo.path != known.path:
             note += f"; it was moved here from {known.path}"
         return repo, note
 
@@ -123,10 +122,13 @@ class Registry:
             change.repository.id != holder.id or change.repository.removed_at is None
             for change in given_up
         ):
-            raise Refused(
-                f"name: {wanted!r} is the name of {holder.path};"
-                " choose another with --name"
-            )
+            problem = f"is the name of {holder.path}: remove it"
+            if holder.common_dir == checkout.common_dir:
+                problem = (
+                    f"was here before and has {self._active(holder)} jobs that wait or"
+                    " run; end them first"
+                )
+            raise Refused(f"name: {wanted!r} {problem}, or choose another with --name")
         repo_id = self._usable_id(identity)
         if repo_id is None:
             repo_id = self._ids.make(now)
@@ -233,7 +235,9 @@ class Registry:
             else:
                 continue
             data: dict[str, object] = {"name": repo.name, "reason": "replaced"}
-            changes.append(RepositoryChanged(gone, Event(kind, now, repo.id, data=data)))
+            changes.append(
+                RepositoryChanged(gone, Event(kind, now, repo.id, data=data))
+            )
         return changes
 
     def _usable_id(self, identity: Identity) -> str | None:

@@ -7,15 +7,19 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import msgspec
 import pytest
 import trio
 import trio.testing
+from msgspec import structs
 
+from forge_actors.domain.changes import JobEnded
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused, StoreFailed
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job
 from forge_actors.domain.repositories import Checkout, Identity
-from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.requests import Accepted, JobRequest
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
@@ -293,6 +297,98 @@ async def test_a_request_id_gives_the_same_job_again(tmp_path: Path) -> None:
         both = await case.admission.submit([JobRequest("app", ["true"]), request])
         assert [entry.existing for entry in both] == [False, True]
         assert len(case.jobs()) == 2
+
+
+async def test_a_request_id_looks_at_the_job_and_not_at_its_spelling(
+    tmp_path: Path,
+) -> None:
+    async with admission(tmp_path) as case:
+        folder = tmp_path / "app"
+        (folder / "sub").mkdir()
+        before = await case.submit("true")
+        first = JobRequest(
+            "app",
+            ["true"],
+            request_id="r",
+            timeout="60s",
+            grace=5,
+            after=[before.id],
+            claims=["read:path:sub"],
+            cwd="sub",
+        )
+        changes: list[dict[str, Any]] = [
+            {"repo": str(folder)},
+            {"timeout": "1m"},
+            {"timeout": 60},
+            {"grace": "5s"},
+            {"origin": "http"},
+            {"after": [before.id[-8:]]},
+            {"claims": ["read:path:./sub"]},
+            {"cwd": str(folder / "sub" / ".")},
+            {"stop_signal": "term"},
+            {"priority": "P2", "max_attempts": None},
+        ]
+        [accepted] = await case.admission.submit([first])
+        for change in changes:
+            [again] = await case.admission.submit([structs.replace(first, **change)])
+            assert again == Accepted(accepted.id, existing=True), change
+        # How far the jobs before it are is no difference either.
+        case.store.save([ended(before)])
+        [again] = await case.admission.submit([first])
+        assert again == Accepted(accepted.id, existing=True)
+
+
+OTHERS: list[dict[str, Any]] = [
+    {"repo": "other"},
+    {"argv": ["false"]},
+    {"kind": "check"},
+    {"priority": "P1"},
+    {"claims": ["read:path:x"]},
+    {"provider": "claude"},
+    {"replay": "safe"},
+    {"max_attempts": 3},
+    {"timeout": "2m"},
+    {"idle_timeout": "2m"},
+    {"queue_timeout": "2m"},
+    {"grace": 1},
+    {"env": {"A": "b"}},
+    {"stop_signal": "INT"},
+    {"cwd": "sub"},
+    {"name": "n"},
+    {"labels": ["l"]},
+    {"unique": "k"},
+    {"keep_leftovers": True},
+]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+async def test_a_request_id_is_refused_for_another_job(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    async with admission(tmp_path) as case:
+        await case.add("other")
+        (tmp_path / "app" / "sub").mkdir()
+        request = JobRequest("app", ["true"], request_id="r")
+        await case.admission.submit([request])
+        with pytest.raises(Refused, match="not the same"):
+            await case.admission.submit([structs.replace(request, **change)])
+
+
+async def test_the_history_says_where_a_job_came_from(tmp_path: Path) -> None:
+    async with admission(tmp_path) as case:
+        first = await case.submit("true", origin="mcp")
+        await case.submit("true", after=[first.id])
+        rows = case.store.read("events_after", 0, 100)
+        told = [(row[2], msgspec.json.decode(row[5])) for row in rows if row[4]]
+        assert told == [
+            ("job_queued", {"reason": "accepted", "origin": "mcp"}),
+            ("job_waiting_for_dependency", {"reason": "accepted", "origin": "cli"}),
+        ]
+
+
+def ended(job: Job) -> JobEnded:
+    event = Event("job_cancelled", 2.0, job.repo, job.id)
+    return JobEnded(job.id, "cancelled", None, 2.0, None, event)
 
 
 async def test_within_one_batch_a_request_id_and_a_unique_key_count_too(

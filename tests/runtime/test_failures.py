@@ -65,22 +65,25 @@ async def test_an_agent_that_keeps_dying_ends_the_runtime_and_keeps_the_queue(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    with pytest.raises(LauncherDown, match="within a minute"):
+    jobs: list[str] = []
+
+    async def outlive_agents() -> None:
         async with open_runtime(home, settings(limits={"workers": 1})) as runtime:
             await runtime.add_repository(make_repository(tmp_path / "app"))
-            job = await runtime.submit("app", ["sleep", "600"], replay="never")
-            waits = await runtime.submit("app", ["true"])
-            seen = 0
+            jobs.append((await runtime.submit("app", ["sleep", "600"])).id)
+            jobs.append((await runtime.submit("app", ["true"])).id)
             async for event in runtime.events(after=0):
                 if event.kind == "job_running":
                     os.kill(runtime.control.agent_pid, signal.SIGKILL)
-                    seen += 1
-                if event.kind == "job_human_attention_required" and seen < 9:
-                    again = ["sleep", "600"]
-                    await runtime.submit("app", again, priority="P0")
+                if event.kind == "job_human_attention_required":
+                    await runtime.submit("app", ["sleep", "600"], priority="P0")
+
+    with pytest.raises(LauncherDown, match="within a minute"):
+        await outlive_agents()
+    first, waits = jobs
     async with running(home) as runtime:
-        assert (await runtime.control.job(job.id)).state == "human_attention_required"
-        [ended] = await runtime.control.wait([waits.id])
+        assert (await runtime.control.job(first)).state == "human_attention_required"
+        [ended] = await runtime.control.wait([waits])
         assert ended.state == "succeeded"
 
 

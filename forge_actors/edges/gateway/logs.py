@@ -1,4 +1,7 @@
-"""The output of a job as one body of bytes: whole, from an offset, or followed live."""
+"""The output of a job as one body of bytes: whole, from an offset, or followed live.
+
+Secrets are taken out of it on the way; with `raw=1` it is sent byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.redaction import Redactor
 from forge_actors.edges.gateway.messages import Stream
 
 if TYPE_CHECKING:
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 Choice = Literal["stdout", "stderr", "both"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-PARAMETERS = ("offset", "limit", "tail", "follow")
+PARAMETERS = ("offset", "limit", "tail", "follow", "raw")
 PIECE = 256 * 1024
 MAX_TAIL = 1_000_000
 
@@ -40,7 +44,8 @@ async def log_stream(
     # The id, so that a shortened selector still means this job an hour later.
     job = (await control.job(selector)).id
     names = ("stdout", "stderr") if choice == "both" else (choice,)
-    copies = [_Copy(control, job, name, offset) for name in names]
+    raw = query.flag("raw")
+    copies = [_Copy(control, job, name, offset, raw=raw) for name in names]
     if lines or query.one("tail") is not None:
         for copy in copies:
             await copy.skip_to_last(lines)
@@ -53,6 +58,7 @@ async def log_stream(
 
 async def _send_one(copy: _Copy, limit: int, follow: bool, send: Send) -> None:
     await copy.send(send, limit=limit, wait=follow)
+    await copy.finish(send)
 
 
 async def _send_both(
@@ -67,7 +73,11 @@ async def _send_both(
     while True:
         for copy in copies:
             limit -= await copy.send(send, limit=limit)
+            if not follow or copy.ended:
+                await copy.finish(send)
         if not follow or limit <= 0 or all(copy.ended for copy in copies):
+            for copy in copies:
+                await copy.finish(send)
             return
         await control.wait_output(job, sum(copy.offset for copy in copies))
 
@@ -75,11 +85,14 @@ async def _send_both(
 class _Copy:
     """One stream of one job, and how far it was sent."""
 
-    def __init__(self, control: Control, job: str, name: str, offset: int) -> None:
+    def __init__(
+        self, control: Control, job: str, name: str, offset: int, *, raw: bool
+    ) -> None:
         self._control = control
         self._job = job
         self._name = name
         self._last = b"\n"
+        self._redactor = None if raw else Redactor()
         self.offset = offset
         self.ended = False
 
@@ -124,12 +137,13 @@ class _Copy:
         while sent < limit:
             chunk = await self.read(limit - sent, wait=wait)
             if chunk.missing:
+                await self.finish(send)
                 start = b"" if self._last == b"\n" else b"\n"
                 note = b"[forge-actors: %d bytes of output were not kept]\n"
                 await send(start + note % chunk.missing)
                 self._last = b"\n"
             if chunk.data:
-                await send(chunk.data)
+                await self._show(send, chunk.data)
                 self._last = chunk.data[-1:]
             sent += len(chunk.data)
             self.offset = chunk.next_offset
@@ -137,6 +151,17 @@ class _Copy:
             if chunk.ended or not chunk.data:
                 break
         return sent
+
+    async def _show(self, send: Send, data: bytes) -> None:
+        shown = data if self._redactor is None else self._redactor.feed(data)
+        if shown:  # an empty piece would end the body
+            await send(shown)
+
+    async def finish(self, send: Send) -> None:
+        """Send what was held back because it might have become a secret."""
+        rest = b"" if self._redactor is None else self._redactor.flush()
+        if rest:
+            await send(rest)
 
 
 def _nth_last_newline(data: bytes, count: int) -> int:

@@ -158,26 +158,23 @@ class SqliteStore:
             self._hold_back(error)
             if move.error is not None:
                 raise move.error from error
+        except BaseException:
+            # A part of it may be in the transaction. What is there besides is known, so
+            # it is written anew; a savepoint for each move would cost more, every time.
+            self._roll_back()
+            for other in self._moves:
+                self._write(other.changes)
+            raise
         else:
             self._moves.append(move)
 
     def _write(self, changes: Sequence[Change]) -> None:
-        """Add the changes to the open transaction, all of them or none."""
+        """Add the changes to the open transaction; after an error it must be undone."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("SAVEPOINT move")
-        seq = self._last_seq
-        try:
-            for change in changes:
-                seq += 1
-                write(self._db, self._sql, change, seq)
-        except BaseException:
-            # A full disk may have undone the whole transaction already.
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK TO move")
-            raise
-        self._db.execute("RELEASE move")
-        self._last_seq = seq
+        for change in changes:
+            self._last_seq += 1
+            write(self._db, self._sql, change, self._last_seq)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
