@@ -87,6 +87,7 @@ def _run_file(args: argparse.Namespace, home: Path) -> int:
 def _run_command(args: argparse.Namespace, home: Path) -> int:
     import trio
 
+    from forge_actors.cli.text import clean
     from forge_actors.cli.wait import own_code
     from forge_actors.domain.requests import JobRequest, encode_argv
     from forge_actors.runtime.batch import run_command
@@ -108,7 +109,8 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
 
         print_json(job)
     elif view.error is not None and view.exit_code is None:
-        note(view.error.message)
+        # What it printed last was on this terminal already.
+        note(clean(view.error.message.partition("\n")[0]))
     return own_code(job)
 
 

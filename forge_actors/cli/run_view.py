@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from forge_actors.cli.text import clean, span, table, terminal_width
 from forge_actors.domain.jobs import RESERVED, TERMINAL, JobView
-from forge_actors.runtime.views import as_json
+from forge_actors.domain.redaction import bounded, redact, scrub
+from forge_actors.runtime.views import as_json, roots_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,8 @@ _STYLES = {
 HEAD = ("JOB", "REPOSITORY", "STATE", "EXIT", "TIME")
 #: Lines of the end of a failed job's output that the summary shows.
 TAIL_LINES = 8
+#: Characters of an error in a line of its own.
+REASON = 200
 
 
 def nothing() -> AbstractContextManager[None]:
@@ -56,7 +59,7 @@ def reason(job: JobView, jobs: list[JobView]) -> str:
     if job.waiting is not None:
         text = f"{job.waiting['kind']}: {job.waiting['detail']}"
     elif job.error is not None:
-        text = job.error.message
+        text = bounded(job.error.message, REASON)
     else:
         return ""
     for other in jobs:
@@ -179,7 +182,9 @@ def _print_tail(job: JobView, home: Path) -> None:
         if path.exists():
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - 4096))
-                lines = file.read().decode("utf-8", "replace").splitlines()
+                text = file.read().decode("utf-8", "replace")
+            # Before it is cut into lines: a key block has many.
+            lines = scrub(redact(text), roots_of(home)).splitlines()
             for line in lines[-TAIL_LINES:]:
                 print(f"  {stream}: {clean(line)}", file=sys.stderr)
 

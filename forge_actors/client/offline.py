@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -20,6 +21,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import NotFound, Refused, StoreFromTheFuture
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any
     finally:
         store.close()
     names = _names()
-    return [_view(dict(zip(names, row, strict=True))) for row in rows]
+    return [_view(home, dict(zip(names, row, strict=True))) for row in rows]
 
 
 def _names() -> list[str]:
@@ -111,7 +113,20 @@ def _names() -> list[str]:
     return [column.split()[-1].rpartition(".")[2] for column in columns]
 
 
-def _view(row: dict[str, Any]) -> dict[str, Any]:
+def _error(home: str, text: str | None) -> dict[str, str] | None:
+    """An error as the runtime would have shown it."""
+    if text is None:
+        return None
+    error: dict[str, str] = json.loads(text)
+    forge, user, temporary = (
+        (folder, os.path.realpath(folder))
+        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
+    )
+    roots = private_roots(user, forge, temporary)
+    return {**error, "message": scrub(redact(error["message"]), roots)}
+
+
+def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
     """A row as the JSON of a job, its fields in the order of `JobView`."""
     spec = json.loads(row["spec"])
     receipt = json.loads(row["receipt"] or "{}")
@@ -126,7 +141,7 @@ def _view(row: dict[str, Any]) -> dict[str, Any]:
         "exit_code": receipt.get("exit_code"),
         "signal": receipt.get("signal"),
         "forced": receipt.get("forced", False),
-        "error": json.loads(row["error"] or "null"),
+        "error": _error(home, row["error"]),
         "waiting": None,
         "claims": [str(claim) for claim in claims],
         "after": json.loads(row["after"]),

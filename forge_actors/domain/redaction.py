@@ -97,7 +97,7 @@ _SECRET_WORD = re.compile(
 _CONTROL = frozenset(
     b"fence fencing page next continuation cursor cache primary foreign public sort"
     b" partition idempotency idempotent unique unexpected expected missing reserved"
-    b" max min total num count cancel cancellation sync csv routing object dedupe".split()
+    b" max min total num count cancel cancellation csv routing object".split()
 )
 #: What ends the name of a thing that belongs to a secret and is none itself.
 _ABOUT = frozenset(
@@ -164,26 +164,26 @@ class Redactor:
         before = match.string[self._place : match.start()]
         kind = match.lastgroup
         assert kind is not None, "every alternative is a named group"
-        keep = match.start()
+        keep, start = match.start(), match.start()
+        self._place = match.end()
         if kind == "assigned":
             if not _is_secret(match):
                 # What is in it, or behind it, may be a secret of another kind. This
                 # one is not found again: it begins with a word.
-                self._place = match.start() + 1
-                return match.string[match.start() - len(before) : self._place]
+                self._place = start + 1
+                return before + match.string[start : start + 1]
             keep = match.start("value")
             if match["quoted"] is not None:
-                quote = match["quoted"][:1]
-                start = match.string[match.start() : match.start("quoted")]
-                return before + start + quote + _MARK + quote
+                # With its quotes, JSON stays JSON.
+                front = match.string[start : match.start("quoted") + 1]
+                return before + front + _MARK + match["quoted"][-1:]
         elif f"keep_{kind}" in match.re.groupindex:
             keep = match.end(f"keep_{kind}")
-        self._place = match.end()
         if kind == "block":
             self._block_left = MAX_KEY
-        if kind == "block" or (kind in _REST and match["quoted"] is None):
+        if kind == "block" or kind in _REST:
             self._inside = kind
-        return before + match.string[match.start() : keep] + _MARK
+        return before + match.string[start:keep] + _MARK
 
     def _leave(self, *, final: bool) -> bool:
         """Pass over what goes on of a secret; whether its end was found."""
@@ -281,7 +281,7 @@ def redact(text: str) -> str:
 def private_roots(
     user_homes: Iterable[str], forge_homes: Iterable[str], temporary: Iterable[str]
 ) -> Roots:
-    """Roots for `scrub`, from every spelling of each folder; the root folder is none."""
+    """Roots for `scrub`, of every spelling of each folder; `/` itself is none."""
     named = (
         (forge_homes, "<forge-home>"),
         (user_homes, "<home>"),

@@ -16,7 +16,8 @@ from forge_actors.domain.jobfile import JobFile, check
 from forge_actors.domain.jobs import TERMINAL, JobView
 from forge_actors.domain.requests import JobQuery, JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
-from forge_actors.runtime.runtime import only_failure, open_runtime
+from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.settings import settings_from
 
 if TYPE_CHECKING:

@@ -25,10 +25,12 @@ from forge_actors.domain.repositories import Repository, RepositoryView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery, LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.runtime.endings import Endings
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
     event,
     list_rows,
+    roots_of,
     sentence,
     timestamp,
     view,
@@ -70,6 +72,8 @@ class RuntimeControl:
         mailbox: Mailbox[supervisor.Message],
     ) -> None:
         self._home = home
+        self._roots = roots_of(home)
+        self._view = partial(view, roots=self._roots)
         self._store = store
         self._launcher = launcher
         self._clock = clock
@@ -161,7 +165,7 @@ class RuntimeControl:
         for repo, ids in by_repo.items():
             waits |= await self._explain(repo, ids)
         await self._add_places(waits)
-        return [self._merged(view(row), waits.get(row[0])) for row in rows]
+        return [self._merged(self._view(row), waits.get(row[0])) for row in rows]
 
     async def _add_places(self, waits: dict[str, Waits]) -> None:
         """Where only the supervisor knows what jobs wait for, ask it once for all."""
@@ -203,7 +207,7 @@ class RuntimeControl:
         ids = self._endings.ids(selectors)
         await self._endings.wait(ids)
         rows = self._store.read("view_jobs", json.dumps(ids))
-        views = {row[0]: view(row) for row in rows}
+        views = {row[0]: self._view(row) for row in rows}
         return [views[job_id] for job_id in ids]
 
     async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
@@ -221,12 +225,12 @@ class RuntimeControl:
         """A job as it is, with what it waits for, down to the tokens it lacks."""
         job_id = self._store.match(selector)
         row = self._row(job_id)
-        job = view(row)
+        job = self._view(row)
         if job.state not in WAITING:
             return job, None
         waits = (await self._explain(row[25], [job_id])).get(job_id)
         if waits is None or waits.waiting is None:
-            return self._merged(view(self._row(job_id)), waits), None
+            return self._merged(self._view(self._row(job_id)), waits), None
         waiting, offer = waits.waiting, waits.offer
         if offer is not None and waiting.resource is None:
             since, ahead = waiting.since, waits.ahead
@@ -272,7 +276,7 @@ class RuntimeControl:
         job_id = self._store.match(selector)
         while True:
             # Whether it has ended is asked first: what is read after that is complete.
-            job = view(self._row(job_id))
+            job = self._view(self._row(job_id))
             ended = job.state in TERMINAL
             base = self._log(job)
             chunk = logs.read(
@@ -286,7 +290,7 @@ class RuntimeControl:
 
     async def wait_output(self, selector: str, known: int) -> None:
         job_id = self._store.match(selector)
-        job = view(self._row(job_id))
+        job = self._view(self._row(job_id))
         if job.state in TERMINAL:
             return
         async with trio.open_nursery() as nursery:
@@ -298,7 +302,7 @@ class RuntimeControl:
             nursery.start_soon(until_end)
             while job.state not in RESERVED:
                 await self._store.committed.wait_transition()
-                job = view(self._row(job_id))
+                job = self._view(self._row(job_id))
             await self._launcher.wait_output(job_id, job.attempt, known)
             nursery.cancel_scope.cancel()
 
@@ -318,12 +322,18 @@ class RuntimeControl:
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         if wait:
-            await wait_any(
-                partial(self._store.committed.wait_value, lambda last: last > after),
-                self._closed.wait,
-            )
+            committed = self._store.committed
+            try:
+                await wait_any(
+                    partial(
+                        self._store.committed.wait_value, lambda last: last > after
+                    ),
+                    self._closed.wait,
+                )
+            except BaseExceptionGroup as group:
+                raise only_failure(group) from None
         rows = self._store.read("events_after", after, limit)
-        return [event(row) for row in rows]
+        return [event(row, self._roots) for row in rows]
 
     # -- the runtime itself ----------------------------------------------------------
 

@@ -28,6 +28,7 @@ from forge_actors.edges.node.launcher import (
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
@@ -211,6 +212,7 @@ async def _open(
                     home / STORE_FILE,
                     repository_workers=resolved.repository_workers,
                     overtake_after=resolved.overtake_after,
+                    lasting=stop == "shutdown",
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
@@ -234,21 +236,6 @@ async def _open(
         raise only_failure(group) from host_error
     if host_error is not None:
         raise host_error
-
-
-def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The failure in a group that holds just one, besides what it cancelled."""
-    _, failures = group.split(trio.Cancelled)
-    if failures is None:
-        return group
-    # More than one Ctrl-C is still one.
-    interrupts, _ = failures.split(KeyboardInterrupt)
-    if interrupts is not None:
-        return KeyboardInterrupt()
-    inner: BaseException = failures
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    return inner
 
 
 class Parts:

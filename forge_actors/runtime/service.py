@@ -17,7 +17,8 @@ from forge_actors.domain.errors import ForgeError
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.routes import handler
 from forge_actors.edges.gateway.server import Server
-from forge_actors.runtime.runtime import Runtime, only_failure, open_runtime
+from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.runtime import Runtime, open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +49,21 @@ def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else timestamp(seconds)
 
 
-def view(row: tuple[Any, ...]) -> JobView:
+def roots_of(home: str | os.PathLike[str]) -> Roots:
+    """The folders whose paths readers do not see in errors, for a runtime on `home`."""
+    forge, user, temporary = (
+        (os.fspath(folder), os.path.realpath(folder))
+        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
+    )
+    return private_roots(user, forge, temporary)
+
+
+def shown_error(error: JobError, roots: Roots) -> JobError:
+    """An error as it was saved, without secrets and private paths."""
+    return JobError(error.code, scrub(redact(error.message), roots))
+
+
+def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
     """A row of the query `view_job` as readers see it."""
     (job_id, state, kind, repo, name, spec, priority, attempt, max_attempts) = row[:9]
     (fence, claims, after, provider, replay, retry_of, labels, origin) = row[9:17]
@@ -70,7 +87,7 @@ def view(row: tuple[Any, ...]) -> JobView:
         exit_code=end.exit_code if end else None,
         signal=end.signal if end else None,
         forced=end.forced if end else False,
-        error=None if error is None else _error.decode(error),
+        error=None if error is None else shown_error(_error.decode(error), roots),
         waiting=None,
         claims=[str(claim) for claim in _claims.decode(claims)],
         after=_names.decode(after),
@@ -185,10 +202,14 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
 FROM job JOIN repository ON repository.id = job.repo"""
 
 
-def event(row: tuple[Any, ...]) -> Event:
-    """A row of the query `events_after`."""
+def event(row: tuple[Any, ...], roots: Roots = ()) -> Event:
+    """A row of the query `events_after`, its error as views show it."""
     seq, at, kind, repo, job, data = row
-    return Event(kind, at, repo, job, msgspec.json.decode(data), seq)
+    table: dict[str, Any] = msgspec.json.decode(data)
+    if "error" in table:
+        error = msgspec.convert(table["error"], JobError)
+        table["error"] = msgspec.to_builtins(shown_error(error, roots))
+    return Event(kind, at, repo, job, table, seq)
 
 
 def list_rows(

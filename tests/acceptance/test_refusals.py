@@ -172,7 +172,7 @@ def test_a_command_that_cannot_be_started_fails_its_job_with_a_sentence(
         ("./no-program", "may not be run: permission denied"),
         ("./no-interpreter", "the interpreter that ./no-interpreter names"),
         ("/", "may not be run: is a folder"),
-        (late, f"the working folder {gone} does not exist"),
+        (late, "/app/gone does not exist"),
     ):
         job = late
         if command != late:

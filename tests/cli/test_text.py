@@ -116,6 +116,12 @@ def test_a_table_for_a_pipe_is_whole() -> None:
     assert lines == ["A" + " " * 199 + "  B", "x" * 200 + "  y"]
 
 
+def test_one_long_cell_does_not_widen_every_line_of_a_pipe() -> None:
+    lines = table(("A", "B"), [("x" * 100_000, "y"), ("z", "y")], columns=None)
+    assert [len(line) for line in lines] == [203, 203, 203]
+    assert "…" in lines[1]
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

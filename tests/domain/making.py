@@ -59,6 +59,7 @@ def make_receipt(
     signal: str | None = None,
     began: bool = True,
     error: str | None = None,
+    stderr: str = "",
 ) -> Receipt:
     return Receipt(
         job="a",
@@ -70,6 +71,7 @@ def make_receipt(
         exit_code=exit_code,
         signal=signal,
         error=error,
+        stderr_tail=stderr,
     )
 
 

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge_actors.domain.jobs import MOVES, REPLAYS, Replay, State
+from forge_actors.domain.jobs import (
+    MAX_MESSAGE,
+    MOVES,
+    REPLAYS,
+    JobError,
+    Replay,
+    State,
+)
 from forge_actors.domain.launch import Ending, Receipt
-from forge_actors.domain.recovery import StopReason, decide
+from forge_actors.domain.recovery import StopReason, decide, last_lines
 from tests.domain.making import FAILURE, SUCCESS, make_job, make_receipt
 
 SIGNALLED = make_receipt(signal="SIGKILL")
@@ -123,6 +130,41 @@ def test_the_message_of_a_job_that_never_began_is_the_launchers() -> None:
     error = decide(make_job("a", state="dispatched", attempt=1), SPAWN).error
     assert error is not None
     assert error.message == "no such program"
+
+
+def message(receipt: Receipt, replay: Replay = "never") -> str:
+    job = make_job("a", state="running", replay=replay, attempt=1, exit_attempts=2)
+    error = decide(job, receipt).error
+    assert error is not None
+    return error.message
+
+
+def test_an_error_tells_the_last_lines_of_what_the_job_printed_as_errors() -> None:
+    told = make_receipt(exit_code=7, stderr="first\n\n boom \x1b[31mred\x1b[0m  \n\n")
+    assert message(told) == "exit status 7: first\n boom red"
+    assert message(told, "always") == "attempt 1 exited 7: first\n boom red"
+    many = make_receipt(exit_code=7, stderr="".join(f"line {n}\n" for n in range(99)))
+    assert message(many) == "exit status 7: " + "\n".join(
+        f"line {n}" for n in range(94, 99)
+    )
+    killed = make_receipt(signal="SIGSEGV", stderr="bad address")
+    assert message(killed, "safe").endswith("attempt 1 of 3: bad address")
+    assert message(make_receipt("wall", stderr="slow")).endswith("limit: slow")
+    assert message(make_receipt("idle", stderr="stuck")).endswith("long: stuck")
+    # We ended it, and what it said to that is not why.
+    assert "bye" not in message(make_receipt("stop", signal="SIGTERM", stderr="bye"))
+
+
+def test_what_an_error_tells_is_redacted_and_bounded() -> None:
+    token = "sk-" + "a1" * 20
+    text = message(make_receipt(exit_code=1, stderr=f"denied: {token}\n"))
+    assert text == "exit status 1: denied: [redacted]"
+    key = "QUJDREVGR0g=\n-----END RSA PRIVATE KEY-----\nafter\n"
+    assert last_lines(key) == "[redacted]\nafter"
+    long = last_lines(f"{token} /home/al/secret " + "x " * 16_000)
+    assert len(long) <= 1001
+    assert long.startswith("… x")
+    assert len(JobError("X", "y" * 10_000).message) == MAX_MESSAGE
 
 
 ENDINGS: list[Ending] = ["exit", "stop", "wall", "idle", "owner", "spawn", "lost"]

@@ -3,68 +3,19 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 import trio.testing
 
-from forge_actors.client.wire import ResponseReader, encode_request
 from forge_actors.domain.errors import NotFound, StoreFailed
-from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from forge_actors.testing.control import FakeControl
 
-
-class Api:
-    """Asks one thing a connection; answers are (status, decoded body)."""
-
-    def __init__(self, control: FakeControl, path: str) -> None:
-        self.control = control
-        self.path = path
-
-    async def raw(
-        self, method: str, target: str, body: bytes | None = None
-    ) -> tuple[int | None, bytes]:
-        async with await trio.open_unix_socket(self.path) as stream:
-            await stream.send_all(encode_request(method, f"/v1{target}", body))
-            reader = ResponseReader()
-            answer = b""
-            while not reader.complete:
-                data = await stream.receive_some()
-                if not data:
-                    break
-                answer += reader.feed(data)
-            return reader.status, answer
-
-    async def __call__(
-        self, method: str, target: str, body: object = None
-    ) -> tuple[int | None, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        status, answer = await self.raw(method, target, data)
-        return status, json.loads(answer)
-
-    async def error(self, method: str, target: str, body: object = None) -> Any:
-        status, answer = await self(method, target, body)
-        return (status, answer["error"]["message"])
-
-    async def submit(self, **fields: object) -> str:
-        job = {"repo": "app", "argv": ["make"], **fields}
-        status, answer = await self("POST", "/jobs", {"jobs": [job]})
-        assert status == 201
-        found: str = answer["jobs"][0]["id"]
-        return found
-
-
-@asynccontextmanager
-async def open_api(home: Path) -> AsyncGenerator[Api, None]:
-    async with fake_service(home) as control:
-        yield Api(control, str(home / "control.sock"))
+from tests.edges.routes_kit import open_api
 
 
 async def test_status_and_stop(tmp_path: Path) -> None:
@@ -271,111 +222,3 @@ async def test_a_client_that_leaves_ends_what_is_held_for_it(
             nursery.cancel_scope.cancel()
         await trio.testing.wait_all_tasks_blocked()
         assert api.control.held == 0
-
-
-async def test_repositories_come_and_go(tmp_path: Path) -> None:
-    async with open_api(tmp_path) as api:
-        body = {"path": "/src/app", "name": None}
-        status, view = await api("POST", "/repositories", body)
-        assert (status, view["name"]) == (201, "app")
-        listed = (await api("GET", "/repositories"))[1]["repositories"]
-        assert [repo["name"] for repo in listed] == ["app"]
-        assert (await api("GET", "/repositories/app"))[1]["path"] == "/src/app"
-        job = await api.submit()
-        assert (await api.error("DELETE", "/repositories/app"))[0] == 409
-        assert (await api("DELETE", "/repositories/app?cancel=1"))[0] == 200
-        assert api.control.views[job].state == "cancelled"
-        assert (await api.error("GET", "/repositories/app"))[0] == 404
-
-
-# Output
-
-
-async def test_output_is_read_byte_for_byte(tmp_path: Path) -> None:
-    data = bytes(range(256)) * 3000
-    async with open_api(tmp_path) as api:
-        job = await api.submit()
-        api.control.write(job, data)
-        api.control.write(job, b"err", stream="stderr")
-        logs = f"/jobs/{job}/logs"
-        assert await api.raw("GET", f"{logs}/stdout") == (200, data)
-        assert (await api.raw("GET", f"{logs}/both"))[1] == data + b"err"
-        part = await api.raw("GET", f"{logs}/stdout?offset=100&limit=300000")
-        assert part[1] == data[100:300_100]
-        assert (await api.raw("GET", f"{logs}/stdout?offset=-5"))[1] == data[-5:]
-        assert (await api.error("GET", f"{logs}/both?offset=1"))[0] == 400
-
-
-@pytest.mark.parametrize("lines", [0, 1, 3, 20_000, 100_000])
-async def test_the_tail_is_whole_lines(tmp_path: Path, lines: int) -> None:
-    text = b"".join(b"line %d\n" % number for number in range(50_000)) + b"rest"
-    async with open_api(tmp_path) as api:
-        job = await api.submit()
-        api.control.write(job, text)
-        wanted = b"".join(text.splitlines(keepends=True)[-lines:]) if lines else b""
-        api.control.end(job)
-        found = await api.raw("GET", f"/jobs/{job}/logs/stdout?tail={lines}")
-        assert found == (200, wanted)
-
-
-async def test_a_gap_is_a_line_of_its_own(tmp_path: Path) -> None:
-    async with open_api(tmp_path) as api:
-        job = await api.submit()
-        api.control.write(job, b"head" + b"?" * 10 + b"tail")
-        api.control.gaps[job, "stdout"] = (4, 14)
-        note = b"[forge-actors: 10 bytes of output were not kept]\n"
-        logs = f"/jobs/{job}/logs/stdout"
-        assert (await api.raw("GET", logs))[1] == b"head\n" + note + b"tail"
-        assert (await api.raw("GET", f"{logs}?offset=4"))[1] == note + b"tail"
-
-
-@pytest.mark.parametrize("stream", ["stdout", "both"])
-async def test_followed_output_ends_with_the_job(tmp_path: Path, stream: str) -> None:
-    answers: list[Any] = []
-    async with open_api(tmp_path) as api:
-        job = await api.submit()
-
-        async def follow() -> None:
-            answers.append(await api.raw("GET", f"/jobs/{job}/logs/{stream}?follow=1"))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(follow)
-            for text, name in (
-                (b"1\n", "stdout"),
-                (b"2\n", "stderr"),
-                (b"3\n", "stdout"),
-            ):
-                await trio.testing.wait_all_tasks_blocked()
-                api.control.write(job, text, stream=name)
-            await trio.testing.wait_all_tasks_blocked()
-            assert not answers
-            api.control.end(job)
-    assert answers == [(200, b"1\n2\n3\n" if stream == "both" else b"1\n3\n")]
-
-
-async def test_events_are_lines_and_can_be_followed(tmp_path: Path) -> None:
-    async with open_api(tmp_path) as api:
-        for kind in ("a", "b", "c"):
-            api.control.emit(kind)
-        _, body = await api.raw("GET", "/events?after=1&limit=1")
-        assert [json.loads(line)["kind"] for line in body.splitlines()] == ["b"]
-        async with await trio.open_unix_socket(api.path) as stream:
-            await stream.send_all(encode_request("GET", "/v1/events?follow=1&after=2"))
-            reader, seen = ResponseReader(), b""
-            while seen.count(b"\n") < 1:
-                seen += reader.feed(await stream.receive_some())
-            api.control.emit("d")
-            while seen.count(b"\n") < 2:
-                seen += reader.feed(await stream.receive_some())
-        assert [json.loads(line)["kind"] for line in seen.splitlines()] == ["c", "d"]
-
-
-async def test_head_is_answered_like_get(tmp_path: Path) -> None:
-    async with open_api(tmp_path) as api:
-        async with await trio.open_unix_socket(api.path) as stream:
-            await stream.send_all(encode_request("HEAD", "/v1/events?follow=1"))
-            data = b""
-            async for piece in stream:
-                data += piece
-        assert data.startswith(b"HTTP/1.1 200")
-        assert data.endswith(b"\r\n\r\n")

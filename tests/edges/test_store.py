@@ -25,7 +25,11 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import STATES
 from forge_actors.edges.sqlite import connection
 from forge_actors.edges.sqlite import store as store_module
-from forge_actors.edges.sqlite.connection import APPLICATION_ID, open_reader
+from forge_actors.edges.sqlite.connection import (
+    APPLICATION_ID,
+    CHECKPOINT_PAGES,
+    open_reader,
+)
 from forge_actors.edges.sqlite.statements import migrations, queries
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.testing.store import MemoryStore
@@ -652,3 +656,21 @@ def test_the_store_can_be_read_by_the_tools_of_sqlite(path: Path) -> None:
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True
     )
     assert done.stdout == "[(1,)]\n", done.stderr
+
+
+async def test_a_lasting_store_has_its_log_ready_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store.sqlite"
+    async with open_store(
+        path, repository_workers=4, overtake_after=1800.0, lasting=True
+    ) as store:
+        log = tmp_path / "store.sqlite-wal"
+        size = log.stat().st_size
+        assert size > CHECKPOINT_PAGES * 4096
+        tables = store.reader.execute("SELECT name FROM sqlite_schema").fetchall()
+        assert ("filler",) not in tables
+        await store.save([Noted(Event("x", 1.0))]).wait()
+        assert log.stat().st_size == size
+        free = store.reader.execute("PRAGMA freelist_count").fetchall()
+        assert free[0][0] >= CHECKPOINT_PAGES

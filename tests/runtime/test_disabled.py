@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.requests import JobRequest
+from tests.runtime.control_kit import controlled
 from tests.runtime.kit import running
-from tests.runtime.test_control import controlled
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from forge_actors import open_runtime
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.runtime.orders import OrderMaker
+from tests.runtime.control_kit import controlled
 from tests.runtime.kit import make_repository, running, settings
-from tests.runtime.test_control import controlled
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
+import trio
+
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import Redactor
 from forge_actors.edges.gateway.messages import Stream
@@ -22,6 +24,8 @@ Choice = Literal["stdout", "stderr", "both"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 PARAMETERS = ("offset", "limit", "tail", "follow", "raw")
 PIECE = 256 * 1024
+#: Bytes redacted at once: looking for secrets takes time in which nothing else runs.
+REDACTED_AT_ONCE = 16 * 1024
 MAX_TAIL = 1_000_000
 
 
@@ -153,9 +157,14 @@ class _Copy:
         return sent
 
     async def _show(self, send: Send, data: bytes) -> None:
-        shown = data if self._redactor is None else self._redactor.feed(data)
-        if shown:  # an empty piece would end the body
-            await send(shown)
+        if self._redactor is None:
+            await send(data)
+            return
+        for start in range(0, len(data), REDACTED_AT_ONCE):
+            shown = self._redactor.feed(data[start : start + REDACTED_AT_ONCE])
+            if shown:  # an empty piece would end the body
+                await send(shown)
+            await trio.lowlevel.checkpoint()
 
     async def finish(self, send: Send) -> None:
         """Send what was held back because it might have become a secret."""

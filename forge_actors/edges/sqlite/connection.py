@@ -43,6 +43,23 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
     return writer, reader
 
 
+def grow_log(db: apsw.Connection) -> None:
+    """Make the write-ahead log as large as it gets, once, before it is needed.
+
+    A commit that makes the file longer also has to save where its new blocks are, which
+    takes several times as long as one that writes over old ones. After a checkpoint
+    SQLite begins at the front again and keeps the length. The store grows by as much,
+    as free pages that later rows use.
+    """
+    size = CHECKPOINT_PAGES * _number(db, "PRAGMA page_size")
+    with db:
+        db.execute("CREATE TABLE filler (content BLOB) STRICT")
+        db.execute("INSERT INTO filler VALUES (zeroblob(?))", (size,))
+    with db:
+        db.execute("DROP TABLE filler")
+    db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+
 def open_reader(path: Path) -> apsw.Connection:
     """A connection that sees what is committed and can change nothing."""
     reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)

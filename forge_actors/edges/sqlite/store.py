@@ -10,7 +10,7 @@ threads would.
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -29,7 +29,7 @@ from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailab
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
-from forge_actors.edges.sqlite.connection import open_connections
+from forge_actors.edges.sqlite.connection import grow_log, open_connections
 from forge_actors.edges.sqlite.rows import job_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
@@ -359,9 +359,15 @@ class SqliteStore:
 
 @asynccontextmanager
 async def open_store(
-    path: Path, *, repository_workers: int, overtake_after: float
+    path: Path,
+    *,
+    repository_workers: int,
+    overtake_after: float,
+    lasting: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
+
+    One that is `lasting` is made ready for many commits, which takes a moment.
 
     Raises:
         StoreFromTheFuture: a newer version wrote it; nothing was touched.
@@ -369,6 +375,9 @@ async def open_store(
     """
     writer, reader = open_connections(path)
     try:
+        if lasting:
+            with suppress(*_DISK_ERRORS):
+                grow_log(writer)
         store = SqliteStore(
             writer,
             reader,

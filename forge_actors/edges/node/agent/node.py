@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Longest grace, in seconds, once the service is gone: nobody is left to be patient.
 OWNER_GRACE = 5.0
+#: Longest time, in seconds, that the news of a start waits for other news.
+STARTED_DELAY = 0.005
 #: Seconds for the last messages to be read by a service that closed its end.
 _LAST_WORDS = 2.0
 
@@ -62,13 +64,16 @@ class Node:
         #: No job is due before this; looking at all of them each turn would cost more.
         self._due = NEVER
         self._ending = False
+        #: Something is to be told at the end of this turn, or by that time.
+        self._news = False
+        self._tell_by = NEVER
 
     def run(self, instance: str) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
         self._send({"event": "ready", "instance": instance, "boot_id": self._boot_id})
         self._channel.flush()
         while self._jobs or not self._ending:
-            self._loop.turn(self._due)
+            self._loop.turn(min(self._due, self._tell_by))
             if self._signals.children:
                 self._reap()
             if not self._ending and (self._channel.ended or self._signals.stop):
@@ -76,7 +81,9 @@ class Node:
             now = monotonic()
             if now >= self._due:
                 self._advance_due(now)
-            self._channel.flush()
+            if self._news or now >= self._tell_by:
+                self._channel.flush()
+                self._news, self._tell_by = False, NEVER
             self._kin = None
         limit = monotonic() + _LAST_WORDS
         while self._channel.unsent and monotonic() < limit:
@@ -277,7 +284,10 @@ class Node:
         job.watched = waiting
 
     def _send_started(self, job: Job) -> None:
-        self._send(
+        # Not at once: a short job's end comes right after it, and what travels together
+        # wakes the service once.
+        self._tell_by = min(self._tell_by, monotonic() + STARTED_DELAY)
+        self._append(
             {
                 "event": "started",
                 "job": job.key[0],
@@ -288,6 +298,7 @@ class Node:
         )
 
     def _send_exited(self, receipt: bytes) -> None:
+        self._news = True
         self._channel.send(b'{"event":"exited","receipt":' + receipt + b"}")
 
     def _send_output(self, key: Mark, known: int) -> None:
@@ -296,6 +307,10 @@ class Node:
         )
 
     def _send(self, message: dict[str, Any]) -> None:
+        self._news = True
+        self._append(message)
+
+    def _append(self, message: dict[str, Any]) -> None:
         self._channel.send(_encode(message).encode())
 
 

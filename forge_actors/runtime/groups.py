@@ -1,0 +1,20 @@
+"""Exception groups: a nursery wraps what a caller should see as it is."""
+
+from __future__ import annotations
+
+import trio
+
+
+def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure in a group that holds just one, besides what it cancelled."""
+    _, failures = group.split(trio.Cancelled)
+    if failures is None:
+        return group
+    # More than one Ctrl-C is still one.
+    interrupts, _ = failures.split(KeyboardInterrupt)
+    if interrupts is not None:
+        return KeyboardInterrupt()
+    inner: BaseException = failures
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return inner
