@@ -325,9 +325,7 @@ class RuntimeControl:
             committed = self._store.committed
             try:
                 await wait_any(
-                    partial(
-                        self._store.committed.wait_value, lambda last: last > after
-                    ),
+                    partial(committed.wait_value, lambda last: last > after),
                     self._closed.wait,
                 )
             except BaseExceptionGroup as group:
