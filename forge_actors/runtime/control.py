@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -122,9 +123,11 @@ class RuntimeControl:
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         repo, _ = await self._registry.find(name)
         changed = await self._registry.enable(repo, enabled)
+        # Also an actor without jobs: it may be awake, and remembers what it loaded.
+        actor = await self._open(repo.id)
+        with suppress(MailboxClosed):
+            actor.tell(SetEnabled(enabled))
         counts = self._repository_counts().get(repo.id, (0, 0))
-        if any(counts):
-            (await self._open(repo.id)).tell(SetEnabled(enabled))
         return self._repository_view(changed, counts)
 
     def _repository_counts(self) -> dict[str, tuple[int, int]]:

@@ -46,3 +46,12 @@ async def test_it_stays_disabled_over_a_restart(tmp_path: Path) -> None:
         await runtime.control.enable_repository("app", enabled=True)
         [ended] = await runtime.control.wait([job.id])
         assert ended.state == "succeeded"
+
+
+async def test_an_actor_that_just_ran_dry_learns_of_it_too(tmp_path: Path) -> None:
+    async with controlled(tmp_path) as case:
+        await case.control.wait([await case.submit()])
+        await case.control.enable_repository("app", enabled=False)
+        why = await case.control.why(await case.submit())
+        assert why.waiting is not None
+        assert why.waiting["kind"] == "disabled"
