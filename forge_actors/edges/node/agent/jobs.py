@@ -21,11 +21,10 @@ from forge_actors.edges.node.agent.output import Stream
 from forge_actors.edges.node.agent.suspension import Suspension
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from resource import struct_rusage
 
-    from forge_actors.edges.node.agent.order import Order
+    from forge_actors.edges.node.agent.order import Child, Order
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
@@ -43,7 +42,10 @@ RUNNING, LINGERING, STOPPING, KILLING = range(4)
 
 
 class Job:
-    """An attempt whose leader was started. Times are monotonic unless called wall."""
+    """An attempt whose leader was started. Times are monotonic unless called wall.
+
+    The command that runs after a job is one more, with the job as `previous`.
+    """
 
     __slots__ = (
         "_forced",
@@ -52,6 +54,7 @@ class Job:
         "_problems",
         "_spared",
         "_suspension",
+        "_terminal",
         "_told",
         "_until",
         "began",
@@ -66,6 +69,7 @@ class Job:
         "output_held",
         "phase",
         "pid",
+        "previous",
         "start",
         "started_at",
         "status",
@@ -77,25 +81,33 @@ class Job:
     def __init__(
         self,
         order: Order,
-        child: subprocess.Popen[bytes],
-        stdout: int,
-        stderr: int,
+        child: Child,
         start: int,
         now: float,
+        previous: Job | None = None,
     ) -> None:
         self.order = order
         self.key = order.key
-        self.child = child
-        self.pid = child.pid
+        self.child, stdout, stderr, self._terminal = child
+        self.previous = previous
+        self.pid = self.child.pid
         self.start = start
         self.began = now
         self.last_output = now
         self.started_at = time()
-        limit = order.output_limit
-        self.streams = (
-            Stream(stdout, order.log + b".stdout", limit, keep_tail=False),
-            Stream(stderr, order.log + b".stderr", limit, keep_tail=True),
-        )
+        if previous is None:
+            limit = order.output_limit
+            self.streams = (
+                # Of a terminal it is all there is.
+                Stream(stdout, order.log + b".stdout", limit, keep_tail=order.pty),
+                Stream(stderr, order.log + b".stderr", limit, keep_tail=not order.pty),
+            )
+            if self._terminal is not None:
+                self.streams[0].read = self._terminal.read
+        else:
+            self.streams = previous.streams
+            self.streams[0].go_on(stdout)
+            self.streams[1].go_on(stderr)
         self.status: int | None = None
         self.usage: struct_rusage | None = None
         self.phase = RUNNING
@@ -199,6 +211,8 @@ class Job:
         self.usage = usage
         # So that Popen does not wait for it when it is collected.
         self.child.returncode = status
+        if self._terminal is not None:
+            self._terminal.release()
         if self.phase == RUNNING:
             self.phase = LINGERING
             self._until = now + (KEEP_DRAIN if self.order.keep_leftovers else LINGER)
@@ -332,9 +346,10 @@ class Job:
         if self._forced:
             receipt["forced"] = True
         if self.paused_seconds:
-            receipt["paused_seconds"] = self.paused_seconds
-        if stderr.tail:
-            receipt["stderr_tail"] = stderr.tail.decode(errors="replace")
+            receipt["paused_seconds"] = round(self.paused_seconds, 3)
+        tail = stderr.tail or stdout.tail
+        if tail:
+            receipt["stderr_tail"] = tail.decode(errors="replace")
         if self.leftovers:
             receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
         if self.output_held:

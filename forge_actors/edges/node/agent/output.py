@@ -47,12 +47,15 @@ class Stream:
         "_ring_size",
         "error",
         "fd",
+        "read",
         "tail",
         "total",
     )
 
     def __init__(self, fd: int, path: bytes, limit: int, *, keep_tail: bool) -> None:
         self.fd = fd
+        #: As `os.read`, which it is for a pipe.
+        self.read = os.read
         self.total = 0
         self.tail = b""
         self.error: str | None = None
@@ -64,7 +67,7 @@ class Stream:
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
-        data = os.read(self.fd, READ_SIZE)
+        data = self.read(self.fd, READ_SIZE)
         if not data:
             return False
         self.take(data)
@@ -99,6 +102,11 @@ class Stream:
         except OSError as error:
             name = self._path.decode(errors="replace")
             self.error = f"the log {name} is incomplete: {error.strerror}"
+
+    def go_on(self, fd: int) -> None:
+        """Take what comes from another pipe behind what is there."""
+        self.fd = fd
+        self.read = os.read
 
     def close(self) -> None:
         for fd in (self.fd, self._file, self._ring):
