@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.events import Event
 
-#: Turns of the loop a commit waits for more moves to join it.
-SETTLE_TURNS = 8
+#: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
+#: to reach the supervisor and the token it frees to reach the next job.
+SETTLE_TURNS = 3
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 #: Specs of waiting jobs kept in memory, about 1 KB each.
@@ -205,8 +206,6 @@ class SqliteStore:
         # token it freed and the next dispatch share one sync.
         for _ in range(SETTLE_TURNS):
             await trio.lowlevel.checkpoint()
-            if trio.lowlevel.current_statistics().tasks_runnable == 0:
-                return
 
     def commit(self) -> None:
         """Make everything saved so far durable, and tell those who wait for it."""
