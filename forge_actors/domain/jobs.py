@@ -214,5 +214,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     output_held: bool = False
     #: What became of the command that followed it.
     after_job: AfterJob | None = None
+    #: What went wrong beside it, such as a log that could not be written.
+    problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.
     paused_seconds: float | None = None

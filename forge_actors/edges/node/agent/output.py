@@ -21,9 +21,11 @@ TAIL_SIZE = 16 * 1024
 #: Reads of the last turn. A pipe holds at most 1 MiB unless a privileged job grew it.
 LAST_READS = 64
 
-MAGIC = b"FORGELOG"
-#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`.
-HEADER = struct.Struct("<8sQQ")
+MAGIC = b"FORGELG2"
+#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`. Then
+#: the sizes of the first half and of the ring: a reader must not depend on settings,
+#: which may have changed since.
+HEADER = struct.Struct("<8sQQQQ")
 
 
 def split_limit(limit: int) -> tuple[int, int]:
@@ -35,7 +37,8 @@ class Stream:
     """The reading end of one pipe and where its bytes go.
 
     `total` counts every byte the job wrote. `error` says, once, why the log is
-    incomplete; from then on bytes are only counted.
+    incomplete; from then on bytes are only counted. `kept` is where a reader finds the
+    stream to end: `total`, until there is an error.
     """
 
     __slots__ = (
@@ -47,6 +50,7 @@ class Stream:
         "_ring_size",
         "error",
         "fd",
+        "kept",
         "read",
         "tail",
         "total",
@@ -57,6 +61,7 @@ class Stream:
         #: As `os.read`, which it is for a pipe.
         self.read = os.read
         self.total = 0
+        self.kept = 0
         self.tail = b""
         self.error: str | None = None
         self._path = path
@@ -99,9 +104,17 @@ class Stream:
                 start = self._head
             if data and self._ring_size:
                 self._write_ring(data, start)
+            self.kept = self.total
         except OSError as error:
+            self.kept = self._written(start)
             name = self._path.decode(errors="replace")
             self.error = f"the log {name} is incomplete: {error.strerror}"
+
+    def _written(self, ring: int) -> int:
+        """Where the log ends after an error; `ring` is what its header says then."""
+        if self._ring >= 0:
+            return ring
+        return os.fstat(self._file).st_size if self._file >= 0 else 0
 
     def go_on(self, fd: int) -> None:
         """Take what comes from another pipe behind what is there."""
@@ -131,7 +144,8 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start), 0)
+        sizes = (self._head, self._ring_size)
+        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:
             start += len(data) - self._ring_size
             data = data[-self._ring_size :]
@@ -139,7 +153,8 @@ class Stream:
         first = self._ring_size - position
         _pwrite_all(self._ring, data[:first], HEADER.size + position)
         _pwrite_all(self._ring, data[first:], HEADER.size)
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, self.total), 0)
+        header = HEADER.pack(MAGIC, self.total, self.total, *sizes)
+        os.pwrite(self._ring, header, 0)
 
 
 def _pwrite_all(fd: int, data: bytes, offset: int) -> None:
