@@ -188,15 +188,22 @@ class Control(Protocol):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        """Read `stdout` or `stderr` of the last attempt from `offset`.
+        """Read `stdout` or `stderr` from `offset`, of the last attempt by default.
 
         A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the job has ended.
+        only when the job has ended. Behind the last byte of an `attempt` that is over
+        comes the first of the next one.
         """
 
-    async def wait_output(self, selector: str, known: int) -> None:
-        """Return when both streams together passed `known` bytes, or at its end."""
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
+        """Return when both streams together passed `known` bytes, or at its end.
+
+        Also when another attempt than `attempt` runs.
+        """
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         """Events with a larger `seq` than `after`, oldest first."""

@@ -99,12 +99,14 @@ class LogChunk(Struct):
     """A piece of one output stream. Offsets are those of the original stream.
 
     `missing` bytes just before `offset` were not kept. With `ended` nothing follows.
+    `attempt` is the one that printed it; its offsets begin at 0.
     """
 
     offset: int
     data: bytes
     missing: int
     ended: bool
+    attempt: int = 0
 
     @property
     def next_offset(self) -> int:

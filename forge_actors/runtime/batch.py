@@ -186,11 +186,12 @@ async def run_command(
 async def _copy(
     runtime: Runtime, job: str, stream: str, sink: Callable[[bytes], None]
 ) -> None:
-    offset = 0
+    offset, attempt = 0, 1
     while True:
         chunk = await runtime.control.read_log(
-            job, stream, offset, limit=CHUNK, wait=True
+            job, stream, offset, limit=CHUNK, wait=True, attempt=attempt
         )
+        attempt = chunk.attempt
         if chunk.missing:
             sink(f"\n[forge-actors: {chunk.missing} bytes were not kept]\n".encode())
         sink(chunk.data)

@@ -16,18 +16,16 @@ from forge_actors import __version__
 from forge_actors.actors import supervisor
 from forge_actors.actors.repository import Cancel, Explain, SetEnabled, Waits
 from forge_actors.domain.errors import (
-    InvalidInput,
     MailboxClosed,
     NotFound,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING, JobView
+from forge_actors.domain.jobs import STATES, TERMINAL, WAITING, JobView
 from forge_actors.domain.repositories import Repository, RepositoryView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery, LogChunk
-from forge_actors.edges.node import logs
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.groups import only_failure
-from forge_actors.runtime.orders import log_base
+from forge_actors.runtime.job_output import JobOutput, stream_of
 from forge_actors.runtime.views import (
     list_rows,
     roots_of,
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.settings import Settings
-
-STREAMS: tuple[logs.Stream, ...] = ("stdout", "stderr")
 
 
 class RuntimeControl:
@@ -84,6 +80,9 @@ class RuntimeControl:
         self._supervisor = mailbox
         self._started_at = clock.now()
         self._endings = Endings(store)
+        self._output = JobOutput(
+            home, store, launcher, self._endings, lambda job: self._view(self._row(job))
+        )
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
         self._closed = trio.Event()
@@ -274,42 +273,17 @@ class RuntimeControl:
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        which = _stream(stream)
-        job_id = self._store.match(selector)
-        while True:
-            # Whether it has ended is asked first: what is read after that is complete.
-            job = self._view(self._row(job_id))
-            ended = job.state in TERMINAL
-            base = self._log(job)
-            # Before it is read: what comes in between must not be waited for.
-            known = sum(logs.size(base, each) for each in STREAMS) if wait else 0
-            lost = int(job.usage.get(f"{which}_lost", 0)) if ended else 0
-            chunk = logs.read(base, which, offset, limit, ended=ended, lost=lost)
-            if chunk.data or chunk.missing or ended or not wait:
-                return chunk
-            await self.wait_output(job_id, known)
+        which, job_id = stream_of(stream), self._store.match(selector)
+        return await self._output.read(
+            job_id, which, offset, limit=limit, wait=wait, attempt=attempt
+        )
 
-    async def wait_output(self, selector: str, known: int) -> None:
-        job_id = self._store.match(selector)
-        job = self._view(self._row(job_id))
-        if job.state in TERMINAL:
-            return
-        async with trio.open_nursery() as nursery:
-
-            async def until_end() -> None:
-                await self._endings.wait([job_id])
-                nursery.cancel_scope.cancel()
-
-            nursery.start_soon(until_end)
-            while job.state not in RESERVED:
-                await self._store.committed.wait_transition()
-                job = self._view(self._row(job_id))
-            await self._launcher.wait_output(job_id, job.attempt, known)
-            nursery.cancel_scope.cancel()
-
-    def _log(self, job: JobView) -> str:
-        return log_base(str(self._home), job.id, job.attempt)
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
+        await self._output.wait(self._store.match(selector), known, attempt)
 
     @property
     def agent_pid(self) -> int:
@@ -389,10 +363,3 @@ class RuntimeControl:
 
     def request_stop(self) -> None:
         self.stop_requested.set()
-
-
-def _stream(name: str) -> logs.Stream:
-    for stream in STREAMS:
-        if stream == name:
-            return stream
-    raise InvalidInput("stream", f"{name!r} is no stream", allowed=STREAMS)

@@ -233,6 +233,7 @@ class FakeControl:
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
         await self._begin()
         job = self._find(selector).id
@@ -250,7 +251,9 @@ class FakeControl:
                 return LogChunk(start, data, missing, ended)
             await self._change()
 
-    async def wait_output(self, selector: str, known: int) -> None:
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
         await self._begin()
         job = self._find(selector).id
         while (

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.acceptance.service import finished, started
 from tests.small_disk import needs_root, small_disk
 
@@ -111,3 +113,31 @@ def cpu_ticks(pid: int) -> int:
     """Hundredths of a second that a process has computed so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize("stream", ["stdout", "both"])
+def test_a_follower_sees_all_of_each_attempt(service: LiveService, stream: str) -> None:
+    """The next attempt prints less than the first, and then waits."""
+    first, gate = service.gate(), service.gate()
+    script = (
+        f"if [ $FORGE_ATTEMPT = 1 ]; then {first.wait}; seq -f %08.0f 2 1000;"
+        "kill -KILL $$; fi;"
+        f"echo second; {gate.wait}; echo end"
+    )
+    script = f"if [ $FORGE_ATTEMPT = 1 ]; then echo 00000001; fi; {script}"
+    job = service.bash("app", script, "--replay", "always", "--timeout", "10s")
+    words = ["--home", service.home, "logs", "-f", "--stream", stream, job]
+    mark = b"[forge-actors: attempt 2]\n"
+    with started(*words) as follower:
+        assert follower.stdout is not None
+        seen = os.read(follower.stdout.fileno(), 9)
+        first.open()
+        while not seen.endswith(b"second\n"):
+            piece = os.read(follower.stdout.fileno(), 4096)
+            assert piece, "it ended before the job"
+            seen += piece
+        assert service.show(job)["finished_at"] is None
+        gate.open()
+        done = finished(follower)
+    assert seen + done.raw == numbered(1000) + mark + b"second\nend\n"
+    assert service.log(job) == b"second\nend\n"

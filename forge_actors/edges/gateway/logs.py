@@ -85,7 +85,11 @@ async def _send_both(
             for copy in copies:
                 await copy.finish(send)
             return
-        await control.wait_output(job, sum(copy.offset for copy in copies))
+        attempts = {copy.attempt for copy in copies}
+        # While one copy is an attempt ahead, the other has the rest to send.
+        if len(attempts) == 1:
+            known = sum(copy.offset for copy in copies)
+            await control.wait_output(job, known, attempt=attempts.pop())
 
 
 class _Copy:
@@ -100,22 +104,33 @@ class _Copy:
         self._last = b"\n"
         self._redactor = None if raw else Redactor()
         self.offset = offset
+        #: None until something is read.
+        self.attempt: int | None = None
+        #: Nothing of this attempt was sent yet, but something of an earlier one.
+        self._unmarked = False
         self.ended = False
 
     async def read(self, limit: int = PIECE, *, wait: bool = False) -> LogChunk:
         return await self._control.read_log(
-            self._job, self._name, self.offset, limit=min(limit, PIECE), wait=wait
+            self._job,
+            self._name,
+            self.offset,
+            limit=min(limit, PIECE),
+            wait=wait,
+            attempt=self.attempt,
         )
 
     async def start(self) -> int:
         """Where the answer begins in the stream, a negative offset resolved."""
         chunk = await self.read(1)
+        self.attempt = chunk.attempt
         self.offset = chunk.offset - chunk.missing
         return self.offset
 
     async def skip_to_last(self, lines: int) -> None:
         """Go to where the last `lines` lines begin."""
         last = await self._piece(-1, 1)
+        self.attempt = last.attempt
         # Without any data, what is missing is told.
         begin = last.next_offset if last.data else last.offset - last.missing
         self.offset = begin
@@ -150,7 +165,9 @@ class _Copy:
         return begin, data[: max(0, end - begin)]
 
     async def _piece(self, offset: int, limit: int) -> LogChunk:
-        return await self._control.read_log(self._job, self._name, offset, limit=limit)
+        return await self._control.read_log(
+            self._job, self._name, offset, limit=limit, attempt=self.attempt
+        )
 
     async def send(self, send: Send, *, limit: int, wait: bool = False) -> int:
         """Send what there is, at most `limit` bytes; the number of bytes sent.
@@ -160,12 +177,15 @@ class _Copy:
         sent = 0
         while sent < limit:
             chunk = await self.read(limit - sent, wait=wait)
+            if self.attempt and chunk.attempt != self.attempt:
+                self._unmarked = True
+            self.attempt = chunk.attempt
+            if self._unmarked and (chunk.data or chunk.missing):
+                await self._mark(send, b"attempt %d" % chunk.attempt)
+                self._unmarked = False
             if chunk.missing:
-                await self.finish(send)
-                start = b"" if self._last == b"\n" else b"\n"
-                note = b"[forge-actors: %d bytes of output were not kept]\n"
-                await send(start + note % chunk.missing)
-                self._last = b"\n"
+                note = b"%d bytes of output were not kept"
+                await self._mark(send, note % chunk.missing)
             if chunk.data:
                 await self._show(send, chunk.data)
                 self._last = chunk.data[-1:]
@@ -175,6 +195,13 @@ class _Copy:
             if chunk.ended or not chunk.data:
                 break
         return sent
+
+    async def _mark(self, send: Send, note: bytes) -> None:
+        """Send a line of ours."""
+        await self.finish(send)
+        start = b"" if self._last == b"\n" else b"\n"
+        await send(start + b"[forge-actors: %s]\n" % note)
+        self._last = b"\n"
 
     async def _show(self, send: Send, data: bytes) -> None:
         if self._redactor is None:
