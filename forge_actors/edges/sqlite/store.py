@@ -120,6 +120,8 @@ class SqliteStore:
         self._specs: dict[str, JobSpec] = {}
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: Jobs without a durable end, those included that are not durable yet.
+        self.active: int = self.read("active_total")[0][0]
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -175,6 +177,7 @@ class SqliteStore:
         for change in changes:
             self._last_seq += 1
             write(self._db, self._sql, change, self._last_seq)
+            self.active += type(change) is JobAdded
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -226,6 +229,7 @@ class SqliteStore:
                     if len(self._specs) < SPECS_IN_MEMORY:
                         self._specs[change.job.id] = change.spec
                 elif isinstance(change, JobEnded):
+                    self.active -= 1
                     self._specs.pop(change.job, None)
                     count = self._ended_counts.get(change.state, 0)
                     self._ended_counts[change.state] = count + 1
@@ -252,6 +256,7 @@ class SqliteStore:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         self._last_seq = self.committed.value
+        self.active = self.read("active_total")[0][0]
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
