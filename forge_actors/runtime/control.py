@@ -29,10 +29,10 @@ from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
-    event,
     list_rows,
     roots_of,
     sentence,
+    shown_event,
     timestamp,
     view,
     waiting_view,
@@ -333,8 +333,8 @@ class RuntimeControl:
                 )
             except BaseExceptionGroup as group:
                 raise only_failure(group) from None
-        rows = self._store.read("events_after", after, limit)
-        return [event(row, self._roots) for row in rows]
+        found = self._store.events(after, limit)
+        return [shown_event(event, self._roots) for event in found]
 
     # -- the runtime itself ----------------------------------------------------------
 
