@@ -164,8 +164,8 @@ class Connection:
             name.decode("ascii"): value.decode("latin-1")
             for name, value in head.headers
         }
-        self._check_head(head, headers)
         exchange.with_body = head.method != b"HEAD"
+        self._check_head(head, headers)
         body = await self._body(exchange)
         self._data += exchange.rest
         method, target = head.method.decode("ascii"), head.target.decode("ascii")
@@ -191,6 +191,8 @@ class Connection:
         )
         if size > self._limits.head_bytes:
             raise _Refusal(431, "the head of the request is too large")
+        if head.method == b"CONNECT":
+            raise _Refusal(501, "this is no proxy")
         # A page of a browser must not reach us, by whatever name it resolved us.
         if headers.get("host") not in self._rules.hosts:
             raise _Refusal(403, "the Host header names no host of this service")
