@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TIME_BITS, _RANDOM_BITS = 45, 50
+_PLACES = range(_TIME_BITS + _RANDOM_BITS - 5, -1, -10)
 
 
 class IdSource:
@@ -32,8 +34,6 @@ class IdSource:
 
 
 def _encode(number: int) -> str:
-    digits = []
-    for _ in range((_TIME_BITS + _RANDOM_BITS) // 5):
-        digits.append(_ALPHABET[number & 31])
-        number >>= 5
-    return "".join(reversed(digits))
+    # Two digits at a time; the first of the last pair is left out, as it is always 0.
+    pairs = [_PAIRS[number >> bits & 1023] for bits in _PLACES]
+    return "".join(pairs)[1:]

@@ -9,6 +9,7 @@ no answer.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -149,8 +150,13 @@ class Connection:
         """Wait for the first bytes of a request; False if none comes in time."""
         limits = self._limits
         patience = limits.idle_timeout if self._served else limits.head_timeout
-        with trio.move_on_after(patience):
-            self._data += await self._receive()
+        # Nothing is lost by giving the whole connection up: no request has begun. A
+        # scope of its own for each request would cost as much as reading it.
+        self.scope.deadline = trio.current_time() + patience
+        self._data += await self._receive()
+        if self.scope.cancel_called:
+            return False
+        self.scope.deadline = math.inf
         return bool(self._data)
 
     async def _read_general(self, exchange: H11Exchange) -> Request | None:
