@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
-_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TIME_BITS, _RANDOM_BITS = 45, 50
-_PLACES = range(_TIME_BITS + _RANDOM_BITS - 5, -1, -10)
+#: The first digit, then two at a time.
+_TOP = _TIME_BITS + _RANDOM_BITS - 5
+_SHIFTS = range(_TOP - 10, -1, -10)
+_PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 
 
 class IdSource:
@@ -34,6 +36,5 @@ class IdSource:
 
 
 def _encode(number: int) -> str:
-    # Two digits at a time; the first of the last pair is left out, as it is always 0.
-    pairs = [_PAIRS[number >> bits & 1023] for bits in _PLACES]
-    return "".join(pairs)[1:]
+    pairs = [_PAIRS[number >> shift & 1023] for shift in _SHIFTS]
+    return _ALPHABET[number >> _TOP & 31] + "".join(pairs)
