@@ -63,6 +63,8 @@ async def test_every_process_of_a_paused_tree_stands_still(
         attempt = launcher.launch(shell(home, script))
         await launcher.wait_output("job", 1, len("forkedforked") - 1)
         assert "T" not in states(lasting)
+        # The one without any mark is told from the clock by when it was started.
+        await passes(launcher, home, 0.1)
         attempt.pause()
         await passes(launcher, home, 0.5)
         sleeping = [line for line in survivors(lasting) if " sleep" in line[:13]]
