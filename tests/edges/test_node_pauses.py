@@ -91,7 +91,7 @@ async def test_a_tree_that_forks_all_the_time_is_caught(
         "    if os.fork():\n"
         "        os._exit(0)\n"
         "    os.setsid()\n"
-        "    time.sleep(0.01)\n"
+        "    time.sleep(0.03)\n"
     )
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(forks)} {lasting}"
     async with opened(home) as launcher:
