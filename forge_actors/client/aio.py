@@ -21,7 +21,7 @@ from forge_actors.client.errors import broke_off, from_answer, no_service
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import READ_BYTES, target
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
@@ -174,12 +174,30 @@ class Client:
 
     @asynccontextmanager
     async def events(
-        self, after: int = 0, *, limit: int = 100, follow: bool = False
-    ) -> AsyncGenerator[AsyncIterator[Event], None]:
-        """Iterate over the events behind `after`; with `follow` without an end."""
-        query = [("after", after), ("limit", limit), ("follow", int(follow))]
+        self,
+        after: int | None = None,
+        *,
+        repo: str | None = None,
+        job: str | None = None,
+        kind: Sequence[str] = (),
+        limit: int = 100,
+        follow: bool = False,
+    ) -> AsyncGenerator[AsyncIterator[EventView], None]:
+        """Iterate over the events behind `after`, the first `limit` of them at most.
+
+        With `follow` over all of them, those to come included, until the service ends;
+        without `after` only over those to come.
+        """
+        query: list[tuple[str, str | int | None]] = [
+            ("after", after),
+            ("repo", repo),
+            ("job", job),
+            *(("kind", name) for name in kind),
+            ("limit", limit),
+            ("follow", int(follow)),
+        ]
         async with await self._send("GET", ("events",), query=query) as answer:
-            yield _Lines(answer, Event)
+            yield _Lines(answer, EventView)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""

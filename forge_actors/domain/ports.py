@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import Job, JobSpec, JobView, State
     from forge_actors.domain.launch import (
         Ending,
@@ -185,8 +185,11 @@ class Control(Protocol):
     async def wait_output(self, selector: str, known: int) -> None:
         """Return when both streams together passed `known` bytes, or at its end."""
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        """Events with a larger `seq` than `after`, oldest first."""
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """The events that a query asks for, at most `limit` of them, oldest first.
+
+        With `wait` there is at least one, unless the runtime ends: then there is none.
+        """
 
     def request_stop(self) -> None:
         """Begin an orderly stop of the whole runtime; returns at once."""

@@ -68,7 +68,7 @@ class RuntimeControl(RepositoryControl, JobControl, OutputControl):
 
     def close(self) -> None:
         """The runtime ends: whoever waits for what will not happen learns so."""
-        self._closed.set()
+        self._events.close()
         self._endings.close()
 
     def request_stop(self) -> None:

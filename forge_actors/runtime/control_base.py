@@ -11,6 +11,7 @@ from forge_actors.actors import supervisor
 from forge_actors.actors.repository import Cancel
 from forge_actors.domain.errors import MailboxClosed, NotFound
 from forge_actors.runtime.endings import Endings
+from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.views import roots_of, view
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ControlBase:
         self._endings = Endings(store)
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
-        self._closed = trio.Event()
+        self._events = EventLog(store, registry, self._roots)
 
     async def _open(self, repo: str) -> supervisor.RepositoryMailbox:
         return await self._supervisor.ask(lambda reply: supervisor.Open(repo, reply))

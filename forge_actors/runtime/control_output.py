@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
-from trio_util import wait_any
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.runtime.control_base import ControlBase
-from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.orders import log_base
-from forge_actors.runtime.views import event
 
 if TYPE_CHECKING:
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import JobView
 
 STREAMS: tuple[logs.Stream, ...] = ("stdout", "stderr")
@@ -76,21 +72,10 @@ class OutputControl(ControlBase):
     @property
     def last_event(self) -> int:
         """The number of the last event that is durable."""
-        last: int = self._store.committed.value
-        return last
+        return self._events.last
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        if wait:
-            committed = self._store.committed
-            try:
-                await wait_any(
-                    partial(committed.wait_value, lambda last: last > after),
-                    self._closed.wait,
-                )
-            except BaseExceptionGroup as group:
-                raise only_failure(group) from None
-        rows = self._store.read("events_after", after, limit)
-        return [event(row, self._roots) for row in rows]
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        return await self._events.page(query, wait=wait)
 
 
 def _stream(name: str) -> logs.Stream:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.priority import PRIORITIES
@@ -202,14 +202,16 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
 FROM job JOIN repository ON repository.id = job.repo"""
 
 
-def event(row: tuple[Any, ...], roots: Roots = ()) -> Event:
+def event(row: tuple[Any, ...], roots: Roots = ()) -> EventView:
     """A row of the query `events_after`, its error as views show it."""
-    seq, at, kind, repo, job, data = row
+    seq, at, kind, repo, job, data, repo_name, job_name = row
     table: dict[str, Any] = msgspec.json.decode(data)
     if "error" in table:
         error = msgspec.convert(table["error"], JobError)
         table["error"] = msgspec.to_builtins(shown_error(error, roots))
-    return Event(kind, at, repo, job, table, seq)
+    if "reason" in table:
+        table["reason"] = scrub(redact(table["reason"]), roots)
+    return EventView(seq, timestamp(at), kind, repo_name, job, table, repo, job_name)
 
 
 def list_rows(

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventPage, EventQuery, EventView
 from forge_actors.domain.jobs import ACTIVE, KINDS, TERMINAL, JobError, JobView, State
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
@@ -41,7 +41,7 @@ class FakeControl:
         self.output: dict[tuple[str, str], bytes] = {}
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
-        self.log: list[Event] = []
+        self.log: list[EventView] = []
         self.stop_requested = trio.Event()
         #: Requests that are held right now.
         self.held = 0
@@ -72,8 +72,16 @@ class FakeControl:
         self.output[job, stream] = self.output.get((job, stream), b"") + data
         self._wake()
 
-    def emit(self, kind: str, *, job: str | None = None) -> None:
-        self.log.append(Event(kind, at=0.0, job=job, seq=len(self.log) + 1))
+    def emit(
+        self,
+        kind: str,
+        *,
+        job: str | None = None,
+        repo: str | None = None,
+        **data: object,
+    ) -> None:
+        number = len(self.log) + 1
+        self.log.append(EventView(number, STARTED, kind, repo, job, data, repo))
         self._wake()
 
     def _wake(self) -> None:
@@ -260,16 +268,35 @@ class FakeControl:
         ):
             await self._change()
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
         await self._begin()
-        while not (found := [event for event in self.log if event.seq > after]):
-            if not wait:
+        for name in query.repo:
+            await self.repository(name)
+        jobs = tuple(self._find(selector).id for selector in query.job)
+        after = query.after
+        if after is None:
+            after = len(self.log) if wait and query.since is None else 0
+        while True:
+            found = [
+                event
+                for event in self.log
+                if event.seq > after
+                and (not query.repo or event.repo in query.repo)
+                and (not jobs or event.job in jobs)
+                and (not query.kind or event.kind in query.kind)
+            ]
+            if found or not wait or self.stop_requested.is_set():
                 break
             await self._change()
-        return found[:limit]
+        cut = found[-query.limit :] if query.newest else found[: query.limit]
+        full = len(cut) == query.limit and not query.newest
+        after = cut[-1].seq if full else max(after, len(self.log))
+        following = msgspec.structs.replace(query, after=after, newest=False)
+        return EventPage(cut, following)
 
     def request_stop(self) -> None:
         self.stop_requested.set()
+        self._wake()
 
 
 def _view(job: str, request: JobRequest) -> JobView:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -339,7 +340,7 @@ class LiveService(Bench):
                 yield Entry(
                     found["seq"],
                     found["kind"],
-                    found["at"],
+                    datetime.fromisoformat(found["at"]).timestamp(),
                     found.get("job"),
                     found.get("data", {}),
                 )

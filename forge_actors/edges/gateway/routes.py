@@ -22,8 +22,8 @@ from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refus
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
 from forge_actors.edges.gateway import logs
+from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
-    JSON_LINES,
     Request,
     Response,
     Stream,
@@ -34,12 +34,11 @@ from forge_actors.edges.gateway.query import Query, at_line, decode, decode_line
 
 if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
-    from forge_actors.edges.gateway.messages import Handler, Send
+    from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
 
 MAX_PAGE = 1000
-EVENT_PAGE = 1000
 
 
 class Submission(Struct, forbid_unknown_fields=True):
@@ -258,23 +257,7 @@ async def disable_repository(call: Call) -> Answer:
 
 
 async def events(call: Call) -> Answer:
-    after = call.query.number("after", 0, least=0)
-    limit = call.query.number("limit", 100, least=1, most=EVENT_PAGE)
-    page = await call.control.events(after, limit=limit, wait=False)
-    encoder = msgspec.json.Encoder()
-    if not call.query.flag("follow"):
-        return Response(200, encoder.encode_lines(page), JSON_LINES)
-
-    async def follow(send: Send) -> None:
-        seen, found = after, page
-        if not found:
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-        while found:
-            await send(encoder.encode_lines(found))
-            seen = found[-1].seq
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-
-    return Stream(follow, JSON_LINES)
+    return await event_lines(call.control, call.query)
 
 
 _FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
@@ -297,5 +280,5 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("DELETE", "/v1/repositories/{name}", ("cancel",), remove_repository),
     ("POST", "/v1/repositories/{name}/enable", (), enable_repository),
     ("POST", "/v1/repositories/{name}/disable", (), disable_repository),
-    ("GET", "/v1/events", ("after", "limit", "follow"), events),
+    ("GET", "/v1/events", PARAMETERS, events),
 )

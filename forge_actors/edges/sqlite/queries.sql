@@ -103,7 +103,48 @@ SELECT id, name, path, common_dir, device, inode, added_at, enabled, removed_at,
 FROM repository WHERE removed_at IS NULL ORDER BY name;
 
 -- name: events_after
-SELECT seq, at, kind, repo, job, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?;
+-- Events with the names that their repositories and jobs have now.
+SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
+    repository.name, job.name
+FROM event LEFT JOIN repository ON repository.id = event.repo
+    LEFT JOIN job ON job.id = event.job
+WHERE event.seq > ? ORDER BY event.seq LIMIT ?;
+
+-- name: events_between
+-- The same in a range of numbers; a filter is a JSON array, or NULL for any.
+SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
+    repository.name, job.name
+FROM event LEFT JOIN repository ON repository.id = event.repo
+    LEFT JOIN job ON job.id = event.job
+WHERE event.seq > ?1 AND event.seq <= ?2
+    AND (?3 IS NULL OR event.repo IN (SELECT value FROM json_each(?3)))
+    AND (?4 IS NULL OR event.job IN (SELECT value FROM json_each(?4)))
+    AND (?5 IS NULL OR event.kind IN (SELECT value FROM json_each(?5)))
+    AND (?6 IS NULL OR event.at >= ?6)
+ORDER BY event.seq LIMIT ?7;
+
+-- name: events_back
+-- The same, the newest first.
+SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
+    repository.name, job.name
+FROM event LEFT JOIN repository ON repository.id = event.repo
+    LEFT JOIN job ON job.id = event.job
+WHERE event.seq > ?1 AND event.seq <= ?2
+    AND (?3 IS NULL OR event.repo IN (SELECT value FROM json_each(?3)))
+    AND (?4 IS NULL OR event.job IN (SELECT value FROM json_each(?4)))
+    AND (?5 IS NULL OR event.kind IN (SELECT value FROM json_each(?5)))
+    AND (?6 IS NULL OR event.at >= ?6)
+ORDER BY event.seq DESC LIMIT ?7;
+
+-- name: event_time
+-- The first event behind a number, and when it was.
+SELECT seq, at FROM event WHERE seq > ? ORDER BY seq LIMIT 1;
+
+-- name: removed_named
+SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1);
+
+-- name: active_everywhere
+SELECT id FROM job WHERE finished_at IS NULL;
 
 -- name: view_job
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,

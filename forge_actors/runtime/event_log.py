@@ -1,0 +1,169 @@
+"""The event log as readers see it: pages of it, filtered, and waiting for what comes.
+
+A page costs what it looks at, so a filter over a long log is read in bounded pieces,
+with room for everybody else in between. Who follows the log without a filter is at its
+end with all the others, and they share one page.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import trio
+from msgspec import structs
+
+from forge_actors.domain.errors import InvalidInput, NotFound
+from forge_actors.domain.events import KINDS, EventPage, EventQuery, EventView
+from forge_actors.domain.requests import nearest
+from forge_actors.runtime.views import event
+
+if TYPE_CHECKING:
+    from forge_actors.domain.redaction import Roots
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.registry import Registry
+
+#: Events looked at before others get their turn; a few milliseconds.
+LOOKED_AT_ONCE = 10_000
+
+
+class EventLog:
+    """The events of one runtime."""
+
+    def __init__(self, store: SqliteStore, registry: Registry, roots: Roots) -> None:
+        self._store = store
+        self._registry = registry
+        self._roots = roots
+        self._waiting: set[trio.CancelScope] = set()
+        self._closed = False
+        #: The page that was read last, by what it answers.
+        self._last_page: tuple[tuple[EventQuery, int], EventPage] | None = None
+
+    @property
+    def last(self) -> int:
+        """The number of the last event that is durable."""
+        last: int = self._store.committed.value
+        return last
+
+    async def page(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """See `Control.events`."""
+        query = await self._resolved(query)
+        if wait and query.after is None and query.since is None:
+            query = structs.replace(query, after=self.last)
+        if query.after is None and query.since is not None:
+            query = structs.replace(query, after=self._before(query.since))
+        query = structs.replace(query, after=query.after or 0)
+        if query.newest:
+            return await self._newest(query)
+        while True:
+            page = await self._read(query)
+            if page.events or not wait:
+                return page
+            query = page.next
+            if not await self._news(query.after or 0):
+                return page
+
+    def close(self) -> None:
+        """Nothing comes any more: whoever waits is answered with an empty page."""
+        self._closed = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def _news(self, after: int) -> bool:
+        """Wait for a later event; False if the runtime ends."""
+        if self._closed:
+            return False
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                await self._store.committed.wait_value(lambda last: last > after)
+            finally:
+                self._waiting.discard(scope)
+        return not self._closed
+
+    async def _read(self, query: EventQuery) -> EventPage:
+        key = (query, self.last)
+        if self._last_page is not None and self._last_page[0] == key:
+            return self._last_page[1]
+        after, last = query.after or 0, self.last
+        rows: list[tuple[Any, ...]] = []
+        if not _filters(query):
+            rows = self._store.read("events_after", after, query.limit)
+            after = rows[-1][0] if rows else after
+        while after < last and len(rows) < query.limit and _filters(query):
+            until = min(after + LOOKED_AT_ONCE, last)
+            room = query.limit - len(rows)
+            found = self._find("events_between", query, after, until, room)
+            rows += found
+            after = found[-1][0] if len(found) == room else until
+            await trio.lowlevel.checkpoint()
+        page = EventPage(self._views(rows), structs.replace(query, after=after))
+        self._last_page = (key, page)
+        return page
+
+    async def _newest(self, query: EventQuery) -> EventPage:
+        first, until = query.after or 0, self.last
+        going_on = structs.replace(query, after=until, newest=False)
+        rows: list[tuple[Any, ...]] = []
+        while until > first and len(rows) < query.limit:
+            after = max(first, until - LOOKED_AT_ONCE)
+            room = query.limit - len(rows)
+            rows += self._find("events_back", query, after, until, room)
+            until = after
+            await trio.lowlevel.checkpoint()
+        return EventPage(self._views(rows[::-1]), going_on)
+
+    def _find(
+        self, name: str, query: EventQuery, after: int, until: int, limit: int
+    ) -> list[tuple[Any, ...]]:
+        lists = [
+            json.dumps(e) if e else None for e in (query.repo, query.job, query.kind)
+        ]
+        return self._store.read(name, after, until, *lists, query.since, limit)
+
+    def _views(self, rows: list[tuple[Any, ...]]) -> list[EventView]:
+        return [event(row, self._roots) for row in rows]
+
+    def _before(self, moment: float) -> int:
+        """The number before that of the first event at or after a moment.
+
+        Found by halving, as times grow with the numbers; a clock that was set back in
+        between may hide some of the events before it was.
+        """
+        low, high = 0, self.last
+        while low < high:
+            middle = (low + high) // 2
+            rows = self._store.read("event_time", middle)
+            if rows and rows[0][1] < moment:
+                low = rows[0][0]
+            else:
+                high = middle
+        return low
+
+    async def _resolved(self, query: EventQuery) -> EventQuery:
+        """The query with ids in place of names, paths and parts of ids."""
+        for kind in query.kind:
+            if kind not in KINDS:
+                near = nearest(kind, KINDS)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise InvalidInput("kind", f"{kind!r} is unknown{hint}", allowed=KINDS)
+        if not (query.repo or query.job):
+            return query
+        repos = [id_ for name in query.repo for id_ in await self._repositories(name)]
+        jobs = [self._store.match(selector) for selector in query.job]
+        return structs.replace(query, repo=tuple(repos), job=tuple(jobs))
+
+    async def _repositories(self, name: str) -> list[str]:
+        """The id of a repository; of removed ones, those of all that had the name."""
+        try:
+            return [(await self._registry.find(name))[0].id]
+        except NotFound:
+            removed = [row[0] for row in self._store.read("removed_named", name)]
+            if not removed:
+                raise
+            return removed
+
+
+def _filters(query: EventQuery) -> bool:
+    """Whether it leaves out any events behind its first."""
+    return bool(query.repo or query.job or query.kind or query.since is not None)
