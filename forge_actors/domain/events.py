@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import JobDetails
     from forge_actors.domain.jobs import Job
 
+#: The reason of the first event of every job.
+ACCEPTED = "accepted"
 #: Every kind there is. A job that comes into a state has an event of the state's name.
 KINDS: tuple[str, ...] = (
     "runtime_started",
@@ -103,7 +105,7 @@ class EventPage(Struct, frozen=True):
 def accepted_event(job: Job, details: JobDetails) -> Event:
     """The event that accepts a job: all of it that does not change, said once."""
     data: dict[str, object] = {
-        "reason": "accepted",
+        "reason": ACCEPTED,
         "origin": details.origin,
         "kind": job.kind,
         "priority": PRIORITIES[job.priority],

@@ -151,7 +151,7 @@ class Admission:
 
     def _check_room(self, count: int) -> None:
         limit = self._settings.limits.queued_jobs
-        [(active,)] = self._store.read_pending("active_total")
+        active = self._store.active
         if active + count > limit:
             raise Refused(
                 f"{active} jobs wait or run and {count} more would pass the limit of"

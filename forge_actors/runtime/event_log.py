@@ -8,7 +8,7 @@ end with all the others, and they share one page.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
@@ -16,15 +16,16 @@ from msgspec import structs
 from forge_actors.domain.errors import InvalidInput, NotFound
 from forge_actors.domain.events import KINDS, EventPage, EventQuery, EventView
 from forge_actors.domain.requests import nearest
-from forge_actors.runtime.views import event
+from forge_actors.runtime.views import event_view
 
 if TYPE_CHECKING:
+    from forge_actors.domain.events import Event
     from forge_actors.domain.redaction import Roots
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.registry import Registry
 
 #: Events looked at before others get their turn; a few milliseconds.
-LOOKED_AT_ONCE = 10_000
+LOOKED_AT_ONCE = 2000
 
 
 class EventLog:
@@ -86,43 +87,46 @@ class EventLog:
         if self._last_page is not None and self._last_page[0] == key:
             return self._last_page[1]
         after, last = query.after or 0, self.last
-        rows: list[tuple[Any, ...]] = []
-        if not _filters(query):
-            rows = self._store.read("events_after", after, query.limit)
-            after = rows[-1][0] if rows else after
-        while after < last and len(rows) < query.limit and _filters(query):
+        found: list[Event] = []
+        while after < last and len(found) < query.limit:
             until = min(after + LOOKED_AT_ONCE, last)
-            room = query.limit - len(rows)
-            found = self._find("events_between", query, after, until, room)
-            rows += found
-            after = found[-1][0] if len(found) == room else until
+            found += self._find(query, after, until)
+            after = until
             await trio.lowlevel.checkpoint()
-        page = EventPage(self._views(rows), structs.replace(query, after=after))
+        if len(found) > query.limit:
+            del found[query.limit :]
+            after = found[-1].seq
+        page = EventPage(self._views(found), structs.replace(query, after=after))
         self._last_page = (key, page)
         return page
 
     async def _newest(self, query: EventQuery) -> EventPage:
         first, until = query.after or 0, self.last
         going_on = structs.replace(query, after=until, newest=False)
-        rows: list[tuple[Any, ...]] = []
-        while until > first and len(rows) < query.limit:
+        found: list[Event] = []
+        while until > first and len(found) < query.limit:
             after = max(first, until - LOOKED_AT_ONCE)
-            room = query.limit - len(rows)
-            rows += self._find("events_back", query, after, until, room)
+            found = self._find(query, after, until) + found
             until = after
             await trio.lowlevel.checkpoint()
-        return EventPage(self._views(rows[::-1]), going_on)
+        return EventPage(self._views(found[-query.limit :]), going_on)
 
-    def _find(
-        self, name: str, query: EventQuery, after: int, until: int, limit: int
-    ) -> list[tuple[Any, ...]]:
-        lists = [
-            json.dumps(e) if e else None for e in (query.repo, query.job, query.kind)
-        ]
-        return self._store.read(name, after, until, *lists, query.since, limit)
+    def _find(self, query: EventQuery, after: int, until: int) -> list[Event]:
+        fields = {"repo": query.repo, "job": query.job, "kind": query.kind}
+        found = self._store.find_events(after, until, fields)
+        if query.since is None:
+            return found
+        return [event for event in found if event.at >= query.since]
 
-    def _views(self, rows: list[tuple[Any, ...]]) -> list[EventView]:
-        return [event(row, self._roots) for row in rows]
+    def _views(self, events: list[Event]) -> list[EventView]:
+        names: dict[str, str] = {}
+        for query, ids in (
+            ("repository_names", {event.repo for event in events if event.repo}),
+            ("job_names", {event.job for event in events if event.job}),
+        ):
+            if ids:
+                names |= dict(self._store.read(query, json.dumps(list(ids))))
+        return [event_view(event, names, self._roots) for event in events]
 
     def _before(self, moment: float) -> int:
         """The number before that of the first event at or after a moment.
@@ -133,9 +137,9 @@ class EventLog:
         low, high = 0, self.last
         while low < high:
             middle = (low + high) // 2
-            rows = self._store.read("event_time", middle)
-            if rows and rows[0][1] < moment:
-                low = rows[0][0]
+            [event] = self._store.events(middle, 1)
+            if event.at < moment:
+                low = event.seq
             else:
                 high = middle
         return low
@@ -162,8 +166,3 @@ class EventLog:
             if not removed:
                 raise
             return removed
-
-
-def _filters(query: EventQuery) -> bool:
-    """Whether it leaves out any events behind its first."""
-    return bool(query.repo or query.job or query.kind or query.since is not None)

@@ -15,7 +15,7 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError
 from forge_actors.edges.gateway.listeners import unix_listener
-from forge_actors.edges.gateway.routes import handler
+from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.runtime import Runtime, open_runtime
@@ -72,7 +72,7 @@ async def _answer(
     runtime: Runtime, socket: str, stop: trio.Event, ready_fd: int | None
 ) -> None:
     listener = unix_listener(socket)
-    server = Server(handler(runtime.control))
+    server = Server(handler(runtime.control), holds=holds)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [listener])

@@ -12,15 +12,16 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import EventView
+from forge_actors.domain.events import ACCEPTED, EventView
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
     from forge_actors.domain.requests import JobQuery
     from forge_actors.domain.waiting import Waiting, WaitingKind
@@ -202,16 +203,24 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
 FROM job JOIN repository ON repository.id = job.repo"""
 
 
-def event(row: tuple[Any, ...], roots: Roots = ()) -> EventView:
-    """A row of the query `events_after`, its error as views show it."""
-    seq, at, kind, repo, job, data, repo_name, job_name = row
-    table: dict[str, Any] = msgspec.json.decode(data)
-    if "error" in table:
-        error = msgspec.convert(table["error"], JobError)
-        table["error"] = msgspec.to_builtins(shown_error(error, roots))
-    if "reason" in table:
-        table["reason"] = scrub(redact(table["reason"]), roots)
-    return EventView(seq, timestamp(at), kind, repo_name, job, table, repo, job_name)
+def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:
+    """An event of the store as readers see it; `names` are those of ids."""
+    data = event.data
+    if "error" in data:
+        error = msgspec.convert(data["error"], JobError)
+        data = {**data, "error": msgspec.to_builtins(shown_error(error, roots))}
+    elif "reason" in data and data["reason"] != ACCEPTED:
+        data = {**data, "reason": scrub(redact(str(data["reason"])), roots)}
+    return EventView(
+        seq=event.seq,
+        at=timestamp(event.at),
+        kind=event.kind,
+        repo=names.get(event.repo or ""),
+        job=event.job,
+        data=data,
+        repo_id=event.repo,
+        job_name=names.get(event.job or ""),
+    )
 
 
 def list_rows(

@@ -9,12 +9,13 @@ import msgspec
 import trio
 
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.requests import JobRequest
 from forge_actors.runtime.runtime import open_runtime
-from forge_actors.runtime.views import event
+from forge_actors.runtime.views import event_view
 from tests.runtime.kit import make_repository, settings
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ class Auditor:
 
     def look(self, store: SqliteStore) -> None:
         """Nothing is committed meanwhile: there is no pause in here."""
-        for row in store.read("events_after", self.history.seq, 1 << 30):
-            told = event(row)
+        for event in store.events(self.history.seq, 1 << 30):
+            line = msgspec.json.encode(event_view(event, {}))
+            told = msgspec.json.decode(line, type=EventView)
             self.history.apply(told)
             self.kinds.add(told.kind)
             if told.job is not None:

@@ -1,6 +1,6 @@
--- name: add_event
+-- name: add_history
 -- Every change brings its event in the same transaction.
-INSERT INTO event (seq, at, kind, repo, job, data) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO history (first, events) VALUES (?, ?);
 
 -- name: add_job
 -- accepted: -> queued or waiting_for_dependency
@@ -71,8 +71,8 @@ SELECT spec FROM job WHERE id = ?;
 -- name: job_state
 SELECT state FROM job WHERE id = ?;
 
--- name: last_event
-SELECT coalesce(max(seq), 0) FROM event;
+-- name: last_history
+SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
@@ -102,43 +102,32 @@ SELECT id, name, path, common_dir, device, inode, added_at, enabled, removed_at,
     last_dispatch
 FROM repository WHERE removed_at IS NULL ORDER BY name;
 
--- name: events_after
--- Events with the names that their repositories and jobs have now.
-SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
-    repository.name, job.name
-FROM event LEFT JOIN repository ON repository.id = event.repo
-    LEFT JOIN job ON job.id = event.job
-WHERE event.seq > ? ORDER BY event.seq LIMIT ?;
+-- name: history_after
+-- From the page that holds the event after this one.
+SELECT first, events FROM history
+WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
+ORDER BY first;
 
--- name: events_between
--- The same in a range of numbers; a filter is a JSON array, or NULL for any.
-SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
-    repository.name, job.name
-FROM event LEFT JOIN repository ON repository.id = event.repo
-    LEFT JOIN job ON job.id = event.job
-WHERE event.seq > ?1 AND event.seq <= ?2
-    AND (?3 IS NULL OR event.repo IN (SELECT value FROM json_each(?3)))
-    AND (?4 IS NULL OR event.job IN (SELECT value FROM json_each(?4)))
-    AND (?5 IS NULL OR event.kind IN (SELECT value FROM json_each(?5)))
-    AND (?6 IS NULL OR event.at >= ?6)
-ORDER BY event.seq LIMIT ?7;
+-- name: history_with
+-- The pages in a range that hold one text of each list, as far as a list is given.
+SELECT first, events FROM history
+WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
+    AND first <= ?2
+    AND (?3 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?3) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?4 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?4) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?5 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?5) WHERE instr(events, CAST(value AS BLOB))))
+ORDER BY first;
 
--- name: events_back
--- The same, the newest first.
-SELECT event.seq, event.at, event.kind, event.repo, event.job, event.data,
-    repository.name, job.name
-FROM event LEFT JOIN repository ON repository.id = event.repo
-    LEFT JOIN job ON job.id = event.job
-WHERE event.seq > ?1 AND event.seq <= ?2
-    AND (?3 IS NULL OR event.repo IN (SELECT value FROM json_each(?3)))
-    AND (?4 IS NULL OR event.job IN (SELECT value FROM json_each(?4)))
-    AND (?5 IS NULL OR event.kind IN (SELECT value FROM json_each(?5)))
-    AND (?6 IS NULL OR event.at >= ?6)
-ORDER BY event.seq DESC LIMIT ?7;
+-- name: repository_names
+-- Of the repositories with these ids, given as one JSON array; removed ones too.
+SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
 
--- name: event_time
--- The first event behind a number, and when it was.
-SELECT seq, at FROM event WHERE seq > ? ORDER BY seq LIMIT 1;
+-- name: job_names
+SELECT id, name FROM job
+WHERE name IS NOT NULL AND id IN (SELECT value FROM json_each(?));
 
 -- name: removed_named
 SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1);
