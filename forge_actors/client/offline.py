@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -25,7 +26,9 @@ from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
 SCHEMA = 1
@@ -87,6 +90,19 @@ def job(home: str, selector: str) -> dict[str, Any]:
 
 
 def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
+    with opened(home) as store:
+        rows = store.execute(query, tuple(values)).fetchall()
+    names = _names()
+    return [_view(home, dict(zip(names, row, strict=True))) for row in rows]
+
+
+@contextmanager
+def opened(home: str) -> Iterator[apsw.Connection]:
+    """The store of a home, for reading alone.
+
+    Raises:
+        Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
+    """
     if not has_store(home):
         raise no_service(home)
     path = os.path.join(home, STORE)
@@ -100,12 +116,18 @@ def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any
         version = store.pragma("user_version")
         if not isinstance(version, int) or version > SCHEMA:
             raise StoreFromTheFuture
-        cursor = store.execute(query, tuple(values))
-        rows = cursor.fetchall()
+        yield store
     finally:
         store.close()
-    names = _names()
-    return [_view(home, dict(zip(names, row, strict=True))) for row in rows]
+
+
+def roots_of(home: str) -> Roots:
+    """The folders whose paths are not shown in errors, as for the runtime."""
+    forge, user, temporary = (
+        (folder, os.path.realpath(folder))
+        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
+    )
+    return private_roots(user, forge, temporary)
 
 
 def _names() -> list[str]:
@@ -118,12 +140,7 @@ def _error(home: str, text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
-    forge, user, temporary = (
-        (folder, os.path.realpath(folder))
-        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
-    )
-    roots = private_roots(user, forge, temporary)
-    return {**error, "message": scrub(redact(error["message"]), roots)}
+    return {**error, "message": scrub(redact(error["message"]), roots_of(home))}
 
 
 def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -146,10 +163,10 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "claims": [str(claim) for claim in claims],
         "after": json.loads(row["after"]),
         "labels": json.loads(row["labels"]),
-        "created_at": _moment(row["created_at"]),
-        "queued_at": _moment(row["queued_at"]),
-        "started_at": _moment(started),
-        "finished_at": _moment(finished),
+        "created_at": moment(row["created_at"]),
+        "queued_at": moment(row["queued_at"]),
+        "started_at": moment(started),
+        "finished_at": moment(finished),
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
@@ -177,8 +194,9 @@ def _duration(started: float | None, finished: float | None) -> float | None:
     return round(max(0.0, finished - started), 3)
 
 
-def _moment(seconds: float | None) -> str | None:
+def moment(seconds: float | None) -> str | None:
+    """A stored time as readers see it: RFC 3339, UTC, to the millisecond."""
     if seconds is None:
         return None
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    told = datetime.fromtimestamp(seconds, UTC)
+    return told.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 
-from forge_actors.domain.jobs import STATES
+from forge_actors.domain.jobs import STATES, JobError
 from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.redaction import redact, scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forge_actors.domain.capacity import Limits
     from forge_actors.domain.changes import JobDetails
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.redaction import Roots
 
 #: The reason of the first event of every job.
 ACCEPTED = "accepted"
@@ -135,3 +139,15 @@ def limits_in_force(limits: Limits, repository_workers: int, now: float) -> Even
         "overtake_after": limits.overtake_after,
     }
     return Event("limits", now, data=data)
+
+
+def shown_data(data: Mapping[str, object], roots: Roots) -> dict[str, object]:
+    """What the store holds of an event, without secrets and private paths."""
+    shown = dict(data)
+    if "error" in data:
+        error = convert(data["error"], JobError)
+        message = scrub(redact(error.message), roots)
+        shown["error"] = to_builtins(JobError(error.code, message))
+    elif data.get("reason", ACCEPTED) != ACCEPTED:
+        shown["reason"] = scrub(redact(str(data["reason"])), roots)
+    return shown

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import ACCEPTED, EventView
+from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.priority import PRIORITIES
@@ -205,19 +205,13 @@ FROM job JOIN repository ON repository.id = job.repo"""
 
 def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:
     """An event of the store as readers see it; `names` are those of ids."""
-    data = event.data
-    if "error" in data:
-        error = msgspec.convert(data["error"], JobError)
-        data = {**data, "error": msgspec.to_builtins(shown_error(error, roots))}
-    elif "reason" in data and data["reason"] != ACCEPTED:
-        data = {**data, "reason": scrub(redact(str(data["reason"])), roots)}
     return EventView(
         seq=event.seq,
         at=timestamp(event.at),
         kind=event.kind,
         repo=names.get(event.repo or ""),
         job=event.job,
-        data=data,
+        data=shown_data(event.data, roots),
         repo_id=event.repo,
         job_name=names.get(event.job or ""),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import trio
+from trio_util import AsyncValue
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
@@ -43,8 +44,7 @@ class FakeControl:
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[EventView] = []
         self.stop_requested = trio.Event()
-        #: Requests that are held right now.
-        self.held = 0
+        self._held = AsyncValue(0)
         #: Raised by the next call of any kind.
         self.failure: Exception | None = None
         self._changed = trio.Event()
@@ -88,12 +88,22 @@ class FakeControl:
         self._changed.set()
         self._changed = trio.Event()
 
+    @property
+    def held(self) -> int:
+        """Requests that are held right now."""
+        count: int = self._held.value
+        return count
+
+    async def until_held(self, count: int) -> None:
+        """Wait until so many requests are held."""
+        await self._held.wait_value(count)
+
     async def _change(self) -> None:
-        self.held += 1
+        self._held.value += 1
         try:
             await self._changed.wait()
         finally:
-            self.held -= 1
+            self._held.value -= 1
 
     async def _begin(self) -> None:
         await trio.lowlevel.checkpoint()

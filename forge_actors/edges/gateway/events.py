@@ -26,7 +26,9 @@ PARAMETERS = (
     "newest",
     "follow",
 )
+#: Events of one piece for a follower, and of one answer.
 EVENT_PAGE = 1000
+MAX_EVENTS = 10_000
 #: Seconds between two pieces for one follower. A quiet log is told at once; of a busy
 #: one, what comes meanwhile is one piece, or fifty followers would cost a core.
 GATHER_SECONDS = 0.05
@@ -47,7 +49,7 @@ async def event_lines(control: Control, query: Query) -> Response | Stream:
         repo=tuple(query.all("repo")),
         job=tuple(query.all("job")),
         kind=tuple(query.all("kind")),
-        limit=query.number("limit", 100, least=1, most=EVENT_PAGE),
+        limit=query.number("limit", 100, least=1, most=MAX_EVENTS),
         newest=query.flag("newest"),
     )
     if not follow:
