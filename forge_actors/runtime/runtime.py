@@ -86,8 +86,10 @@ class JobHandle:
 class Runtime:
     """A running runtime; made by `open_runtime`."""
 
-    def __init__(self, home: Path, control: RuntimeControl) -> None:
+    def __init__(self, home: Path, settings: Settings, control: RuntimeControl) -> None:
         self.home = home
+        #: Those it was started with.
+        self.settings = settings
         #: The same runtime as entry points see it.
         self.control = control
 
@@ -228,7 +230,7 @@ async def _open(
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
-                    yield Runtime(home, control)
+                    yield Runtime(home, resolved, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
