@@ -21,6 +21,7 @@ from trio_util import AsyncValue
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
+    JobEdited,
     JobEnded,
     RepositoryAdded,
     RepositoryChanged,
@@ -30,7 +31,7 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.rows import job_from, spec_from
+from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
@@ -175,6 +176,8 @@ class SqliteStore:
         for change in changes:
             self._last_seq += 1
             write(self._db, self._sql, change, self._last_seq)
+            if isinstance(change, JobEdited):
+                self._specs.pop(change.job, None)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -305,13 +308,15 @@ class SqliteStore:
 
     def load(self, repo: str) -> Ledger:
         """See the port."""
-        [(fence, enabled, removed)] = self.read_pending("load_repository", repo)
+        [row] = self.read_pending("load_repository", repo)
+        fence, enabled, removed, scope = row[:4]
         return Ledger(
             repo,
             fence=fence,
             enabled=bool(enabled) and removed is None,
             workers=self._repository_workers,
             overtake_after=self._overtake_after,
+            pause=None if scope is None else pause_from(row[3:]),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
