@@ -23,6 +23,7 @@ from forge_actors.client.sync import READ_BYTES, target
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
@@ -101,6 +102,40 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs, with its whole tree; hold one that waits."""
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: str) -> JobView:
+        return convert(await self._call("POST", "jobs", selector, how), JobView)
+
+    async def edit(self, selector: str, **fields: Any) -> JobView:
+        """Change a job that waits; the fields are those of JobEdit."""
+        answer = await self._call("POST", "jobs", selector, "edit", body=fields)
+        return convert(answer, JobView)
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "pause", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause; those that are left."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "resume", body=body)
+        return convert(answer["pauses"], list[PauseView])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None

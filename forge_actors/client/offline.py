@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The newest schema this release can read.
-SCHEMA = 1
+SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 

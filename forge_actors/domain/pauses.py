@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import Struct
+
+from forge_actors.domain.changes import PauseBegan, PauseEnded
+from forge_actors.domain.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from forge_actors.domain.changes import Change
 
 EVERYTHING = "all"
 _REPOSITORY = "repo:"
@@ -64,21 +69,26 @@ class Pauses:
         ordered = sorted(pauses, key=lambda pause: pause.scope)
         self._by_scope = {pause.scope: pause for pause in ordered}
 
-    def begin(self, scope: str, now: float, *, jobs: bool) -> Pause | None:
-        """The pause that is new, or suspends jobs only now; None if nothing is."""
+    def begin(
+        self, scope: str, now: float, *, jobs: bool, repo: str | None = None
+    ) -> list[Change]:
+        """Nothing changes if it is there already and suspends no more than before."""
         known = self._by_scope.get(scope)
-        if known is None:
-            pause = Pause(scope, now, jobs)
-        elif jobs and not known.jobs:
-            pause = structs.replace(known, jobs=True)
-        else:
-            return None
+        if known is not None and known.jobs >= jobs:
+            return []
+        pause = Pause(scope, now if known is None else known.since, jobs)
         self.replace((*self, pause))
-        return pause
+        data: dict[str, object] = {"scope": scope, "jobs": jobs}
+        return [PauseBegan(pause, Event("paused", now, repo, data=data))]
 
-    def end(self, scope: str) -> bool:
-        """Whether there was one."""
-        return self._by_scope.pop(scope, None) is not None
+    def end(
+        self, scope: str, now: float, *, jobs: bool, repo: str | None = None
+    ) -> list[Change]:
+        """Nothing changes if there is none; `jobs` is what its event is to say."""
+        if self._by_scope.pop(scope, None) is None:
+            return []
+        data: dict[str, object] = {"scope": scope, "jobs": jobs}
+        return [PauseEnded(scope, Event("resumed", now, repo, data=data))]
 
     def covering(self, tokens: Iterable[str]) -> Pause | None:
         """What keeps a job with these tokens from starting."""

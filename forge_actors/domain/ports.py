@@ -17,10 +17,12 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
+        JobEdit,
         JobQuery,
         JobRequest,
         LogChunk,
@@ -173,6 +175,31 @@ class Control(Protocol):
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+
+    async def unhold(self, selector: str) -> JobView: ...
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs; hold one that waits."""
+
+    async def resume_job(self, selector: str) -> JobView: ...
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
+
+        With `jobs` what runs there is suspended too.
+        """
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause, and with it what it suspended; the pauses that are left.
+
+        With `jobs` also jobs there that were suspended one by one go on.
+        """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""

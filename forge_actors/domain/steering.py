@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET
 
-from forge_actors.domain.changes import (
-    JobEdited,
-    JobHeld,
-    Noted,
-    PauseBegan,
-    PauseEnded,
-)
+from forge_actors.domain.changes import JobEdited, JobHeld, Noted
 from forge_actors.domain.events import Event
 from forge_actors.domain.job_queue import JobQueue
 from forge_actors.domain.pauses import Pause, Pauses, repository_scope
@@ -114,21 +108,13 @@ class Steerable(JobQueue):
     def pause(self, now: float, *, jobs: bool) -> list[Change]:
         """Start nothing more in the repository; with `jobs` suspend what runs too."""
         before = Pauses(self.pauses)
-        pause = self.pauses.begin(self.scope, now, jobs=jobs)
-        if pause is None:
-            return []
-        data: dict[str, object] = {"scope": self.scope, "jobs": pause.jobs}
-        event = Event("paused", now, self.repo, data=data)
-        return [PauseBegan(pause, event), *self._adjust(before, now)]
+        changes = self.pauses.begin(self.scope, now, jobs=jobs, repo=self.repo)
+        return changes + self._adjust(before, now)
 
     def resume(self, now: float, *, jobs: bool) -> list[Change]:
         """End that pause; with `jobs` also what suspended jobs one by one."""
         before = Pauses(self.pauses)
-        changes: list[Change] = []
-        if self.pauses.end(self.scope):
-            data: dict[str, object] = {"scope": self.scope, "jobs": jobs}
-            event = Event("resumed", now, self.repo, data=data)
-            changes.append(PauseEnded(self.scope, event))
+        changes = self.pauses.end(self.scope, now, jobs=jobs, repo=self.repo)
         if jobs:
             changes += self._let_go(Pause(self.scope, now), now)
         return changes + self._adjust(before, now)

@@ -19,12 +19,12 @@ from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refus
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
-from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
     labels_of,
+    priority_of,
     replay_of,
     short,
     spec_of,
@@ -192,12 +192,7 @@ class Admission:
     ) -> JobAdded:
         prefix, repo, checkout = place
         kind = kind_of(request, prefix)
-        if request.priority not in PRIORITIES:
-            raise InvalidInput(
-                f"{prefix}priority",
-                f"{request.priority!r} is no priority",
-                allowed=PRIORITIES,
-            )
+        priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
         claims = claims_of(request, kind, checkout, prefix)
@@ -208,7 +203,7 @@ class Admission:
             id=self._ids.make(now),
             repo=repo.id,
             kind=kind,
-            priority=PRIORITIES.index(request.priority),
+            priority=priority,
             claims=claims,
             tokens=tokens_for(kind, request.provider),
             queued_at=now,

@@ -15,6 +15,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.pauses import PauseView, repository_scope
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.requests import JobQuery
     from forge_actors.domain.waiting import Waiting, WaitingKind
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -161,8 +163,13 @@ _FOR: dict[WaitingKind, str] = {
 }
 
 
-def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
-    """Why a job is where it is, for a person."""
+def sentence(
+    view: JobView,
+    waiting: Waiting | None,
+    now: float,
+    suspended: tuple[str, float] | None = None,
+) -> str:
+    """Why a job is where it is, for a person; `suspended` is why, and since when."""
     if waiting is not None:
         place = f", number {waiting.position} in line" if waiting.position else ""
         shown = waiting.kind in ("token", "pressure")
@@ -175,6 +182,11 @@ def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
         )
     if view.error is not None:
         return f"It is {view.state}: {view.error.message} ({view.error.code})."
+    if suspended is not None:
+        why, began = suspended
+        return (
+            f"It is paused, attempt {view.attempt}: {why}; since {_span(now - began)}."
+        )
     if view.state == "running":
         return f"It runs as process {view.pid}, attempt {view.attempt}."
     return f"It is {view.state}."
@@ -194,11 +206,17 @@ def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView
     return structs.replace(job, state=state, waiting=shown)
 
 
+def pause_view(pause: Pause, repo: str | None) -> PauseView:
+    """A pause as readers see it; `repo` is the name of its repository."""
+    scope = pause.scope if repo is None else repository_scope(repo)
+    return PauseView(scope, timestamp(pause.since), pause.jobs)
+
+
 _LISTED = """\
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error,
-    receipt, job.repo
+    receipt, job.repo, held_at
 FROM job JOIN repository ON repository.id = job.repo"""
 
 

@@ -12,11 +12,22 @@ import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import ACTIVE, KINDS, TERMINAL, JobError, JobView, State
+from forge_actors.domain.jobs import (
+    ACTIVE,
+    KINDS,
+    RESERVED,
+    TERMINAL,
+    WAITING,
+    JobError,
+    JobView,
+    State,
+)
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
+    JobEdit,
     JobQuery,
     JobRequest,
     LogChunk,
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
+    from forge_actors.domain.steering import Steering
 
 STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
@@ -42,6 +54,8 @@ class FakeControl:
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[Event] = []
+        self.pauses: dict[str, PauseView] = {}
+        self.edits: list[tuple[str, JobEdit]] = []
         self.stop_requested = trio.Event()
         #: Requests that are held right now.
         self.held = 0
@@ -128,6 +142,7 @@ class FakeControl:
             "providers": {},
             "counts": {"active": len(active)},
             "pressure": {},
+            "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
         }
 
     async def add_repository(
@@ -217,6 +232,65 @@ class FakeControl:
             raise Refused(f"job {view.id} has ended")
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
+
+    async def hold(self, selector: str) -> JobView:
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: Steering) -> JobView:
+        view = await self.job(selector)
+        if view.state in TERMINAL:
+            raise Refused(f"job {view.id} has ended: too late to {how} it")
+        runs = view.state in RESERVED
+        if runs and how in ("hold", "unhold"):
+            raise Refused(f"job {view.id} runs: {how} is for jobs that wait")
+        on = how in ("hold", "pause")
+        if runs:
+            changed = msgspec.structs.replace(view, paused=on)
+        else:
+            waiting = {**(view.waiting or {}), "kind": "pause" if on else "token"}
+            changed = msgspec.structs.replace(view, waiting=waiting)
+        self.views[view.id] = changed
+        return changed
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        view = await self.job(selector)
+        if view.state not in WAITING:
+            raise Refused(f"job {view.id} runs: only a job that waits can be edited")
+        self.edits.append((view.id, edit))
+        given = {"priority": edit.priority, "labels": edit.labels}
+        given["claims"] = edit.claims
+        changes = {name: value for name, value in given.items() if value is not None}
+        self.views[view.id] = msgspec.structs.replace(view, **changes)
+        return self.views[view.id]
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        await self._begin()
+        self._check_scope(scope)
+        self.pauses.setdefault(scope, PauseView(scope, STARTED, jobs))
+        return list(self.pauses.values())
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        await self._begin()
+        self._check_scope(scope)
+        self.pauses.pop(scope, None)
+        return list(self.pauses.values())
+
+    def _check_scope(self, scope: str) -> None:
+        name = scope.partition(":")[2]
+        if scope.startswith("repo:") and name not in self.repos:
+            known = tuple(self.repos)
+            raise InvalidInput("repo", f"{name!r} is unknown", allowed=known)
+        if scope != "all" and not scope.startswith(("repo:", "provider:")):
+            raise InvalidInput("scope", f"{scope!r} is no scope")
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()

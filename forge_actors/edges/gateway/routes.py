@@ -21,7 +21,7 @@ from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
-from forge_actors.edges.gateway import logs
+from forge_actors.edges.gateway import logs, steering
 from forge_actors.edges.gateway.messages import (
     JSON_LINES,
     Request,
@@ -290,6 +290,13 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("GET", "/v1/jobs/{job}/wait", ("timeout",), wait_one),
     ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
     ("POST", "/v1/jobs/{job}/cancel", (), cancel),
+    ("POST", "/v1/jobs/{job}/hold", (), steering.hold),
+    ("POST", "/v1/jobs/{job}/unhold", (), steering.unhold),
+    ("POST", "/v1/jobs/{job}/pause", (), steering.pause_job),
+    ("POST", "/v1/jobs/{job}/resume", (), steering.resume_job),
+    ("POST", "/v1/jobs/{job}/edit", (), steering.edit),
+    ("POST", "/v1/pause", (), steering.pause),
+    ("POST", "/v1/resume", (), steering.resume),
     ("POST", "/v1/wait", (), wait),
     ("GET", "/v1/repositories", (), list_repositories),
     ("POST", "/v1/repositories", (), add_repository),
