@@ -153,6 +153,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
+        "paused": False,
         "usage": {name: receipt.get(name, 0) for name in _USAGE}
         if receipt.get("identity")
         else {},
