@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
-    from forge_actors.edges.sqlite.store import Move, SqliteStore
+    from forge_actors.edges.sqlite.moves import Move
+    from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.settings import Settings

@@ -23,14 +23,14 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
-    RepositoryAdded,
-    RepositoryChanged,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
+from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
+from forge_actors.edges.sqlite.moves import Move
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
@@ -38,6 +38,8 @@ from forge_actors.edges.sqlite.writing import write
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
+
+    from forge_actors.domain.events import Event
 
 #: Turns of the loop a commit waits for more moves to join it.
 SETTLE_TURNS = 8
@@ -49,46 +51,8 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
-
-
-class Move:
-    """Changes that are saved together; the promise that they become durable."""
-
-    __slots__ = ("_event", "changes", "done", "error", "then")
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = False
-        self.error: StoreFailed | None = None
-        self._event: trio.Event | None = None
-
-    @property
-    def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet.
-
-        One without changes only waits for those before it, which may be refused.
-        """
-        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
-        return not self.changes or any(kinds)
-
-    async def wait(self) -> None:
-        if not self.done:
-            if self._event is None:
-                self._event = trio.Event()
-            await self._event.wait()
-        if self.error is not None:
-            raise self.error
-
-    def settle(self, error: StoreFailed | None = None) -> None:
-        self.done, self.error = True, error
-        if self._event is not None:
-            self._event.set()
 
 
 class SqliteStore:
@@ -108,9 +72,10 @@ class SqliteStore:
         self._sql = queries()
         self._repository_workers = repository_workers
         self._overtake_after = overtake_after
-        self._last_seq: int = self.read("last_event")[0][0]
         #: The `seq` of the last event that is durable.
-        self.committed = AsyncValue(self._last_seq)
+        self.committed = AsyncValue(history.last(reader, self._sql))
+        #: The events of the open transaction.
+        self._events: list[Event] = []
         #: Why nothing can be saved now, or None.
         self.trouble: str | None = None
         #: Moves that are not durable yet, oldest first.
@@ -174,8 +139,8 @@ class SqliteStore:
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
         for change in changes:
-            self._last_seq += 1
-            write(self._db, self._sql, change, self._last_seq)
+            write(self._db, self._sql, change)
+            self._events.append(change.event)
             if isinstance(change, JobEdited):
                 self._specs.pop(change.job, None)
 
@@ -212,16 +177,22 @@ class SqliteStore:
         if self.trouble is not None:
             return
         try:
-            if self._db.in_transaction:
-                self._db.execute("COMMIT")
+            self._end_transaction()
         except _DISK_ERRORS as error:
             self._hold_back(error)
         else:
             self._publish()
 
+    def _end_transaction(self) -> None:
+        if self._db.in_transaction:
+            first = self.committed.value + 1
+            history.append(self._db, self._sql, first, self._events)
+            self._db.execute("COMMIT")
+
     def _publish(self) -> None:
         moves, self._moves = self._moves, []
-        last = self._last_seq
+        last = self.committed.value + len(self._events)
+        self._events = []
         self._pending, self._urgent = trio.Event(), trio.Event()
         for move in moves:
             for change in move.changes:
@@ -254,7 +225,7 @@ class SqliteStore:
     def _roll_back(self) -> None:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
-        self._last_seq = self.committed.value
+        self._events.clear()
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
@@ -263,8 +234,7 @@ class SqliteStore:
         try:
             for move in self._moves:
                 self._write(move.changes)
-            if self._db.in_transaction:
-                self._db.execute("COMMIT")
+            self._end_transaction()
         except _DISK_ERRORS:
             self._roll_back()
             return
@@ -276,6 +246,13 @@ class SqliteStore:
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
         return self._rows(self.reader, name, values)
+
+    def events(self, after: int, limit: int) -> list[Event]:
+        """The first durable events with a larger `seq` than `after`."""
+        try:
+            return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""
