@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
     from forge_actors.client.sync import Parameters
+    from forge_actors.domain.selection import Selection
 
 T = TypeVar("T")
 
@@ -89,6 +90,12 @@ class Client:
         wanted = query or JobQuery()
         answer = await self._call("GET", "jobs", query=_parameters(wanted))
         return convert(answer["jobs"], list[JobView])
+
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, the newest first."""
+        body = {name: getattr(selection, name) for name in selection.__struct_fields__}
+        answer = await self._call("POST", "select", body=body)
+        return convert(answer["jobs"], list[str])
 
     async def job(self, selector: str) -> JobView:
         return convert(await self._call("GET", "jobs", selector), JobView)
@@ -288,9 +295,11 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("state", query.state),
         ("kind", query.kind),
         ("label", query.label),
+        ("origin", query.origin),
     )
     return [
         *((name, value) for name, values in lists for value in values),
+        ("failed", int(query.failed)),
         ("active", int(query.active)),
         ("limit", query.limit),
         ("before", query.before),

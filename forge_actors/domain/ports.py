@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         JobRequest,
         LogChunk,
     )
+    from forge_actors.domain.selection import Selection
 
 
 class Clock(Protocol):
@@ -156,6 +157,13 @@ class Control(Protocol):
         """Accept all of the jobs or none; they are durable when this returns."""
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
+
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, newest first.
+
+        Raises:
+            Refused: they are more than MAX_SELECTED.
+        """
 
     async def job(self, selector: str) -> JobView: ...
 

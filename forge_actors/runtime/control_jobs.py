@@ -12,9 +12,10 @@ from forge_actors.actors.repository import Explain, Waits
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
+from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.job_rows import list_rows, select_ids
 from forge_actors.runtime.views import (
-    list_rows,
     sentence,
     waiting_view,
     with_waiting,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.waiting import Waiting
 
 
@@ -34,8 +36,7 @@ class JobControl(ControlBase):
         return await self._admission.submit(requests)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
-        repos = [(await self._registry.find(name))[0].id for name in query.repo]
-        rows = list_rows(self._store, query, repos)
+        rows = list_rows(self._store, query, await self._repo_ids(query))
         waits: dict[str, Waits] = {}
         by_repo: dict[str, list[str]] = {}
         for row in rows:
@@ -45,6 +46,15 @@ class JobControl(ControlBase):
             waits |= await self._explain(repo, ids)
         await self._add_places(waits)
         return [self._merged(self._view(row), waits.get(row[0])) for row in rows]
+
+    async def select(self, selection: Selection) -> list[str]:
+        check_selection(selection)
+        ids = self._endings.ids(selection.jobs)
+        repos = await self._repo_ids(selection)
+        return select_ids(self._store, selection, repos, ids)
+
+    async def _repo_ids(self, wanted: JobFilter) -> list[str]:
+        return [(await self._registry.find(name))[0].id for name in wanted.repo]
 
     async def _add_places(self, waits: dict[str, Waits]) -> None:
         """Where only the supervisor knows what jobs wait for, ask it once for all."""

@@ -21,11 +21,18 @@ from forge_actors.domain.requests import (
     JobRequest,
     LogChunk,
 )
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    check_selection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
+    from forge_actors.domain.selection import JobFilter, Selection
 
 STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
@@ -193,15 +200,38 @@ class FakeControl:
         await self._begin()
         views = [
             view
-            for view in reversed(self.views.values())
-            if (not query.repo or view.repo in query.repo)
-            and (not query.state or view.state in query.state)
-            and (not query.kind or view.kind in query.kind)
-            and (not query.label or set(view.labels) & set(query.label))
-            and (not query.active or view.state in ACTIVE)
-            and (query.before is None or view.id < query.before)
+            for view in self._newest(query)
+            if query.before is None or view.id < query.before
         ]
         return views[: query.limit]
+
+    async def select(self, selection: Selection) -> list[str]:
+        await self._begin()
+        check_selection(selection)
+        named = {self._find(selector).id for selector in selection.jobs}
+        retried = {view.retry_of for view in self.views.values()}
+        found = [
+            view.id
+            for view in self._newest(selection)
+            if (not named or view.id in named)
+            and (not selection.unretried or view.id not in retried)
+        ]
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected")
+        return found
+
+    def _newest(self, wanted: JobFilter) -> list[JobView]:
+        return [
+            view
+            for view in reversed(self.views.values())
+            if (not wanted.repo or view.repo in wanted.repo)
+            and (not wanted.state or view.state in wanted.state)
+            and (not wanted.kind or view.kind in wanted.kind)
+            and (not wanted.origin or view.origin in wanted.origin)
+            and set(wanted.label) <= set(view.labels)
+            and (not wanted.failed or _failed(view))
+            and (not wanted.active or view.state in ACTIVE)
+        ]
 
     async def job(self, selector: str) -> JobView:
         await self._begin()
@@ -272,6 +302,11 @@ class FakeControl:
         self.stop_requested.set()
 
 
+def _failed(view: JobView) -> bool:
+    blocked = view.error is not None and view.error.code == BLOCKED
+    return view.state in FAILED or blocked
+
+
 def _view(job: str, request: JobRequest) -> JobView:
     return JobView(
         id=job,
@@ -298,6 +333,7 @@ def _view(job: str, request: JobRequest) -> JobView:
         queued_at=STARTED,
         started_at=None,
         finished_at=None,
+        origin=request.origin,
     )
 
 

@@ -33,7 +33,7 @@ async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:
         assert await api.submit(request_id="same") == second
         listed = (await api("GET", "/jobs"))[1]["jobs"]
         assert [job["id"] for job in listed] == [second, first]
-        for query in ("kind=check", "label=x", f"before={second}", "label=x&label=y"):
+        for query in ("kind=check", "label=x", f"before={second}"):
             listed = (await api("GET", f"/jobs?{query}"))[1]["jobs"]
             assert [job["id"] for job in listed] == [first], query
         api.control.end(first)
@@ -45,6 +45,21 @@ async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:
         assert (status, view["id"], view["state"]) == (200, first, "succeeded")
         status, answer = await api("GET", f"/jobs/{second}/why")
         assert answer["sentence"]
+
+
+async def test_jobs_are_selected(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        first = await api.submit(kind="check", origin="job:x")
+        second = await api.submit()
+        for body, wanted in (
+            ({"repo": ["app"]}, [second, first]),
+            ({"origin": ["job:x"]}, [first]),
+            ({"jobs": [second[-4:]]}, [second]),
+            ({"failed": True}, []),
+        ):
+            assert await api("POST", "/select", body) == (200, {"jobs": wanted})
+        listed = (await api("GET", "/jobs?origin=job:x&failed=0"))[1]["jobs"]
+        assert [job["id"] for job in listed] == [first]
 
 
 async def test_a_batch_is_taken_whole(tmp_path: Path) -> None:
@@ -104,6 +119,10 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         ("POST", "/jobs", [], 400, "expected `object`"),
         ("POST", "/jobs", {"jobs": []}, 400, "jobs: must hold 1 to"),
         ("POST", "/jobs", {"jobs": [{"repo": "a"}]}, 400, "field `argv`"),
+        ("POST", "/select", {}, 400, "selection: selects nothing"),
+        ("POST", "/select", {"state": ["x"]}, 400, "state[0]: 'x' is unknown"),
+        ("POST", "/select", {"staet": ["x"]}, 400, "did you mean 'state'?"),
+        ("POST", "/select", {"jobs": ["nowhere"]}, 404, "there is no job"),
         ("POST", "/wait", {"jobs": []}, 400, "jobs: names no job"),
         ("POST", "/wait", {"jobs": ["nowhere"]}, 404, "there is no job"),
         ("POST", "/wait", {"jobs": ["a"], "timeout": "x"}, 400, "timeout: 'x' is no"),

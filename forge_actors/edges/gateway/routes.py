@@ -21,6 +21,7 @@ from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
+from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import logs
 from forge_actors.edges.gateway.messages import (
     JSON_LINES,
@@ -148,12 +149,19 @@ async def list_jobs(call: Call) -> Answer:
         "state": query.choices("state", STATES),
         "kind": query.choices("kind", KINDS),
         "label": query.all("label"),
+        "origin": query.all("origin"),
+        "failed": query.flag("failed"),
         "active": query.flag("active"),
         "limit": query.number("limit", 100, least=1, most=MAX_PAGE),
         "before": query.one("before"),
     }
     views = await call.control.jobs(convert(wanted, JobQuery))
     return json_response({"jobs": views})
+
+
+async def select(call: Call) -> Answer:
+    selection = decode(call.request.body, Selection)
+    return json_response({"jobs": await call.control.select(selection)})
 
 
 async def submit(call: Call) -> Answer:
@@ -277,13 +285,15 @@ async def events(call: Call) -> Answer:
     return Stream(follow, JSON_LINES)
 
 
-_FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
+_FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
+_PAGE = ("limit", "before")
 
 ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("GET", "/v1/status", (), status),
     ("POST", "/v1/stop", (), stop),
-    ("GET", "/v1/jobs", _FILTERS, list_jobs),
+    ("GET", "/v1/jobs", _FILTERS + _PAGE, list_jobs),
     ("POST", "/v1/jobs", (), submit),
+    ("POST", "/v1/select", (), select),
     ("POST", "/v1/batch", ("base",), submit_batch),
     ("GET", "/v1/jobs/{job}", (), show_job),
     ("GET", "/v1/jobs/{job}/why", (), why),
