@@ -29,6 +29,7 @@ from forge_actors.domain.requests import (
     Explanation,
     JobQuery,
     JobRequest,
+    Retried,
     convert,
     encode_argv,
 )
@@ -108,6 +109,12 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def retry(self, *selectors: str, origin: str = "cli") -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none."""
+        body = {"jobs": selectors, "origin": origin}
+        answer = await self._call("POST", "retry", body=body)
+        return convert(answer["jobs"], list[Retried])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         JobQuery,
         JobRequest,
         LogChunk,
+        Retried,
     )
     from forge_actors.domain.selection import Selection
 
@@ -171,6 +172,17 @@ class Control(Protocol):
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none, durable.
+
+        What ran after one that is retried too runs after its retry.
+
+        Raises:
+            Refused: one has not ended, or runs after what did not succeed.
+        """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""

@@ -67,6 +67,14 @@ class Accepted(Struct):
     existing: bool = False
 
 
+class Retried(Struct):
+    """A job made anew: its id, whose retry it is, and whether it was there before."""
+
+    id: str
+    retry_of: str
+    existing: bool = False
+
+
 class JobQuery(JobFilter, kw_only=True):
     """Which jobs to list, newest first."""
 

@@ -24,7 +24,7 @@ from forge_actors.runtime.views import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.requests import JobRequest, Retried
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.waiting import Waiting
 
@@ -91,6 +91,11 @@ class JobControl(ControlBase):
         if row[1] not in TERMINAL:
             await self._cancel(job_id, row[25], grace)
         return await self.job(job_id)
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        return await self._admission.retry(self._endings.ids(selectors), origin)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         ids = self._endings.ids(selectors)

@@ -20,6 +20,7 @@ from forge_actors.domain.requests import (
     JobQuery,
     JobRequest,
     LogChunk,
+    Retried,
 )
 from forge_actors.domain.selection import (
     BLOCKED,
@@ -247,6 +248,24 @@ class FakeControl:
             raise Refused(f"job {view.id} has ended")
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        await self._begin()
+        olds = [self._find(selector) for selector in selectors]
+        for old in olds:
+            if old.state not in TERMINAL:
+                raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        made: dict[str, Retried] = {}
+        for old in sorted(olds, key=lambda view: view.id):
+            after = [made[job].id if job in made else job for job in old.after]
+            fields = {"after": after, "origin": origin, "request_id": None}
+            request = msgspec.structs.replace(self.requests[old.id], **fields)
+            new = self._accept(request).id
+            self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
+            made[old.id] = Retried(new, old.id)
+        return [made[old.id] for old in olds]
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()

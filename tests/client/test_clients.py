@@ -162,6 +162,8 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     end(job.id)
     [ended] = await client.wait(job.id)
     assert ended.state == "succeeded"
+    [made] = await client.retry(job.id)
+    assert (await client.job(made.id)).retry_of == job.id
     async with client.logs(job.id, follow=True) as pieces:
         assert b"".join([piece async for piece in pieces]) == b"output\n"
     async with client.events() as events:

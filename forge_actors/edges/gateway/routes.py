@@ -51,6 +51,15 @@ class Cancellation(Struct, forbid_unknown_fields=True):
     grace: float | str | None = None
 
 
+class Retrying(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+    origin: str = "cli"
+
+
+class RetryingOne(Struct, forbid_unknown_fields=True):
+    origin: str = "cli"
+
+
 class Waiting(Struct, forbid_unknown_fields=True):
     jobs: list[str]
     timeout: float | str | None = None
@@ -208,6 +217,20 @@ async def cancel(call: Call) -> Answer:
     return json_response(await call.control.cancel(call.parts[0], grace=grace))
 
 
+async def retry(call: Call) -> Answer:
+    wanted = decode(call.request.body, Retrying)
+    if not wanted.jobs:
+        raise InvalidInput("jobs", "names no job to retry")
+    made = await call.control.retry(wanted.jobs, origin=wanted.origin)
+    return json_response({"jobs": made}, status=201)
+
+
+async def retry_one(call: Call) -> Answer:
+    origin = decode(call.request.body, RetryingOne).origin
+    [made] = await call.control.retry([call.parts[0]], origin=origin)
+    return json_response(made, status=201)
+
+
 async def wait(call: Call) -> Answer:
     wanted = decode(call.request.body, Waiting)
     if not wanted.jobs:
@@ -300,6 +323,8 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("GET", "/v1/jobs/{job}/wait", ("timeout",), wait_one),
     ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
     ("POST", "/v1/jobs/{job}/cancel", (), cancel),
+    ("POST", "/v1/jobs/{job}/retry", (), retry_one),
+    ("POST", "/v1/retry", (), retry),
     ("POST", "/v1/wait", (), wait),
     ("GET", "/v1/repositories", (), list_repositories),
     ("POST", "/v1/repositories", (), add_repository),
