@@ -74,18 +74,15 @@ CREATE TABLE job (
            (fence IS NOT NULL AND attempt > 0 AND dispatched_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX job_active ON job (repo, state) WHERE finished_at IS NULL;
+CREATE INDEX job_active ON job (repo) WHERE finished_at IS NULL;
 -- A request id names one job for ever; a unique key one active job at a time.
 CREATE UNIQUE INDEX job_request ON job (request_id) WHERE request_id IS NOT NULL;
 CREATE UNIQUE INDEX job_unique ON job (repo, unique_key)
     WHERE unique_key IS NOT NULL AND finished_at IS NULL;
 
--- The history: every move with its reason, in the order in which it was saved.
-CREATE TABLE event (
-    seq  INTEGER PRIMARY KEY,
-    at   REAL NOT NULL,
-    kind TEXT NOT NULL,
-    repo TEXT,
-    job  TEXT,
-    data TEXT NOT NULL
+-- The history: every move with its reason, in the order in which it was saved. A row is
+-- the JSON array of consecutive events; `first` is the number of the first of them.
+CREATE TABLE history (
+    first  INTEGER PRIMARY KEY,
+    events BLOB NOT NULL
 ) STRICT;
