@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         JobQuery,
         JobRequest,
         LogChunk,
+        Retried,
     )
+    from forge_actors.domain.selection import Selection
 
 
 class Clock(Protocol):
@@ -169,6 +171,13 @@ class Control(Protocol):
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, newest first.
+
+        Raises:
+            Refused: they are more than MAX_SELECTED.
+        """
+
     async def job(self, selector: str) -> JobView: ...
 
     async def why(self, selector: str) -> Explanation: ...
@@ -199,6 +208,17 @@ class Control(Protocol):
         """End that pause, and with it what it suspended; the pauses that are left.
 
         With `jobs` also jobs there that were suspended one by one go on.
+        """
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none, durable.
+
+        What ran after one that is retried too runs after its retry.
+
+        Raises:
+            Refused: one has not ended, or runs after what did not succeed.
         """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:

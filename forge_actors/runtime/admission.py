@@ -29,6 +29,7 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
+    from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.moves import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
@@ -139,6 +141,29 @@ class Admission:
         result = [accepted[index] for index in range(len(requests))]
         if not changes:
             return result, None
+        return result, self._save(changes)
+
+    async def retry(self, ids: Sequence[str], origin: str) -> list[Retried]:
+        """See `Control.retry`; these are whole ids."""
+        if len(ids) > MAX_BATCH:
+            raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
+        olds = read_old(self._store, ids)
+        for old in olds:
+            if self._registry.get(old.job.repo) is None:
+                raise Refused(
+                    f"job {old.job.id} cannot be retried: its repository"
+                    f" {old.repo!r} was removed"
+                )
+            self._check_provider(old.details.provider, f"{old.job.id}.")
+        now = self._clock.now()
+        retries = Retries(self._store, self._ids, now=now, origin=origin)
+        retries.make(olds)
+        if retries.changes:
+            await self._save(retries.changes).wait()
+        return [retries.made[job_id] for job_id in ids]
+
+    def _save(self, changes: Sequence[JobAdded]) -> Move:
+        """Make them durable and tell of them, if there is room."""
         self._check_room(len(changes))
         jobs: dict[str, list[Job]] = {}
         for change in changes:
@@ -148,7 +173,7 @@ class Admission:
             for repo, added in jobs.items():
                 self._submitted(repo, tuple(added))
 
-        return result, self._store.save(changes, then=submitted)
+        return self._store.save(changes, then=submitted)
 
     def _check_room(self, count: int) -> None:
         limit = self._settings.limits.queued_jobs

@@ -20,13 +20,9 @@ from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forge_actors.domain.jobs import State
     from forge_actors.domain.pauses import Pause
-    from forge_actors.domain.requests import JobQuery
     from forge_actors.domain.waiting import Waiting, WaitingKind
-    from forge_actors.edges.sqlite.store import SqliteStore
 
 _spec = msgspec.json.Decoder(JobSpec)
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
@@ -212,14 +208,6 @@ def pause_view(pause: Pause, repo: str | None) -> PauseView:
     return PauseView(scope, timestamp(pause.since), pause.jobs)
 
 
-_LISTED = """\
-SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
-    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
-    request_id, created_at, queued_at, started_at, finished_at, identity, error,
-    receipt, job.repo, held_at
-FROM job JOIN repository ON repository.id = job.repo"""
-
-
 def shown_event(event: Event, roots: Roots = ()) -> Event:
     """An event of the store, its error as views show it."""
     if "error" not in event.data:
@@ -227,34 +215,6 @@ def shown_event(event: Event, roots: Roots = ()) -> Event:
     error = msgspec.convert(event.data["error"], JobError)
     shown = msgspec.to_builtins(shown_error(error, roots))
     return structs.replace(event, data={**event.data, "error": shown})
-
-
-def list_rows(
-    store: SqliteStore, query: JobQuery, repos: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    """The rows of the jobs that a query asks for, newest first."""
-    conditions: list[str] = []
-    values: list[object] = []
-    for column, wanted in (
-        ("job.repo", repos),
-        ("state", query.state),
-        ("kind", query.kind),
-    ):
-        if wanted:
-            marks = ", ".join("?" * len(wanted))
-            conditions.append(f"{column} IN ({marks})")
-            values += wanted
-    for label in query.label:
-        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
-        values.append(label)
-    if query.active:
-        conditions.append("finished_at IS NULL")
-    if query.before is not None:
-        conditions.append("job.id < ?")
-        values.append(query.before)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    text = f"{_LISTED}{where} ORDER BY job.id DESC LIMIT ?"
-    return store.reader.execute(text, (*values, query.limit)).fetchall()
 
 
 def as_json(job: JobView) -> dict[str, Any]:

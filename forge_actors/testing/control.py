@@ -15,9 +15,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
-    RESERVED,
     TERMINAL,
-    WAITING,
     JobError,
     JobView,
     State,
@@ -27,23 +25,30 @@ from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
-    JobEdit,
     JobQuery,
     JobRequest,
     LogChunk,
+    Retried,
 )
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    check_selection,
+)
+from forge_actors.testing.steering import FakeSteering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
-    from forge_actors.domain.steering import Steering
+    from forge_actors.domain.selection import JobFilter, Selection
 
 STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
 
 
-class FakeControl:
+class FakeControl(FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
@@ -55,7 +60,6 @@ class FakeControl:
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[Event] = []
         self.pauses: dict[str, PauseView] = {}
-        self.edits: list[tuple[str, JobEdit]] = []
         self.stop_requested = trio.Event()
         #: Requests that are held right now.
         self.held = 0
@@ -208,15 +212,38 @@ class FakeControl:
         await self._begin()
         views = [
             view
-            for view in reversed(self.views.values())
-            if (not query.repo or view.repo in query.repo)
-            and (not query.state or view.state in query.state)
-            and (not query.kind or view.kind in query.kind)
-            and (not query.label or set(view.labels) & set(query.label))
-            and (not query.active or view.state in ACTIVE)
-            and (query.before is None or view.id < query.before)
+            for view in self._newest(query)
+            if query.before is None or view.id < query.before
         ]
         return views[: query.limit]
+
+    async def select(self, selection: Selection) -> list[str]:
+        await self._begin()
+        check_selection(selection)
+        named = {self._find(selector).id for selector in selection.jobs}
+        retried = {view.retry_of for view in self.views.values()}
+        found = [
+            view.id
+            for view in self._newest(selection)
+            if (not named or view.id in named)
+            and (not selection.unretried or view.id not in retried)
+        ]
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected")
+        return found
+
+    def _newest(self, wanted: JobFilter) -> list[JobView]:
+        return [
+            view
+            for view in reversed(self.views.values())
+            if (not wanted.repo or view.repo in wanted.repo)
+            and (not wanted.state or view.state in wanted.state)
+            and (not wanted.kind or view.kind in wanted.kind)
+            and (not wanted.origin or view.origin in wanted.origin)
+            and set(wanted.label) <= set(view.labels)
+            and (not wanted.failed or _failed(view))
+            and (not wanted.active or view.state in ACTIVE)
+        ]
 
     async def job(self, selector: str) -> JobView:
         await self._begin()
@@ -233,64 +260,23 @@ class FakeControl:
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
 
-    async def hold(self, selector: str) -> JobView:
-        return await self._steer(selector, "hold")
-
-    async def unhold(self, selector: str) -> JobView:
-        return await self._steer(selector, "unhold")
-
-    async def pause_job(self, selector: str) -> JobView:
-        return await self._steer(selector, "pause")
-
-    async def resume_job(self, selector: str) -> JobView:
-        return await self._steer(selector, "resume")
-
-    async def _steer(self, selector: str, how: Steering) -> JobView:
-        view = await self.job(selector)
-        if view.state in TERMINAL:
-            raise Refused(f"job {view.id} has ended: too late to {how} it")
-        runs = view.state in RESERVED
-        if runs and how in ("hold", "unhold"):
-            raise Refused(f"job {view.id} runs: {how} is for jobs that wait")
-        on = how in ("hold", "pause")
-        if runs:
-            changed = msgspec.structs.replace(view, paused=on)
-        else:
-            waiting = {**(view.waiting or {}), "kind": "pause" if on else "token"}
-            changed = msgspec.structs.replace(view, waiting=waiting)
-        self.views[view.id] = changed
-        return changed
-
-    async def edit(self, selector: str, edit: JobEdit) -> JobView:
-        view = await self.job(selector)
-        if view.state not in WAITING:
-            raise Refused(f"job {view.id} runs: only a job that waits can be edited")
-        self.edits.append((view.id, edit))
-        given = {"priority": edit.priority, "labels": edit.labels}
-        given["claims"] = edit.claims
-        changes = {name: value for name, value in given.items() if value is not None}
-        self.views[view.id] = msgspec.structs.replace(view, **changes)
-        return self.views[view.id]
-
-    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
         await self._begin()
-        self._check_scope(scope)
-        self.pauses.setdefault(scope, PauseView(scope, STARTED, jobs))
-        return list(self.pauses.values())
-
-    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
-        await self._begin()
-        self._check_scope(scope)
-        self.pauses.pop(scope, None)
-        return list(self.pauses.values())
-
-    def _check_scope(self, scope: str) -> None:
-        name = scope.partition(":")[2]
-        if scope.startswith("repo:") and name not in self.repos:
-            known = tuple(self.repos)
-            raise InvalidInput("repo", f"{name!r} is unknown", allowed=known)
-        if scope != "all" and not scope.startswith(("repo:", "provider:")):
-            raise InvalidInput("scope", f"{scope!r} is no scope")
+        olds = [self._find(selector) for selector in selectors]
+        for old in olds:
+            if old.state not in TERMINAL:
+                raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        made: dict[str, Retried] = {}
+        for old in sorted(olds, key=lambda view: view.id):
+            after = [made[job].id if job in made else job for job in old.after]
+            fields = {"after": after, "origin": origin, "request_id": None}
+            request = msgspec.structs.replace(self.requests[old.id], **fields)
+            new = self._accept(request).id
+            self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
+            made[old.id] = Retried(new, old.id)
+        return [made[old.id] for old in olds]
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()
@@ -346,6 +332,11 @@ class FakeControl:
         self.stop_requested.set()
 
 
+def _failed(view: JobView) -> bool:
+    blocked = view.error is not None and view.error.code == BLOCKED
+    return view.state in FAILED or blocked
+
+
 def _view(job: str, request: JobRequest) -> JobView:
     return JobView(
         id=job,
@@ -372,6 +363,7 @@ def _view(job: str, request: JobRequest) -> JobView:
         queued_at=STARTED,
         started_at=None,
         finished_at=None,
+        origin=request.origin,
     )
 
 

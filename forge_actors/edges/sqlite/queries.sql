@@ -152,6 +152,19 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     job.repo, held_at
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
 
+-- name: retry_jobs
+-- Jobs to be made anew, their ids given as one JSON array: the columns of `load_jobs`,
+-- then the rest.
+SELECT job.id, kind, state, priority, provider, claims, after, replay, attempt,
+    max_attempts, job.fence, queued_at, started_at, spec,
+    repo, job.name, labels, unique_key, created_at, origin, repository.name
+FROM job JOIN repository ON repository.id = job.repo
+WHERE job.id IN (SELECT value FROM json_each(?));
+
+-- name: newest_retries
+-- Of every job that was retried.
+SELECT retry_of, max(id) FROM job WHERE retry_of IS NOT NULL GROUP BY retry_of;
+
 -- name: states_of
 -- Of the jobs among these ids, given as one JSON array.
 SELECT id, state FROM job WHERE id IN (SELECT value FROM json_each(?));
