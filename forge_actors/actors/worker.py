@@ -36,7 +36,7 @@ class Repository(Protocol):
 
 
 class Worker:
-    """One attempt. `run` is its task; `stop` is a notice to it."""
+    """One attempt. `run` is its task; `stop` and `suspend` are notices to it."""
 
     def __init__(
         self,
@@ -54,12 +54,21 @@ class Worker:
         self._unclaimed = unclaimed
         self._running: RunningAttempt | None = None
         self._stopped = False
+        self._suspended = False
 
     def stop(self, grace: float | None = None) -> None:
         """End the attempt: its stop signal, the grace (or its own), then kill."""
         self._stopped = True
         if self._running is not None:
             self._running.stop(grace=grace)
+
+    def suspend(self, suspended: bool) -> None:
+        """Let the whole tree stand still, or go on. Before the start, it begins so."""
+        if suspended == self._suspended:
+            return
+        self._suspended = suspended
+        if self._running is not None:
+            (self._running.pause if suspended else self._running.resume)()
 
     def abandon(self, order: LaunchOrder) -> None:
         """Its repository failed before the launch: it will never run."""
@@ -88,6 +97,8 @@ class Worker:
             running = self._running = self._launcher.launch(order)
         except LauncherDown as error:
             return self._never_ran(order, "stop", str(error))
+        if self._suspended:
+            running.pause()
         try:
             identity = await running.started()
             if identity is not None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.job_text import TAIL, Json, reason, title
+from forge_actors.cli.selection import add_filters, parameters
 from forge_actors.cli.text import span, table, terminal_width
 from forge_actors.cli.verb import UsageError, note, print_json
 from forge_actors.client.home import has_store
@@ -28,12 +29,8 @@ PAGE = 1000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--repo", action="append", default=[], help="only of this one; repeatable")
-    add("--state", action="append", default=[], help="only in this state; repeatable")
-    add("--kind", action="append", default=[], help="only of this kind; repeatable")
-    add("--label", action="append", default=[], help="only with this one; repeatable")
+    add_filters(parser)
     add("--active", action="store_true", help="only jobs that have not ended")
-    add("--failed", action="store_true", help="only jobs that failed or timed out")
     add("--limit", type=int, metavar="N", help="at most N jobs (default: 100)")
     add("--all", action="store_true", help="all of them")
 
@@ -73,19 +70,14 @@ def _fetch(
     args: argparse.Namespace,
     limit: int | None,
 ) -> list[Json]:
-    states = args.state + (["failed", "timed_out"] if args.failed else [])
-    filters: list[tuple[str, str]] = [
-        *(("repo", repo) for repo in args.repo),
-        *(("state", state) for state in states),
-        *(("kind", kind) for kind in args.kind),
-        *(("label", label) for label in args.label),
-        *([("active", "1")] if args.active else []),
-    ]
+    wanted = parameters(args)
+    if args.active:
+        wanted.append(("active", 1))
     jobs: list[Json] = []
     while limit is None or len(jobs) < limit:
         size = PAGE if limit is None else min(PAGE, limit - len(jobs))
         query: list[tuple[str, str | int | None]] = [
-            *filters,
+            *wanted,
             ("limit", size),
             ("before", jobs[-1]["id"] if jobs else None),
         ]

@@ -24,6 +24,7 @@ VERBS = {
     "logs": "the output of a job",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
+    "retry": "run jobs again that have ended",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
     "stop": "stop the service",

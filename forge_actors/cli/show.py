@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.job_text import Json, command
+from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.text import clean, clean_lines
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.home import has_store
@@ -14,33 +15,35 @@ from forge_actors.domain.errors import Unavailable
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Show everything about one job. JOB is an id, or the start or the tail of one."
+HELP = "Show everything about one job, or about several."
 EXAMPLES = """\
   forge-actors show 4f2k9x
   forge-actors show 4f2k9x --json
+  forge-actors show --failed --repo app
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB")
+    add_selectors(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     try:
-        job = service.get("jobs", args.job)
+        views = [service.get("jobs", job) for job in selected(service, args)]
     except Unavailable:
         if not has_store(service.home):
             raise
         # Only now: reading a store costs imports that a client must not pay for.
         from forge_actors.client import offline
 
-        job = offline.job(service.home, args.job)
+        found = selected(service, args, select=offline.selector(service.home))
+        views = [offline.job(service.home, job) for job in found]
         note(f"no service runs on {service.home}; this is what its store holds")
     if args.json:
-        print_json(job)
+        print_json(views[0] if names_one(args) else views)
     else:
-        print("\n".join(page(job)))
+        print("\n\n".join("\n".join(page(job)) for job in views))
     return 0
 
 

@@ -108,6 +108,12 @@ def note(text: str) -> None:
     print(f"forge-actors: {text}", file=sys.stderr)
 
 
+def origin() -> str:
+    """What marks a job as submitted from here: by a job, or by a user."""
+    parent = os.environ.get("FORGE_JOB_ID")
+    return f"job:{parent}" if parent else "cli"
+
+
 def repository(text: str) -> str:
     """A repository as the service knows it: a name, or a path made absolute."""
     if os.sep in text or text in (".", "..") or text.startswith("~"):

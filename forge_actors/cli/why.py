@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -14,17 +15,20 @@ if TYPE_CHECKING:
 HELP = "Say in a sentence why a job waits, runs or ended as it did."
 EXAMPLES = """\
   forge-actors why 4f2k9x
+  forge-actors why --repo app --state queued
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="id, or part of one")
+    add_selectors(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    answer = Service(args.home).get("jobs", args.job, "why")
+    service = Service(args.home)
+    answers = [service.get("jobs", job, "why") for job in selected(service, args)]
     if args.json:
-        print_json(answer)
+        print_json(answers[0] if names_one(args) else answers)
     else:
-        print(clean(f"{answer['job']}: {answer['sentence']}"))
+        for answer in answers:
+            print(clean(f"{answer['job']}: {answer['sentence']}"))
     return 0

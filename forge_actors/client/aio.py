@@ -23,12 +23,15 @@ from forge_actors.client.sync import READ_BYTES, target
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
+    JobEdit,
     JobQuery,
     JobRequest,
+    Retried,
     convert,
     encode_argv,
 )
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
     from forge_actors.client.sync import Parameters
+    from forge_actors.domain.selection import Selection
 
 T = TypeVar("T")
 
@@ -90,6 +94,12 @@ class Client:
         answer = await self._call("GET", "jobs", query=_parameters(wanted))
         return convert(answer["jobs"], list[JobView])
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, the newest first."""
+        body = {name: getattr(selection, name) for name in selection.__struct_fields__}
+        answer = await self._call("POST", "select", body=body)
+        return convert(answer["jobs"], list[str])
+
     async def job(self, selector: str) -> JobView:
         return convert(await self._call("GET", "jobs", selector), JobView)
 
@@ -101,6 +111,47 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs, with its whole tree; hold one that waits."""
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: str) -> JobView:
+        return convert(await self._call("POST", "jobs", selector, how), JobView)
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+        body = {name: getattr(edit, name) for name in edit.__struct_fields__}
+        answer = await self._call("POST", "jobs", selector, "edit", body=body)
+        return convert(answer, JobView)
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "pause", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause; those that are left."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "resume", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def retry(self, *selectors: str, origin: str = "cli") -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none."""
+        body = {"jobs": selectors, "origin": origin}
+        answer = await self._call("POST", "retry", body=body)
+        return convert(answer["jobs"], list[Retried])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None
@@ -306,9 +357,11 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("state", query.state),
         ("kind", query.kind),
         ("label", query.label),
+        ("origin", query.origin),
     )
     return [
         *((name, value) for name, values in lists for value in values),
+        ("failed", int(query.failed)),
         ("active", int(query.active)),
         ("limit", query.limit),
         ("before", query.before),

@@ -24,16 +24,29 @@ from forge_actors.domain.jobs import JobView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    Selection,
+    check_selection,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 1
+SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
+_COLUMNS = {
+    "repo": "repository.name",
+    "state": "state",
+    "kind": "kind",
+    "origin": "origin",
+}
 
 _SELECT = """\
 SELECT job.id, state, kind, repository.name AS repo, job.name, spec, priority, attempt,
@@ -48,26 +61,65 @@ def jobs(home: str, filters: Sequence[tuple[str, object]]) -> list[dict[str, Any
     Raises:
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
     """
-    columns = {"repo": "repository.name", "state": "state", "kind": "kind"}
-    conditions = ["1"]
-    values: list[object] = []
-    for name, column in columns.items():
-        wanted = [value for given, value in filters if given == name]
-        if wanted:
-            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-            values += wanted
     single = dict(filters)
-    for label in [value for name, value in filters if name == "label"]:
-        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
-        values.append(label)
-    if single.get("active"):
-        conditions.append("finished_at IS NULL")
+    lists: dict[str, object] = {
+        name: [value for given, value in filters if given == name]
+        for name in (*_COLUMNS, "label")
+    }
+    conditions, values = _conditions({**single, **lists})
     if single.get("before") is not None:
         conditions.append("job.id < ?")
         values.append(single["before"])
+    return _newest(home, conditions, values, int(str(single.get("limit", 100))))
+
+
+def selector(home: str) -> Callable[[dict[str, object]], list[str]]:
+    """What answers a `POST /v1/select` from the store of `home`."""
+
+    def select(body: dict[str, object]) -> list[str]:
+        selection = convert(body, Selection)
+        check_selection(selection)
+        conditions, values = _conditions(body)
+        if selection.jobs:
+            ids = [job(home, text)["id"] for text in selection.jobs]
+            conditions.append(f"job.id IN ({', '.join('?' * len(ids))})")
+            values += ids
+        found = _newest(home, conditions, values, MAX_SELECTED + 1)
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected; narrow it")
+        return [view["id"] for view in found]
+
+    return select
+
+
+def _conditions(wanted: Mapping[str, object]) -> tuple[list[str], list[object]]:
+    conditions = ["1"]
+    values: list[object] = []
+    for name, column in _COLUMNS.items():
+        words = wanted.get(name)
+        if isinstance(words, list) and words:
+            conditions.append(f"{column} IN ({', '.join('?' * len(words))})")
+            values += words
+    labels = wanted.get("label")
+    for label in labels if isinstance(labels, list) else []:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+        values.append(label)
+    if wanted.get("failed"):
+        marks = ", ".join("?" * len(FAILED))
+        blocked = "error IS NOT NULL AND json_extract(error, '$.code') = ?"
+        conditions.append(f"(state IN ({marks}) OR ({blocked}))")
+        values += (*FAILED, BLOCKED)
+    if wanted.get("active"):
+        conditions.append("finished_at IS NULL")
+    return conditions, values
+
+
+def _newest(
+    home: str, conditions: Sequence[str], values: Sequence[object], limit: int
+) -> list[dict[str, Any]]:
     where = " AND ".join(conditions)
     query = f"{_SELECT} WHERE {where} ORDER BY job.id DESC LIMIT ?"
-    return _read(home, query, [*values, single.get("limit", 100)])
+    return _read(home, query, [*values, limit])
 
 
 def job(home: str, selector: str) -> dict[str, Any]:
@@ -170,6 +222,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
+        "paused": False,
         "usage": {name: receipt.get(name, 0) for name in _USAGE}
         if receipt.get("identity")
         else {},

@@ -18,7 +18,9 @@ from forge_actors.domain.capacity import ACTIVE_REPOSITORIES, tokens_for
 from forge_actors.domain.claims import Claim, conflict
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import EventView
-from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, JobError, Kind, State
+from forge_actors.domain.jobs import MOVES, RESERVED, JobError, Kind, State
+from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.steering import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,9 +54,10 @@ class PastJob(Struct, kw_only=True):
     fence: int | None = None
     #: Why it waits or ended: what its last event says.
     reason: str | None = None
-    #: By a person: it waits until it is let go; its processes are stopped.
+    #: Somebody asked to hold it: it waits, or if it runs it is suspended.
     held: bool = False
-    paused: bool = False
+    #: Its processes stand still, for that or for a pause.
+    suspended: bool = False
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -90,8 +93,8 @@ class History:
         self.limits: dict[str, int] = {}
         self.active_repositories: int | None = None
         self.repository_workers: int | None = None
-        #: Of each pause in force: its scope to its reason.
-        self.pauses: dict[str, str] = {}
+        #: Of each pause in force: whether it suspends what runs in its scope.
+        self.pauses: dict[str, bool] = {}
         self.pressure: str | None = None
         self.draining = False
         #: The process id of the runtime that runs, and whether it takes requests.
@@ -178,7 +181,10 @@ class History:
         elif word in ("held", "unheld"):
             job.held = word == "held"
         elif word in ("paused", "resumed"):
-            job.paused = word == "paused"
+            # With `also` a pause suspends it too.
+            job.suspended = word == "paused" or "also" in data
+            if data["reason"] == ASKED:
+                job.held = word == "paused"
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:
@@ -192,8 +198,6 @@ class History:
             self._dispatch(job, data)
         elif job.state in RESERVED and state not in RESERVED:
             self._free(job)
-        if state in TERMINAL:
-            job.held = job.paused = False
         job.state = state
 
     def _dispatch(self, job: PastJob, data: Mapping[str, object]) -> None:
@@ -212,7 +216,7 @@ class History:
 
     def _free(self, job: PastJob) -> None:
         job.fence = None
-        job.paused = False
+        job.suspended = False
         held = self.leases[job.repo]
         del held[job.id]
         if not held:
@@ -251,6 +255,7 @@ class History:
                 known.enabled = kind == "repository_enabled"
             case "repository_removed":
                 known.removed, known.enabled = True, False
+                self.pauses.pop(repository_scope(repo), None)
             case "repository_lost":
                 pass  # its folder is another's now; its id may find it again
             case _:
@@ -275,7 +280,7 @@ class History:
             case "drain_began" | "drain_ended":
                 self.draining = kind == "drain_began"
             case "paused":
-                self.pauses[str(data["scope"])] = str(data.get("reason") or "")
+                self.pauses[str(data["scope"])] = bool(data["jobs"])
             case "resumed":
                 self.pauses.pop(str(data["scope"]), None)
             case _:

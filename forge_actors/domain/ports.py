@@ -17,14 +17,18 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
+        JobEdit,
         JobQuery,
         JobRequest,
         LogChunk,
+        Retried,
     )
+    from forge_actors.domain.selection import Selection
 
 
 class Clock(Protocol):
@@ -48,6 +52,16 @@ class RunningAttempt(Protocol):
 
         Without `grace` the order's own holds. A second call can only shorten it.
         """
+
+    def pause(self) -> None:
+        """Ask for the whole tree to stand still, and with it the time budgets.
+
+        Changes nothing for an attempt that is paused or about to end. `stop` of a
+        paused attempt lets it go on, so that it can act on the signal.
+        """
+
+    def resume(self) -> None:
+        """Let a paused tree go on; changes nothing for one that runs."""
 
 
 class Launcher(Protocol):
@@ -157,12 +171,55 @@ class Control(Protocol):
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, newest first.
+
+        Raises:
+            Refused: they are more than MAX_SELECTED.
+        """
+
     async def job(self, selector: str) -> JobView: ...
 
     async def why(self, selector: str) -> Explanation: ...
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+
+    async def unhold(self, selector: str) -> JobView: ...
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs; hold one that waits."""
+
+    async def resume_job(self, selector: str) -> JobView: ...
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
+
+        With `jobs` what runs there is suspended too.
+        """
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause, and with it what it suspended; the pauses that are left.
+
+        With `jobs` also jobs there that were suspended one by one go on.
+        """
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none, durable.
+
+        What ran after one that is retried too runs after its retry.
+
+        Raises:
+            Refused: one has not ended, or runs after what did not succeed.
+        """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""

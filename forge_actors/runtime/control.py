@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 
+from msgspec import to_builtins
+
 from forge_actors import __version__
 from forge_actors.actors import supervisor
 from forge_actors.domain.jobs import STATES
-from forge_actors.runtime.control_jobs import JobControl
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.control_repositories import RepositoryControl
+from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.views import timestamp
 
 
-class RuntimeControl(RepositoryControl, JobControl, OutputControl):
+class RuntimeControl(RepositoryControl, SteeringControl, OutputControl):
     """The port `Control` on one runtime: its nouns, and the runtime itself."""
 
     @property
@@ -26,10 +28,13 @@ class RuntimeControl(RepositoryControl, JobControl, OutputControl):
         counts = self._store.counts()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
+        pauses = self._pause_views()
+        paused = {pause.scope for pause in pauses}
         for kind, use in survey.tokens.items():
             entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
             if kind.startswith("provider:"):
-                providers[kind.partition(":")[2]] = {**entry, "state": "open"}
+                state = "paused" if kind in paused else "open"
+                providers[kind.partition(":")[2]] = {**entry, "state": state}
             else:
                 capacity[kind] = entry
         capacity["active_repositories"] = {
@@ -57,6 +62,7 @@ class RuntimeControl(RepositoryControl, JobControl, OutputControl):
             "degraded": degraded,
             "capacity": capacity,
             "providers": providers,
+            "pauses": [to_builtins(pause) for pause in pauses],
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
                 "active": survey.pressure is not None,

@@ -39,9 +39,7 @@ class OutputControl(ControlBase):
             job = self._view(self._row(job_id))
             ended = job.state in TERMINAL
             base = self._log(job)
-            chunk = logs.read(
-                base, which, offset, limit, self._settings.output.stream_bytes
-            )
+            chunk = logs.read(base, which, offset, limit)
             if chunk.data or chunk.missing or ended or not wait:
                 return LogChunk(
                     chunk.offset, chunk.data, chunk.missing, ended and not chunk.data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forge_actors.actors.repository import SetEnabled
+from forge_actors.actors.repository_messages import SetEnabled
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.runtime.control_base import ControlBase

@@ -15,6 +15,7 @@ from forge_actors.actors import supervisor
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event, EventQuery, limits_in_force
+from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import Clock, PressureGauge
@@ -25,6 +26,7 @@ from forge_actors.edges.node.launcher import (
     remove_receipts,
     sweep,
 )
+from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
@@ -301,6 +303,11 @@ class Parts:
             unclaimed={(entry.job, entry.attempt): entry for entry in found},
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
+            pauses=tuple(
+                pause
+                for pause in map(pause_from, self._store.read("pauses"))
+                if repository_of(pause.scope) is None
+            ),
         )
         mailbox: Mailbox[supervisor.Message]
         mailbox = await nursery.start(self._supervise, context)

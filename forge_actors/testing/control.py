@@ -13,7 +13,15 @@ from trio_util import AsyncValue
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
-from forge_actors.domain.jobs import ACTIVE, KINDS, TERMINAL, JobError, JobView, State
+from forge_actors.domain.jobs import (
+    ACTIVE,
+    KINDS,
+    TERMINAL,
+    JobError,
+    JobView,
+    State,
+)
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
@@ -21,18 +29,27 @@ from forge_actors.domain.requests import (
     JobQuery,
     JobRequest,
     LogChunk,
+    Retried,
 )
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    check_selection,
+)
+from forge_actors.testing.steering import FakeSteering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
+    from forge_actors.domain.selection import JobFilter, Selection
 
 STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
 
 
-class FakeControl:
+class FakeControl(FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
@@ -43,6 +60,7 @@ class FakeControl:
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[EventView] = []
+        self.pauses: dict[str, PauseView] = {}
         self.stop_requested = trio.Event()
         self._held = AsyncValue(0)
         #: Raised by the next call of any kind.
@@ -146,6 +164,7 @@ class FakeControl:
             "providers": {},
             "counts": {"active": len(active)},
             "pressure": {},
+            "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
         }
 
     async def add_repository(
@@ -211,15 +230,38 @@ class FakeControl:
         await self._begin()
         views = [
             view
-            for view in reversed(self.views.values())
-            if (not query.repo or view.repo in query.repo)
-            and (not query.state or view.state in query.state)
-            and (not query.kind or view.kind in query.kind)
-            and (not query.label or set(view.labels) & set(query.label))
-            and (not query.active or view.state in ACTIVE)
-            and (query.before is None or view.id < query.before)
+            for view in self._newest(query)
+            if query.before is None or view.id < query.before
         ]
         return views[: query.limit]
+
+    async def select(self, selection: Selection) -> list[str]:
+        await self._begin()
+        check_selection(selection)
+        named = {self._find(selector).id for selector in selection.jobs}
+        retried = {view.retry_of for view in self.views.values()}
+        found = [
+            view.id
+            for view in self._newest(selection)
+            if (not named or view.id in named)
+            and (not selection.unretried or view.id not in retried)
+        ]
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected")
+        return found
+
+    def _newest(self, wanted: JobFilter) -> list[JobView]:
+        return [
+            view
+            for view in reversed(self.views.values())
+            if (not wanted.repo or view.repo in wanted.repo)
+            and (not wanted.state or view.state in wanted.state)
+            and (not wanted.kind or view.kind in wanted.kind)
+            and (not wanted.origin or view.origin in wanted.origin)
+            and set(wanted.label) <= set(view.labels)
+            and (not wanted.failed or _failed(view))
+            and (not wanted.active or view.state in ACTIVE)
+        ]
 
     async def job(self, selector: str) -> JobView:
         await self._begin()
@@ -235,6 +277,24 @@ class FakeControl:
             raise Refused(f"job {view.id} has ended")
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        await self._begin()
+        olds = [self._find(selector) for selector in selectors]
+        for old in olds:
+            if old.state not in TERMINAL:
+                raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        made: dict[str, Retried] = {}
+        for old in sorted(olds, key=lambda view: view.id):
+            after = [made[job].id if job in made else job for job in old.after]
+            fields = {"after": after, "origin": origin, "request_id": None}
+            request = msgspec.structs.replace(self.requests[old.id], **fields)
+            new = self._accept(request).id
+            self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
+            made[old.id] = Retried(new, old.id)
+        return [made[old.id] for old in olds]
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()
@@ -309,6 +369,11 @@ class FakeControl:
         self._wake()
 
 
+def _failed(view: JobView) -> bool:
+    blocked = view.error is not None and view.error.code == BLOCKED
+    return view.state in FAILED or blocked
+
+
 def _view(job: str, request: JobRequest) -> JobView:
     return JobView(
         id=job,
@@ -335,6 +400,7 @@ def _view(job: str, request: JobRequest) -> JobView:
         queued_at=STARTED,
         started_at=None,
         finished_at=None,
+        origin=request.origin,
     )
 
 

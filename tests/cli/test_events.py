@@ -11,15 +11,11 @@ import trio
 from forge_actors.cli.event_text import line
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.testing.service import fake_service
-from tests.cli.test_verbs import Shell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-@pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(tmp_path, capsys)
+    from tests.cli.shell import Shell
 
 
 def test_a_line_says_when_what_where_and_why() -> None:

@@ -55,6 +55,7 @@ CLIENT_VERBS = (
     "logs j000001",
     "wait j000001 --timeout 0",
     "cancel j000001",
+    "retry j000001",
     "repo list",
     "repo add .",
     "status",

@@ -14,43 +14,14 @@ import pytest
 import trio
 import trio.testing
 
-from forge_actors.cli import main as program
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.testing.service import fake_service
+from tests.cli.shell import finish
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forge_actors.testing.control import FakeControl
-
-
-class Shell:
-    """Runs verbs against one home and keeps what they print."""
-
-    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._home = home
-        self._capsys = capsys
-
-    def now(self, *words: str) -> tuple[int, str, str]:
-        """The exit status, standard output and standard error of a call."""
-        place = words.index("--") if "--" in words else len(words)
-        home = ("--home", str(self._home))
-        status = program.main([*words[:place], *home, *words[place:]])
-        printed = self._capsys.readouterr()
-        return status, printed.out, printed.err
-
-    async def __call__(self, *words: str) -> tuple[int, str, str]:
-        return await trio.to_thread.run_sync(self.now, *words, abandon_on_cancel=True)
-
-
-@pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(tmp_path, capsys)
-
-
-def finish(control: FakeControl, job: str, data: bytes = b"") -> None:
-    control.write(job, data)
-    control.end(job)
+    from tests.cli.shell import Shell
 
 
 async def test_a_job_from_submit_to_its_end(tmp_path: Path, shell: Shell) -> None:
@@ -272,7 +243,7 @@ async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) ->
         ("jobs --limit 0", 2, "--limit: must be at least 1"),
         ("jobs more", 2, "'more' is one word too many"),
         ("jobs -- x", 2, "takes no command behind --"),
-        ("show", 2, "required: JOB"),
+        ("show", 2, "no job is selected: give ids, or --repo,"),
         ("submit", 2, "no command: put it behind --"),
         ("submit --", 2, "no command: put it behind --"),
         ("submit --env NOT_SET_HERE -- x", 2, "NOT_SET_HERE is not set here"),

@@ -23,6 +23,7 @@ from forge_actors.domain.errors import (
     Unavailable,
 )
 from forge_actors.domain.requests import JobQuery, JobRequest
+from forge_actors.domain.selection import Selection
 from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     )
     views = await client.jobs(JobQuery(repo=["app"], limit=2))
     assert [view.id for view in views] == [more[1].id, more[0].id]
+    assert await client.select(Selection(kind=["check"])) == [job.id]
     assert (await client.job(job.id)).argv == ["make", {"b64": "/w=="}]
     assert (await client.why(job.id)).sentence
     with pytest.raises(TimeoutError):
@@ -160,6 +162,8 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     end(job.id)
     [ended] = await client.wait(job.id)
     assert ended.state == "succeeded"
+    [made] = await client.retry(job.id)
+    assert (await client.job(made.id)).retry_of == job.id
     async with client.logs(job.id, follow=True) as pieces:
         assert b"".join([piece async for piece in pieces]) == b"output\n"
     async with client.events() as events:

@@ -75,14 +75,14 @@ def test_holds_pauses_and_edits_are_taken() -> None:
     history = told(
         ADDED,
         ("job_queued", "j", FACTS),
-        ("job_held", "j", {"reason": "not now"}),
+        ("job_held", "j", {}),
         ("job_edited", "j", {"changed": {"priority": "P0", "labels": ["l"], "x": 1}}),
-        ("paused", None, {"scope": "all", "reason": "a visitor"}),
+        ("paused", None, {"scope": "all", "jobs": False}),
         ("drain_began", None, {}),
     )
     job = history.jobs["j"]
     assert (job.held, job.priority, job.labels) == (True, "P0", ("l",))
-    assert (history.pauses, history.draining) == ({"all": "a visitor"}, True)
+    assert (history.pauses, history.draining) == ({"all": False}, True)
 
 
 @pytest.mark.parametrize(

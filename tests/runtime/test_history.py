@@ -13,7 +13,7 @@ from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.priority import PRIORITIES
-from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.requests import JobEdit, JobRequest
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.views import event_view
 from tests.runtime.kit import make_repository, settings
@@ -68,7 +68,7 @@ class Auditor:
     def _compare_jobs(self, store: SqliteStore) -> None:
         rows = store.reader.execute(
             "SELECT id, repo, state, kind, priority, provider, claims, after, name,"
-            " labels, retry_of, origin, attempt, fence FROM job"
+            " labels, retry_of, origin, attempt, fence, held_at IS NOT NULL FROM job"
         ).fetchall()
         assert {row[0] for row in rows} == self.history.jobs.keys()
         leases: dict[str, dict[str, tuple[Claim, ...]]] = {}
@@ -82,6 +82,7 @@ class Auditor:
             assert (job.name, job.retry_of, job.origin) == (row[8], row[10], row[11])
             assert job.labels == _texts.decode(row[9])
             assert job.attempt == row[12]
+            assert job.held == bool(row[14])
             reserved = job.state in RESERVED
             assert job.fence == (row[13] if reserved else None)
             if reserved:
@@ -104,6 +105,8 @@ class Auditor:
         assert known == {row[0]: (*row[:3], bool(row[3]), bool(row[4])) for row in rows}
         for row in rows:
             assert self.history.repositories[row[0]].fence == row[5]
+        pauses = store.reader.execute("SELECT scope, jobs FROM pause").fetchall()
+        assert self.history.pauses == {scope: bool(jobs) for scope, jobs in pauses}
 
     async def compare_use(self, runtime: Runtime) -> None:
         """What the supervisor counts at this moment, while nothing moves."""
@@ -214,6 +217,19 @@ async def test_the_events_alone_rebuild_every_moment_of_a_varied_run(
         await begun(runtime, *running)
         await auditor.compare_use(runtime)
         assert len(auditor.history.holders("agents")) == 2
+        await control.edit(waiting[2], JobEdit(priority="P0", claims=["read:path:y"]))
+        await control.hold(waiting[2])
+        await control.pause_job(running[0])
+        await control.pause("all", jobs=True)
+        await control.pause("provider:local")
+        suspended = {job.id for job in auditor.history.jobs.values() if job.suspended}
+        assert suspended == set(running)
+        await control.resume_job(running[0])
+        await control.resume("all")
+        await control.unhold(waiting[2])
+        await control.pause("repo:a", jobs=True)
+        suspended = {job.id for job in auditor.history.jobs.values() if job.suspended}
+        assert suspended == {running[0]}
         await control.enable_repository("a", enabled=False)
         for job in (waiting[0], running[1]):
             await control.cancel(job)

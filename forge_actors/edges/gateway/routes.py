@@ -17,7 +17,8 @@ from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
-from forge_actors.edges.gateway import logs
+from forge_actors.domain.selection import Selection
+from forge_actors.edges.gateway import logs, steering
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
@@ -43,6 +44,15 @@ class Submission(Struct, forbid_unknown_fields=True):
 
 class Cancellation(Struct, forbid_unknown_fields=True):
     grace: float | str | None = None
+
+
+class Retrying(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+    origin: str = "cli"
+
+
+class RetryingOne(Struct, forbid_unknown_fields=True):
+    origin: str = "cli"
 
 
 class Waiting(Struct, forbid_unknown_fields=True):
@@ -152,12 +162,19 @@ async def list_jobs(call: Call) -> Answer:
         "state": query.choices("state", STATES),
         "kind": query.choices("kind", KINDS),
         "label": query.all("label"),
+        "origin": query.all("origin"),
+        "failed": query.flag("failed"),
         "active": query.flag("active"),
         "limit": query.number("limit", 100, least=1, most=MAX_PAGE),
         "before": query.one("before"),
     }
     views = await call.control.jobs(convert(wanted, JobQuery))
     return json_response({"jobs": views})
+
+
+async def select(call: Call) -> Answer:
+    selection = decode(call.request.body, Selection)
+    return json_response({"jobs": await call.control.select(selection)})
 
 
 async def submit(call: Call) -> Answer:
@@ -202,6 +219,20 @@ async def read_log(call: Call) -> Answer:
 async def cancel(call: Call) -> Answer:
     grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
     return json_response(await call.control.cancel(call.parts[0], grace=grace))
+
+
+async def retry(call: Call) -> Answer:
+    wanted = decode(call.request.body, Retrying)
+    if not wanted.jobs:
+        raise InvalidInput("jobs", "names no job to retry")
+    made = await call.control.retry(wanted.jobs, origin=wanted.origin)
+    return json_response({"jobs": made}, status=201)
+
+
+async def retry_one(call: Call) -> Answer:
+    origin = decode(call.request.body, RetryingOne).origin
+    [made] = await call.control.retry([call.parts[0]], origin=origin)
+    return json_response(made, status=201)
 
 
 async def wait(call: Call) -> Answer:
@@ -301,13 +332,15 @@ class Route:
         return tuple(request.path[place] for place in self.places)
 
 
-_FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
+_FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
+_PAGE = ("limit", "before")
 
 ROUTES = (
     Route("GET", "/v1/status", status),
     Route("POST", "/v1/stop", stop),
-    Route("GET", "/v1/jobs", list_jobs, _FILTERS),
+    Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
+    Route("POST", "/v1/select", select),
     Route("POST", "/v1/batch", submit_batch, ("base",)),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
@@ -320,6 +353,15 @@ ROUTES = (
         holds="follow",
     ),
     Route("POST", "/v1/jobs/{job}/cancel", cancel),
+    Route("POST", "/v1/jobs/{job}/hold", steering.hold),
+    Route("POST", "/v1/jobs/{job}/unhold", steering.unhold),
+    Route("POST", "/v1/jobs/{job}/pause", steering.pause_job),
+    Route("POST", "/v1/jobs/{job}/resume", steering.resume_job),
+    Route("POST", "/v1/jobs/{job}/edit", steering.edit),
+    Route("POST", "/v1/pause", steering.pause),
+    Route("POST", "/v1/resume", steering.resume),
+    Route("POST", "/v1/jobs/{job}/retry", retry_one),
+    Route("POST", "/v1/retry", retry),
     Route("POST", "/v1/wait", wait, holds=True),
     Route("GET", "/v1/repositories", list_repositories),
     Route("POST", "/v1/repositories", add_repository),

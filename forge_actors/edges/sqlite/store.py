@@ -21,9 +21,8 @@ from trio_util import AsyncValue
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
+    JobEdited,
     JobEnded,
-    RepositoryAdded,
-    RepositoryChanged,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -31,7 +30,8 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.rows import job_from, spec_from
+from forge_actors.edges.sqlite.moves import Move
+from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
@@ -51,46 +51,8 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
-
-
-class Move:
-    """Changes that are saved together; the promise that they become durable."""
-
-    __slots__ = ("_event", "changes", "done", "error", "then")
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = False
-        self.error: StoreFailed | None = None
-        self._event: trio.Event | None = None
-
-    @property
-    def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet.
-
-        One without changes only waits for those before it, which may be refused.
-        """
-        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
-        return not self.changes or any(kinds)
-
-    async def wait(self) -> None:
-        if not self.done:
-            if self._event is None:
-                self._event = trio.Event()
-            await self._event.wait()
-        if self.error is not None:
-            raise self.error
-
-    def settle(self, error: StoreFailed | None = None) -> None:
-        self.done, self.error = True, error
-        if self._event is not None:
-            self._event.set()
 
 
 class SqliteStore:
@@ -182,6 +144,8 @@ class SqliteStore:
             write(self._db, self._sql, change)
             self._events.append(change.event)
             self.active += type(change) is JobAdded
+            if isinstance(change, JobEdited):
+                self._specs.pop(change.job, None)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -335,13 +299,15 @@ class SqliteStore:
 
     def load(self, repo: str) -> Ledger:
         """See the port."""
-        [(fence, enabled, removed)] = self.read_pending("load_repository", repo)
+        [row] = self.read_pending("load_repository", repo)
+        fence, enabled, removed, scope = row[:4]
         return Ledger(
             repo,
             fence=fence,
             enabled=bool(enabled) and removed is None,
             workers=self._repository_workers,
             overtake_after=self._overtake_after,
+            pause=None if scope is None else pause_from(row[3:]),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:

@@ -21,9 +21,10 @@ TAIL_SIZE = 16 * 1024
 #: Reads of the last turn. A pipe holds at most 1 MiB unless a privileged job grew it.
 LAST_READS = 64
 
-MAGIC = b"FORGELOG"
-#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`.
-HEADER = struct.Struct("<8sQQ")
+MAGIC = b"FORGELG2"
+#: Magic, bytes claimed, bytes written (see `Stream._write_ring`), then how many bytes
+#: the file and the ring take: the limit may be another one when the log is read.
+HEADER = struct.Struct("<8sQQQQ")
 
 
 def split_limit(limit: int) -> tuple[int, int]:
@@ -123,7 +124,8 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start), 0)
+        sizes = self._head, self._ring_size
+        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:
             start += len(data) - self._ring_size
             data = data[-self._ring_size :]
@@ -131,7 +133,8 @@ class Stream:
         first = self._ring_size - position
         _pwrite_all(self._ring, data[:first], HEADER.size + position)
         _pwrite_all(self._ring, data[first:], HEADER.size)
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, self.total), 0)
+        header = HEADER.pack(MAGIC, self.total, self.total, *sizes)
+        os.pwrite(self._ring, header, 0)
 
 
 def _pwrite_all(fd: int, data: bytes, offset: int) -> None:
