@@ -29,7 +29,7 @@ from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
-from forge_actors.domain.pauses import Pause, Pauses
+from forge_actors.domain.pauses import DRAIN, Pause, Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
@@ -87,6 +87,7 @@ class Survey(Struct, frozen=True):
     active_repositories: int
     awake: int
     pressure: str | None
+    draining: bool
     waiting: int
 
 
@@ -108,7 +109,8 @@ class Place(Struct, frozen=True):
 
 
 class SetPause(Struct, frozen=True):
-    """Begin or end the pause of everything or of a provider; answered once durable.
+    """Begin or end the pause of everything or a provider, or a drain; answered once
+    durable.
 
     With `jobs` what runs there is suspended, or goes on, too.
     """
@@ -325,13 +327,7 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        return Worker(
-            grant,
-            owner,
-            context.launcher,
-            context.clock,
-            self._keep_receipt,
-        )
+        return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
 
     def _make_pass(self) -> None:
         self._pass_at = trio.current_time() + self._period
@@ -386,6 +382,7 @@ class _Supervisor:
             active_repositories=len(capacity.active_repositories),
             awake=len(self._children),
             pressure=capacity.pressure,
+            draining=self._pauses.get(DRAIN) is not None,
             waiting=sum(1 for _ in self._line.offers()),
         )
 

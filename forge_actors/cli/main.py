@@ -27,6 +27,7 @@ VERBS = {
     "retry": "run jobs again that have ended",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
+    "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "run": "run a file of jobs, or one command, to the end",
     "doctor": "check what this machine offers",

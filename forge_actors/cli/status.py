@@ -5,36 +5,57 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Show the service, its limits and what it does."
+HELP = (
+    "Show the service, its limits and what it does. With --wait, once it is ready, or\n"
+    "idle: when nothing waits or runs. Exits with 5 if the time ran out first."
+)
 EXAMPLES = """\
   forge-actors status
-  forge-actors status --json
+  forge-actors status --wait --timeout 30s
+  forge-actors status --wait idle
 """
+READY, IDLE = "ready", "idle"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Only the options that every verb has."""
+    parser.add_argument(
+        "--wait",
+        nargs="?",
+        const=READY,
+        choices=(READY, IDLE),
+        help="return when it is ready, or idle",
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="for example 90s or 2h")
 
 
 def run(args: argparse.Namespace) -> int:
-    status = Service(args.home).get("status")
+    if args.timeout is not None and args.wait is None:
+        raise UsageError("--timeout: belongs to --wait")
+    query = [("wait", args.wait), ("timeout", args.timeout)]
+    status = Service(args.home).get("status", query=query)
+    timed_out = status.pop("timed_out", False)
     if args.json:
         print_json(status)
-        return 0
-    for line in _lines(status):
-        print(clean(line))
+    else:
+        for line in _lines(status):
+            print(clean(line))
+    if timed_out:
+        note(f"not {args.wait} within {args.timeout}")
+        return TIMED_OUT
     return 0
 
 
 def _lines(status: dict[str, Any]) -> list[str]:
     service = status.get("service", {})
     state = "ready" if status.get("ready") else "not ready"
+    if status.get("draining"):
+        state += ", draining"
     version = service.get("version")
     lines = [
         f"service   {state}, pid {service.get('pid')}, version {version}",

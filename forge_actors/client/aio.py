@@ -167,9 +167,36 @@ class Client:
             raise TimeoutError(f"the jobs have not ended within {timeout} s")
         return convert(answer["jobs"], list[JobView])
 
-    async def status(self) -> dict[str, Any]:
-        status: dict[str, Any] = await self._call("GET", "status")
+    async def status(
+        self, *, wait: str | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """How the service is; with `wait` once it is `ready`, or `idle`.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first.
+        """
+        query: list[tuple[str, str | int | None]] = [("wait", wait)]
+        if timeout is not None:
+            query.append(("timeout", str(timeout)))
+        status: dict[str, Any] = await self._call("GET", "status", query=query)
+        if status.pop("timed_out", False):
+            raise TimeoutError(f"the service is not {wait} within {timeout} s")
         return status
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Start nothing more, and return when nothing runs.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first; it drains all the same.
+            Refused: the drain was cancelled.
+        """
+        answer = await self._call("POST", "drain", body={"timeout": timeout})
+        if answer["timed_out"]:
+            raise TimeoutError(f"jobs still run after {timeout} s")
+
+    async def undrain(self) -> None:
+        """Work again."""
+        await self._call("DELETE", "drain")
 
     async def stop(self) -> None:
         """Begin an orderly stop of the service."""

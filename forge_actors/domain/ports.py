@@ -151,6 +151,29 @@ class Control(Protocol):
 
     async def status(self) -> dict[str, object]: ...
 
+    async def wait_ready(self) -> None:
+        """Return when the service is ready.
+
+        This wait and those of an idle or drained service raise Unavailable when the
+        runtime ends first.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain` or the end of the runtime."""
+
+    async def undrain(self) -> None:
+        """Work again."""
+
+    async def wait_drained(self) -> None:
+        """Return when nothing runs any more.
+
+        Raises:
+            Refused: the drain was cancelled.
+        """
+
     async def add_repository(
         self, path: str, name: str | None = None
     ) -> RepositoryView: ...

@@ -17,6 +17,7 @@ from forge_actors.domain.pauses import Pauses, describe, repository_of
 from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
+from forge_actors.runtime.held import Held
 from forge_actors.runtime.views import pause_view, roots_of, view
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class ControlBase:
         self._endings = Endings(store)
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
-        self._events = EventLog(store, registry, self._roots)
+        self._held = Held()
+        self._events = EventLog(store, registry, self._held, self._roots)
 
     async def _open(self, repo: str) -> supervisor.RepositoryMailbox:
         return await self._supervisor.ask(lambda reply: supervisor.Open(repo, reply))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
     from forge_actors.domain.redaction import Roots
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.held import Held
     from forge_actors.runtime.registry import Registry
 
 #: Events looked at before others get their turn; a few milliseconds.
@@ -31,12 +32,13 @@ LOOKED_AT_ONCE = 2000
 class EventLog:
     """The events of one runtime."""
 
-    def __init__(self, store: SqliteStore, registry: Registry, roots: Roots) -> None:
+    def __init__(
+        self, store: SqliteStore, registry: Registry, held: Held, roots: Roots
+    ) -> None:
         self._store = store
         self._registry = registry
+        self._held = held
         self._roots = roots
-        self._waiting: set[trio.CancelScope] = set()
-        self._closed = False
         #: The page that was read last, by what it answers.
         self._last_page: tuple[tuple[EventQuery, int], EventPage] | None = None
 
@@ -61,26 +63,15 @@ class EventLog:
             if page.events or not wait:
                 return page
             query = page.next
-            if not await self._news(query.after or 0):
+            if not await self.news(query.after or 0):
                 return page
 
-    def close(self) -> None:
-        """Nothing comes any more: whoever waits is answered with an empty page."""
-        self._closed = True
-        for scope in self._waiting:
-            scope.cancel()
-
-    async def _news(self, after: int) -> bool:
+    async def news(self, after: int) -> bool:
         """Wait for a later event; False if the runtime ends."""
-        if self._closed:
-            return False
-        with trio.CancelScope() as scope:
-            self._waiting.add(scope)
-            try:
-                await self._store.committed.wait_value(lambda last: last > after)
-            finally:
-                self._waiting.discard(scope)
-        return not self._closed
+        committed = self._store.committed
+        return await self._held.wait(
+            lambda: committed.wait_value(lambda last: last > after)
+        )
 
     async def _read(self, query: EventQuery) -> EventPage:
         key = (query, self.last)

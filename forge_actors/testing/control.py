@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import trio
-from trio_util import AsyncValue
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
-from forge_actors.domain.events import EventPage, EventQuery, EventView
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -38,6 +36,7 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,27 +44,23 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
     from forge_actors.domain.selection import JobFilter, Selection
 
-STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
 
 
-class FakeControl(FakeSteering):
+class FakeControl(FakeSteering, FakeWatching):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
+        FakeWatching.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.views: dict[str, JobView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.output: dict[tuple[str, str], bytes] = {}
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
-        self.log: list[EventView] = []
         self.pauses: dict[str, PauseView] = {}
-        self.stop_requested = trio.Event()
-        self._held = AsyncValue(0)
         #: Raised by the next call of any kind.
         self.failure: Exception | None = None
-        self._changed = trio.Event()
 
     # What a test does
 
@@ -89,39 +84,6 @@ class FakeControl(FakeSteering):
     def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
         self.output[job, stream] = self.output.get((job, stream), b"") + data
         self._wake()
-
-    def emit(
-        self,
-        kind: str,
-        *,
-        job: str | None = None,
-        repo: str | None = None,
-        **data: object,
-    ) -> None:
-        number = len(self.log) + 1
-        self.log.append(EventView(number, STARTED, kind, repo, job, data, repo))
-        self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    @property
-    def held(self) -> int:
-        """Requests that are held right now."""
-        count: int = self._held.value
-        return count
-
-    async def until_held(self, count: int) -> None:
-        """Wait until so many requests are held."""
-        await self._held.wait_value(count)
-
-    async def _change(self) -> None:
-        self._held.value += 1
-        try:
-            await self._changed.wait()
-        finally:
-            self._held.value -= 1
 
     async def _begin(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -157,9 +119,10 @@ class FakeControl(FakeSteering):
                 "started_at": STARTED,
                 "home": "/home",
             },
-            "ready": True,
+            "ready": self.ready,
             "readiness": {},
             "degraded": [],
+            "draining": self.draining,
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {},
             "counts": {"active": len(active)},
@@ -337,36 +300,6 @@ class FakeControl(FakeSteering):
             and self.views[job].state not in TERMINAL
         ):
             await self._change()
-
-    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
-        await self._begin()
-        for name in query.repo:
-            await self.repository(name)
-        jobs = tuple(self._find(selector).id for selector in query.job)
-        after = query.after
-        if after is None:
-            after = len(self.log) if wait and query.since is None else 0
-        while True:
-            found = [
-                event
-                for event in self.log
-                if event.seq > after
-                and (not query.repo or event.repo in query.repo)
-                and (not jobs or event.job in jobs)
-                and (not query.kind or event.kind in query.kind)
-            ]
-            if found or not wait or self.stop_requested.is_set():
-                break
-            await self._change()
-        cut = found[-query.limit :] if query.newest else found[: query.limit]
-        full = len(cut) == query.limit and not query.newest
-        after = cut[-1].seq if full else max(after, len(self.log))
-        following = msgspec.structs.replace(query, after=after, newest=False)
-        return EventPage(cut, following)
-
-    def request_stop(self) -> None:
-        self.stop_requested.set()
-        self._wake()
 
 
 def _failed(view: JobView) -> bool:

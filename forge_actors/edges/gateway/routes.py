@@ -18,7 +18,7 @@ from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refus
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import logs, steering
+from forge_actors.edges.gateway import logs, state, steering
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
@@ -144,10 +144,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
         if route.method == method and route.leads_to(path):
             return route
     return None
-
-
-async def status(call: Call) -> Answer:
-    return json_response(await call.control.status())
 
 
 async def stop(call: Call) -> Answer:
@@ -336,7 +332,9 @@ _FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
 _PAGE = ("limit", "before")
 
 ROUTES = (
-    Route("GET", "/v1/status", status),
+    Route("GET", "/v1/status", state.status, ("wait", "timeout"), holds="wait"),
+    Route("POST", "/v1/drain", state.drain, holds=True),
+    Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", stop),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),

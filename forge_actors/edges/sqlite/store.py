@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import trio
 from msgspec import convert
-from trio_util import AsyncValue
+from trio_util import AsyncBool, AsyncValue
 
 from forge_actors.domain.changes import (
     Change,
@@ -76,8 +76,9 @@ class SqliteStore:
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
         self._events: list[Event] = []
-        #: Why nothing can be saved now, or None.
+        #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
+        self.saving = AsyncBool(True)
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -219,6 +220,7 @@ class SqliteStore:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
         self._roll_back()
         self.trouble = str(error) or type(error).__name__
+        self.saving.value = False
         for move in self._moves:
             if move.refusable:
                 move.settle(self._refusal())
@@ -245,6 +247,7 @@ class SqliteStore:
             return
         self.trouble = None
         self._publish()
+        self.saving.value = True
 
     # -- reading ---------------------------------------------------------------------
 
