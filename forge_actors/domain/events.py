@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: The reason of the first event of every job.
 ACCEPTED = "accepted"
+#: Seconds between two looks for one follower. A quiet log is told at once; of a busy
+#: one, what comes meanwhile is told together, or fifty followers would cost a core.
+GATHER_SECONDS = 0.05
 #: Every kind there is. A job that comes into a state has an event of the state's name.
 KINDS: tuple[str, ...] = (
     "runtime_started",

@@ -14,7 +14,13 @@ import trio
 from msgspec import structs
 
 from forge_actors.domain.errors import InvalidInput, NotFound
-from forge_actors.domain.events import KINDS, EventPage, EventQuery, EventView
+from forge_actors.domain.events import (
+    GATHER_SECONDS,
+    KINDS,
+    EventPage,
+    EventQuery,
+    EventView,
+)
 from forge_actors.domain.requests import nearest
 from forge_actors.runtime.views import event_view
 
@@ -62,6 +68,8 @@ class EventLog:
             page = await self._read(query)
             if page.events or not wait:
                 return page
+            if query.after != page.next.after:
+                await trio.sleep(GATHER_SECONDS)  # there were some, for others
             query = page.next
             if not await self.news(query.after or 0):
                 return page

@@ -8,7 +8,7 @@ import msgspec
 import trio
 from msgspec import structs
 
-from forge_actors.domain.events import EventQuery
+from forge_actors.domain.events import GATHER_SECONDS, EventQuery
 from forge_actors.edges.gateway.messages import JSON_LINES, Response, Stream
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ PARAMETERS = (
 #: Events of one piece for a follower, and of one answer.
 EVENT_PAGE = 1000
 MAX_EVENTS = 10_000
-#: Seconds between two pieces for one follower. A quiet log is told at once; of a busy
-#: one, what comes meanwhile is one piece, or fifty followers would cost a core.
-GATHER_SECONDS = 0.05
 
 _encoder = msgspec.json.Encoder()
 
