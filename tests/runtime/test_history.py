@@ -19,7 +19,7 @@ from forge_actors.runtime.views import event_view
 from tests.runtime.kit import make_repository, settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from forge_actors import Runtime
@@ -40,6 +40,7 @@ class Auditor:
     def __init__(self) -> None:
         self.history = History()
         self.looks = 0
+        self._looked = trio.Event()
         self.kinds: set[str] = set()
         #: What each job went through.
         self.states: dict[str, list[str]] = {}
@@ -64,6 +65,15 @@ class Auditor:
         self.looks += 1
         self._compare_jobs(store)
         self._compare_repositories(store)
+        self._looked.set()
+        self._looked = trio.Event()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        while not holds():
+            await self._looked.wait()
+
+    def suspended(self) -> set[str]:
+        return {job.id for job in self.history.jobs.values() if job.suspended}
 
     def _compare_jobs(self, store: SqliteStore) -> None:
         rows = store.reader.execute(
@@ -110,6 +120,7 @@ class Auditor:
 
     async def compare_use(self, runtime: Runtime) -> None:
         """What the supervisor counts at this moment, while nothing moves."""
+        await self.until(lambda: self.history.seq == runtime.control.last_event)
         status = await runtime.status()
         capacity, providers = status["capacity"], status["providers"]
         assert isinstance(capacity, dict)
@@ -222,14 +233,12 @@ async def test_the_events_alone_rebuild_every_moment_of_a_varied_run(
         await control.pause_job(running[0])
         await control.pause("all", jobs=True)
         await control.pause("provider:local")
-        suspended = {job.id for job in auditor.history.jobs.values() if job.suspended}
-        assert suspended == set(running)
+        await auditor.until(lambda: auditor.suspended() == set(running))
         await control.resume_job(running[0])
         await control.resume("all")
         await control.unhold(waiting[2])
         await control.pause("repo:a", jobs=True)
-        suspended = {job.id for job in auditor.history.jobs.values() if job.suspended}
-        assert suspended == {running[0]}
+        await auditor.until(lambda: auditor.suspended() == {running[0]})
         await control.enable_repository("a", enabled=False)
         for job in (waiting[0], running[1]):
             await control.cancel(job)
@@ -264,11 +273,13 @@ async def test_the_history_goes_on_over_a_restart_with_other_limits(
         )
         once = await submit(runtime, "a", "sleep", "600", claims=["read:path:y"])
         await begun(runtime, again, once)
+        await auditor.until(lambda: auditor.history.jobs[once].state == "running")
         assert auditor.history.runtime is not None
         assert auditor.history.ready
     smaller = {"limits": {"workers": 1}, "providers": {"local": {"limit": 4}}}
     async with audited(home, auditor, **smaller) as runtime:
         await begun(runtime, again, after=auditor.history.seq)
+        await auditor.until(lambda: auditor.history.jobs[again].state == "running")
         assert auditor.history.limits["workers"] == 1
         assert "provider:other" not in auditor.history.limits
         await auditor.compare_use(runtime)

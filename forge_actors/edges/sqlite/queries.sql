@@ -152,9 +152,6 @@ WHERE name IS NOT NULL AND id IN (SELECT value FROM json_each(?));
 -- name: removed_named
 SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1);
 
--- name: active_everywhere
-SELECT id FROM job WHERE finished_at IS NULL;
-
 -- name: view_job
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
