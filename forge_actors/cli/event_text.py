@@ -14,6 +14,10 @@ KIND = 20
 JOB = 6
 
 
+#: Said in another way, or before.
+_TOLD = ("error", "reason", "name")
+
+
 def line(event: Json) -> str:
     """When, what, which job of which repository, and why. Clean."""
     moment = f"{str(event['at'])[:19]}Z"
@@ -34,7 +38,7 @@ def words(data: Json) -> str:
     parts += [
         f"{name} {_value(name, value)}"
         for name, value in data.items()
-        if name not in ("error", "reason") and value not in (None, [], {}, "")
+        if name not in _TOLD and value not in (None, [], {}, "")
     ]
     return ", ".join(parts)
 

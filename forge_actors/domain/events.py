@@ -33,6 +33,7 @@ KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
     "runtime_stopped",
+    "settings_changed",
     "limits",
     "pressure_began",
     "pressure_ended",
