@@ -211,7 +211,10 @@ async def test_the_events_alone_rebuild_every_moment_of_a_varied_run(
         control = runtime.control
         for name in "abc":
             await runtime.add_repository(make_repository(tmp_path / name))
-        await control.wait(await ways_to_end(runtime, home))
+        ended = await ways_to_end(runtime, home)
+        await control.wait(ended)
+        again = await control.retry(ended[:2], origin="cli")
+        await control.wait([made.id for made in again])
         # Three that run, one that waits for a claim, one for a token.
         running = [
             await submit(runtime, "a", "sleep", "600", provider="local"),
