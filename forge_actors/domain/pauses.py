@@ -132,5 +132,5 @@ def describe(scope: str) -> str:
             " ends that"
         )
     if repository_of(scope) is not None:
-        return "its repository is paused; forge-actors resume --repo ends that"
+        return "its repository is paused; forge-actors resume --repo NAME ends that"
     return "everything is paused; forge-actors resume --all ends that"
