@@ -61,6 +61,10 @@ class Attempts:
         self._stopping.setdefault(job, reason)
         self._workers[job, attempt].stop(grace)
 
+    def is_stopped(self, job: str) -> bool:
+        """Whether its attempt is being ended."""
+        return job in self._stopping
+
     def suspend(self, jobs: Collection[str]) -> None:
         """Let the processes of these jobs stand still, and those of all others run."""
         for (job, _), worker in self._workers.items():

@@ -200,10 +200,10 @@ class _Repository:
             case Explain(jobs, reply):
                 reply.answer(self._explain(jobs, now))
             case Steer(job, how, reply):
-                if self._knows(job, reply):
+                if self._may_steer(job, reply):
                     self._steered(*self._ledger.steer(job, how, now), reply)
             case EditJob(job, edit, reply):
-                if self._knows(job, reply):
+                if self._may_steer(job, reply):
                     self._steered(*self._ledger.edit(job, edit, now), reply)
             case PauseHere(on, jobs, reply):
                 move = self._ledger.pause if on else self._ledger.resume
@@ -291,15 +291,21 @@ class _Repository:
         changes, runs = self._ledger.cancel(job, now)
         if runs:
             self._stop_worker(job, "cancelled", grace)
+            # A stop lets a paused tree go on, so that it can act on it.
+            self._moves.add(self._ledger.steer(job, "resume", now)[0])
             reply.answer(True)
             return
         self._moves.add(changes, then=partial(reply.answer, False))
 
-    def _knows(self, job: str, reply: Reply[None]) -> bool:
-        known = job in self._ledger.jobs
-        if not known:
-            reply.refuse(Refused(f"job {job} has ended"))
-        return known
+    def _may_steer(self, job: str, reply: Reply[None]) -> bool:
+        problem = None
+        if job not in self._ledger.jobs:
+            problem = f"job {job} has ended"
+        elif self._attempts.is_stopped(job):
+            problem = f"job {job} is being stopped"
+        if problem is not None:
+            reply.refuse(Refused(problem))
+        return problem is None
 
     def _steered(
         self, changes: list[Change], problem: str | None, reply: Reply[None]

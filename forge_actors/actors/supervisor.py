@@ -109,10 +109,9 @@ class Place(Struct, frozen=True):
 
 
 class SetPause(Struct, frozen=True):
-    """Begin or end the pause of everything or a provider, or a drain; answered once
-    durable.
+    """Begin or end a pause of everything or of a provider, or a drain.
 
-    With `jobs` what runs there is suspended, or goes on, too.
+    Answered once durable. With `jobs` what runs there is suspended, or goes on, too.
     """
 
     scope: str
@@ -183,7 +182,7 @@ class _Supervisor:
         self._grants = Grants(context.limits, mailbox.tell)
         self._capacity = self._grants.capacity
         self._pauses = Pauses(context.pauses)
-        self._capacity.closed = self._pauses.closed_tokens
+        self._close()
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
         #: Repositories whose actor ended before it was told of new jobs.
@@ -335,7 +334,7 @@ class _Supervisor:
             _tell(child, repository_messages.Pass())
 
     def _grant_round(self) -> None:
-        if self._stop is not None or not self._line or self._pauses.everywhere:
+        if self._stop is not None or not self._line or self._halted:
             return
         self._sample_pressure()
         now = self._context.clock.now()
@@ -343,16 +342,15 @@ class _Supervisor:
             self._line.drop(offer.repo)
             self._line.last_dispatch[offer.repo] = now
             grant = self._grants.issue(offer)
-            if not _tell(
-                self._children[offer.repo], repository_messages.Granted(grant)
-            ):
+            granted = repository_messages.Granted(grant)
+            if not _tell(self._children[offer.repo], granted):
                 grant.give_back()
 
     def _set_pause(self, scope: str, on: bool, jobs: bool, reply: Reply[None]) -> None:
         now = self._context.clock.now()
         move = self._pauses.begin if on else self._pauses.end
         changes = move(scope, now, jobs=jobs)
-        self._capacity.closed = self._pauses.closed_tokens
+        self._close()
         self._grants.withdraw(lambda tokens: self._pauses.covering(tokens) is not None)
         let_go = scope if jobs and not on else None
         told = repository_messages.PausesChanged(tuple(self._pauses), let_go)
@@ -362,6 +360,11 @@ class _Supervisor:
             self._context.store.save(changes, then=lambda: reply.answer(None))
         else:
             reply.answer(None)
+
+    def _close(self) -> None:
+        """Grant nothing where there is a pause."""
+        self._halted = self._pauses.everywhere is not None
+        self._capacity.closed = self._pauses.closed_tokens
 
     def _sample_pressure(self) -> None:
         if trio.current_time() - self._sampled_at < PRESSURE_SECONDS:

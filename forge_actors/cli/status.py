@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.steering import pause_lines
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json
 from forge_actors.client.sync import Service
@@ -67,6 +68,9 @@ def _lines(status: dict[str, Any]) -> list[str]:
         lines.append(f"degraded  {'; '.join(map(str, degraded))}")
     lines += _section("capacity", status.get("capacity") or {})
     lines += _section("providers", status.get("providers") or {})
+    pauses = status.get("pauses") or []
+    if pauses:
+        lines += ["paused", *(f"  {line}" for line in pause_lines(pauses))]
     lines += _section("jobs", status.get("counts") or {})
     lines += _section("pressure", status.get("pressure") or {})
     return lines

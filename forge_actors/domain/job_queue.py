@@ -107,7 +107,7 @@ class JobQueue:
         pause = self.pauses.covering(job.tokens)
         if pause is not None:
             detail = describe(pause.scope)
-            return Waiting("pause", pause.since, detail, resource=pause.scope)
+            return Waiting("pause", pause.since, detail)
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
         blocker = find_blocker(job, self.leases, reservations, now)

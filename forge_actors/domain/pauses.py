@@ -140,7 +140,7 @@ def describe(scope: str) -> str:
             " ends that"
         )
     if repository_of(scope) is not None:
-        return "its repository is paused; forge-actors resume --repo ends that"
+        return "its repository is paused; forge-actors resume --repo NAME ends that"
     if scope == DRAIN:
         return "the service is draining; forge-actors drain --cancel ends that"
     return "everything is paused; forge-actors resume --all ends that"

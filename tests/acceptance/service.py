@@ -337,13 +337,9 @@ class LiveService(Bench):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 found = json.loads(line)
-                yield Entry(
-                    found["seq"],
-                    found["kind"],
-                    datetime.fromisoformat(found["at"]).timestamp(),
-                    found.get("job"),
-                    found.get("data", {}),
-                )
+                at = datetime.fromisoformat(found["at"]).timestamp()
+                seq, kind = found["seq"], found["kind"]
+                yield Entry(seq, kind, at, found["job"], found["data"])
 
 
 def call(
