@@ -56,7 +56,7 @@ KINDS: tuple[str, ...] = (
 )
 
 
-class Event(Struct, frozen=True, omit_defaults=True):
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """One thing that happened. `seq` is given by the store and only grows."""
 
     kind: str

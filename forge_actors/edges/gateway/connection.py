@@ -9,6 +9,7 @@ no answer.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -153,8 +154,13 @@ class Connection:
         """Wait for the first bytes of a request; False if none comes in time."""
         limits = self._limits
         patience = limits.idle_timeout if self._served else limits.head_timeout
-        with trio.move_on_after(patience):
-            self._data += await self._receive()
+        # Nothing is lost by giving the whole connection up: no request has begun. A
+        # scope of its own for each request would cost as much as reading it.
+        self.scope.deadline = trio.current_time() + patience
+        self._data += await self._receive()
+        if self.scope.cancel_called:
+            return False
+        self.scope.deadline = math.inf
         return bool(self._data)
 
     async def _read_general(self, exchange: H11Exchange) -> Request | None:
@@ -168,8 +174,8 @@ class Connection:
             name.decode("ascii"): value.decode("latin-1")
             for name, value in head.headers
         }
-        self._check_head(head, headers)
         exchange.with_body = head.method != b"HEAD"
+        self._check_head(head, headers)
         body = await self._body(exchange)
         self._data += exchange.rest
         method, target = head.method.decode("ascii"), head.target.decode("ascii")
@@ -195,6 +201,8 @@ class Connection:
         )
         if size > self._limits.head_bytes:
             raise _Refusal(431, "the head of the request is too large")
+        if head.method == b"CONNECT":
+            raise _Refusal(501, "this is no proxy")
         # A page of a browser must not reach us, by whatever name it resolved us.
         if headers.get("host") not in self._rules.hosts:
             raise _Refusal(403, "the Host header names no host of this service")

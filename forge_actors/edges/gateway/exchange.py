@@ -45,7 +45,7 @@ class PlainExchange:
         return head + body
 
     def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._head(200, answer, "transfer-encoding: chunked", last)
+        return self._head(200, answer, "Transfer-Encoding: chunked", last)
 
     def piece(self, data: bytes) -> bytes:
         # One without bytes would end the body.
@@ -59,7 +59,7 @@ class PlainExchange:
     ) -> bytes:
         self.keeps = self.keeps and not last
         more = "".join(f"{name}: {text}\r\n" for name, text in answer.headers.items())
-        end = "\r\n" if self.keeps else "connection: close\r\n\r\n"
+        end = "\r\n" if self.keeps else "Connection: close\r\n\r\n"
         return (
             f"HTTP/1.1 {status} \r\ndate: {_date()}\r\n"
             f"content-type: {answer.content_type}\r\n{more}{framing}\r\n{end}"
