@@ -1,11 +1,13 @@
-"""`logs`: the output of a job, whole, its end, or as it comes."""
+"""`logs`: the output of jobs, whole, a part of it, or as it comes."""
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.cleaner import Cleaner
+from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.verb import UsageError
 from forge_actors.client.sync import Service
 
@@ -13,44 +15,107 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from forge_actors.client.sync import Parameters
+
 HELP = (
-    "Print the output of a job. Into a pipe or a file go the exact bytes; on a\n"
-    "terminal control characters are left out, and secrets are [redacted]."
+    "Print the output of a job, or of several with a prefix each. Into a pipe or a\n"
+    "file go the exact bytes; on a terminal control characters are left out. There\n"
+    "and with --json secrets are [redacted]."
 )
 EXAMPLES = """\
   forge-actors logs 4f2k9x
-  forge-actors logs -f --tail 20 4f2k9x
-  forge-actors logs --stream stderr 4f2k9x > errors.txt
+  forge-actors logs -f --tail 20 --repo app
+  forge-actors logs --stderr --since 10m 4f2k9x
 """
+#: What `--json` says of each piece of several jobs, beside its text.
+_SHOWN = ("job", "name", "stream", "attempt")
+_RANGE = re.compile(r"(?P<first>\d*)-(?P<last>\d*)")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_selectors(parser)
     add = parser.add_argument
-    add("job", metavar="JOB", help="id, or part of one")
-    add("-f", "--follow", action="store_true", help="print on until the job has ended")
     add(
+        "-f",
+        "--follow",
+        action="store_true",
+        help="print on until every job has ended; selectors mean jobs that have not",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--stream",
         choices=("stdout", "stderr", "both"),
         default="both",
         help="which output (default: both, stdout first, or as it comes with -f)",
     )
+    for name in ("stdout", "stderr"):
+        which.add_argument(
+            f"--{name}", dest="stream", action="store_const", const=name, help="that"
+        )
     add("--tail", type=int, metavar="N", help="begin with the last N lines of a stream")
+    add(
+        "--since",
+        metavar="TIME",
+        help="only what came since 2026-01-02T03:04:05Z, or in the last 10m",
+    )
+    add(
+        "--bytes",
+        "--range",
+        metavar="FROM-TO",
+        help="only these bytes of one stream, the first is 0; FROM- to the end, -N the"
+        " last N",
+    )
+    add("--attempt", type=int, metavar="N", help="of this attempt (default: the last)")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.tail is not None and args.tail < 0:
         raise UsageError("--tail: must not be negative")
-    exact = None if sys.stdout.isatty() else 1
-    pieces = Service(args.home).stream(
-        "GET",
-        ("jobs", args.job, "logs", args.stream),
-        query=[
-            ("tail", args.tail),
-            ("follow", 1 if args.follow else None),
-            ("raw", exact),
-        ],
-    )
-    if args.json:
+    query: list[tuple[str, str | int | None]] = [
+        ("tail", args.tail),
+        ("since", args.since),
+        ("follow", 1 if args.follow else None),
+        ("raw", None if sys.stdout.isatty() or args.json else 1),
+        *_range(args),
+    ]
+    service = Service(args.home)
+    jobs = selected(service, args, active=args.follow)
+    if names_one(args):
+        query.append(("attempt", args.attempt))
+        path = ("jobs", jobs[0], "logs", args.stream)
+        _print_one(service.stream("GET", path, query=query), as_json=args.json)
+    else:
+        _print_several(service, jobs, query, args)
+    return 0
+
+
+def _range(args: argparse.Namespace) -> Parameters:
+    """The parameters that stand for a range of bytes."""
+    if args.bytes is None:
+        return []
+    match = _RANGE.fullmatch(args.bytes)
+    if match is None or not (match["first"] or match["last"]):
+        raise UsageError(f"--bytes: {args.bytes!r} is not FROM-TO, FROM- or -N")
+    if args.stream == "both":
+        raise UsageError("--bytes: belongs to one stream; add --stdout or --stderr")
+    if args.tail is not None:
+        raise UsageError("--bytes: cannot be combined with --tail")
+    if not match["first"]:
+        count = int(match["last"])
+        if count == 0:
+            raise UsageError("--bytes: -0 is no byte at all")
+        return [("offset", -count)]
+    first = int(match["first"])
+    if not match["last"]:
+        return [("offset", first)]
+    size = int(match["last"]) - first + 1
+    if size < 1:
+        raise UsageError(f"--bytes: {args.bytes!r} ends before it begins")
+    return [("offset", first), ("limit", size)]
+
+
+def _print_one(pieces: Iterator[bytes], *, as_json: bool) -> None:
+    if as_json:
         _print_json(pieces)
     elif sys.stdout.isatty():
         _print_clean(pieces)
@@ -58,7 +123,36 @@ def run(args: argparse.Namespace) -> int:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
-    return 0
+
+
+def _print_several(
+    service: Service,
+    jobs: list[str],
+    query: list[tuple[str, str | int | None]],
+    args: argparse.Namespace,
+) -> None:
+    for option, value in (("--bytes", args.bytes), ("--attempt", args.attempt)):
+        if value is not None:
+            raise UsageError(f"{option}: belongs to one job that is named by its id")
+    # Only here: one job needs none of it.
+    import json
+
+    from forge_actors.cli.log_frames import Prefixer, frames
+
+    query.append(("stream", args.stream))
+    body = json.dumps({"jobs": jobs}).encode("ascii")
+    pieces = service.stream("POST", ("logs",), query=query, body=body)
+    if args.json:
+        for frame, data in frames(pieces):
+            if data:
+                fields = {name: frame[name] for name in _SHOWN}
+                text = data.decode("utf-8", "replace")
+                print(json.dumps({**fields, "text": text}), flush=True)
+        return
+    prefixer = Prefixer(clean=sys.stdout.isatty())
+    for frame, data in frames(pieces):
+        sys.stdout.buffer.write(prefixer.feed(frame, data))
+        sys.stdout.buffer.flush()
 
 
 def _print_clean(pieces: Iterator[bytes]) -> None:

@@ -175,13 +175,22 @@ class Client:
         *,
         follow: bool = False,
         tail: int | None = None,
+        since: str | None = None,
+        attempt: int | None = None,
         raw: bool = False,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Iterate over the output; with `follow` until the job has ended.
 
+        `since` is a time such as `2026-01-02T03:04:05Z` or a span such as `10m`.
         Secrets that are recognised are redacted; `raw` is for the exact bytes.
         """
-        query = [("follow", int(follow)), ("tail", tail), ("raw", int(raw))]
+        query: list[tuple[str, str | int | None]] = [
+            ("follow", int(follow)),
+            ("tail", tail),
+            ("since", since),
+            ("attempt", attempt),
+            ("raw", int(raw)),
+        ]
         path = ("jobs", selector, "logs", stream)
         async with await self._send("GET", path, query=query) as answer:
             yield answer

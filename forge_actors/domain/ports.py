@@ -195,15 +195,23 @@ class Control(Protocol):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        """Read `stdout` or `stderr` of the last attempt from `offset`.
+        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
 
         A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the job has ended.
+        only when the attempt is over, also one that is still to begin.
         """
 
-    async def wait_output(self, selector: str, known: int) -> None:
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
         """Return when both streams together passed `known` bytes, or at its end."""
+
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        """The offset from which on the output came at a time, or a span ago."""
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         """Events with a larger `seq` than `after`, oldest first."""

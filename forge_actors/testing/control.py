@@ -19,7 +19,6 @@ from forge_actors.domain.requests import (
     Explanation,
     JobQuery,
     JobRequest,
-    LogChunk,
     Retried,
 )
 from forge_actors.domain.selection import (
@@ -28,6 +27,7 @@ from forge_actors.domain.selection import (
     MAX_SELECTED,
     check_selection,
 )
+from forge_actors.testing.output import FakeOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,26 +36,17 @@ if TYPE_CHECKING:
     from forge_actors.domain.selection import JobFilter, Selection
 
 STARTED = "2026-01-02T03:04:05Z"
-SHORTEST_SELECTOR = 4
 
 
-class FakeControl:
+class FakeControl(FakeOutput):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.repos: dict[str, RepositoryView] = {}
-        self.views: dict[str, JobView] = {}
         self.requests: dict[str, JobRequest] = {}
-        self.output: dict[tuple[str, str], bytes] = {}
-        #: Where bytes are missing: (job, stream) to (first, end).
-        self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[Event] = []
         self.stop_requested = trio.Event()
-        #: Requests that are held right now.
-        self.held = 0
-        #: Raised by the next call of any kind.
-        self.failure: Exception | None = None
-        self._changed = trio.Event()
 
     # What a test does
 
@@ -76,46 +67,9 @@ class FakeControl:
         )
         self._wake()
 
-    def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
-        self.output[job, stream] = self.output.get((job, stream), b"") + data
-        self._wake()
-
     def emit(self, kind: str, *, job: str | None = None) -> None:
         self.log.append(Event(kind, at=0.0, job=job, seq=len(self.log) + 1))
         self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    async def _change(self) -> None:
-        self.held += 1
-        try:
-            await self._changed.wait()
-        finally:
-            self.held -= 1
-
-    async def _begin(self) -> None:
-        await trio.lowlevel.checkpoint()
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
-
-    def _find(self, selector: str) -> JobView:
-        found = [
-            job
-            for job in self.views
-            if job == selector
-            or (
-                len(selector) >= SHORTEST_SELECTOR
-                and (job.startswith(selector) or job.endswith(selector))
-            )
-        ]
-        if len(found) > 1:
-            raise Refused(f"{selector!r} means {len(found)} jobs")
-        if not found:
-            raise NotFound(f"there is no job {selector!r}")
-        return self.views[found[0]]
 
     # What entry points ask
 
@@ -273,41 +227,6 @@ class FakeControl:
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
-
-    async def read_log(
-        self,
-        selector: str,
-        stream: str,
-        offset: int,
-        *,
-        limit: int,
-        wait: bool = False,
-    ) -> LogChunk:
-        await self._begin()
-        job = self._find(selector).id
-        while True:
-            whole = self.output.get((job, stream), b"")
-            start = max(0, len(whole) + offset) if offset < 0 else offset
-            first, end = self.gaps.get((job, stream), (0, 0))
-            missing = max(0, end - start) if start >= first else 0
-            start += missing
-            stop = first if start < first else len(whole)
-            data = whole[start : min(stop, start + limit)]
-            over = self.views[job].state in TERMINAL
-            ended = over and start + len(data) >= len(whole)
-            if data or missing or ended or not wait:
-                return LogChunk(start, data, missing, ended)
-            await self._change()
-
-    async def wait_output(self, selector: str, known: int) -> None:
-        await self._begin()
-        job = self._find(selector).id
-        while (
-            sum(len(self.output.get((job, name), b"")) for name in ("stdout", "stderr"))
-            <= known
-            and self.views[job].state not in TERMINAL
-        ):
-            await self._change()
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         await self._begin()

@@ -6,13 +6,9 @@ import io
 import json
 import os
 import shlex
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
-import trio.testing
 
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.testing.service import fake_service
@@ -185,50 +181,6 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         assert control.stop_requested.is_set()
 
 
-# Output of jobs
-
-
-def in_a_pipe(home: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "forge_actors", *words, "--home", str(home)]
-    return subprocess.run(command, capture_output=True, check=False)
-
-
-async def test_a_pipe_gets_the_exact_bytes(tmp_path: Path, shell: Shell) -> None:
-    data = bytes(range(256)) * 20
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, data)
-        for words in (("logs", job), ("logs", "-f", "--stream", "stdout", job)):
-            done = await trio.to_thread.run_sync(in_a_pipe, tmp_path, *words)
-            assert (done.returncode, done.stdout) == (0, data)
-
-
-async def test_a_terminal_gets_no_control_characters(
-    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"one\r\n\x1b[2J\x1b]0;x\x07two\xff\n")
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        assert (await shell("logs", job))[1] == "one\ntwo\ufffd\n"
-        monkeypatch.undo()
-        assert (await shell("logs", "--tail", "1", job, "--json"))[1] == (
-            '{"text": "\\u001b[2J\\u001b]0;x\\u0007two\\ufffd\\n"}\n'
-        )
-
-
-async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"line\n" * 500_000)
-        command = f"{sys.executable} -m forge_actors logs {job} --home {tmp_path}"
-        pipe = f"set -o pipefail; {command} | head -n 1"
-        done = await trio.run_process(
-            ["bash", "-c", pipe], capture_stdout=True, capture_stderr=True
-        )
-        assert (done.stdout, done.stderr) == (b"line\n", b"")
-
-
 # Failures
 
 
@@ -250,8 +202,6 @@ async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) ->
         ("submit --env =x -- x", 2, "is not NAME=VALUE"),
         ("submit --batch f -- x", 2, "takes its commands from the file"),
         ("submit --batch /nonexistent", 2, "No such file"),
-        ("logs --stream up x", 2, "invalid choice: 'up'"),
-        ("logs --tail -1 x", 2, "must not be negative"),
         ("repo", 2, "required: ACTION"),
         ("status", 4, "start one with: forge-actors serve"),
         ("wait abcd", 4, "start one with: forge-actors serve"),

@@ -60,6 +60,10 @@ class RetryingOne(Struct, forbid_unknown_fields=True):
     origin: str = "cli"
 
 
+class SeveralJobs(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+
+
 class Waiting(Struct, forbid_unknown_fields=True):
     jobs: list[str]
     timeout: float | str | None = None
@@ -212,6 +216,11 @@ async def read_log(call: Call) -> Answer:
     return await logs.log_stream(call.control, selector, stream, call.query)
 
 
+async def read_logs(call: Call) -> Answer:
+    jobs = decode(call.request.body, SeveralJobs).jobs
+    return await logs.log_streams(call.control, jobs, call.query)
+
+
 async def cancel(call: Call) -> Answer:
     grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
     return json_response(await call.control.cancel(call.parts[0], grace=grace))
@@ -322,6 +331,7 @@ ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("GET", "/v1/jobs/{job}/why", (), why),
     ("GET", "/v1/jobs/{job}/wait", ("timeout",), wait_one),
     ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
+    ("POST", "/v1/logs", logs.MANY_PARAMETERS, read_logs),
     ("POST", "/v1/jobs/{job}/cancel", (), cancel),
     ("POST", "/v1/jobs/{job}/retry", (), retry_one),
     ("POST", "/v1/retry", (), retry),

@@ -74,6 +74,9 @@ SELECT state FROM job WHERE id = ?;
 -- name: last_history
 SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
+-- name: job_progress
+SELECT state, attempt FROM job WHERE id = ?;
+
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
 
