@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.job_text import TAIL, Json, reason, title
 from forge_actors.cli.selection import add_filters, parameters
 from forge_actors.cli.text import span, table, terminal_width
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 HELP = "List jobs, the newest first. The printed tail of an id selects the job."
 EXAMPLES = """\
   forge-actors jobs
-  forge-actors jobs --state failed --repo app --limit 20
+  forge-actors jobs --failed --repo app --limit 20
   forge-actors jobs --active --json
 """
 HEAD = ("ID", "STATE", "KIND", "PRI", "REPO", "NAME", "AGE", "REASON")
 PAGE = 1000
+LIMIT = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,17 +34,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add("--active", action="store_true", help="only jobs that have not ended")
     add("--limit", type=int, metavar="N", help="at most N jobs (default: 100)")
+    add("--before", metavar="JOB", help="only jobs older than this: the next page")
     add("--all", action="store_true", help="all of them")
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit: must be at least 1")
-    limit = None if args.all else (args.limit or 100)
+    if args.limit is not None and args.all:
+        raise UsageError("--all: cannot be combined with --limit")
+    limit = None if args.all else (args.limit or LIMIT)
     service = Service(args.home)
     try:
+        before = args.before and service.get("jobs", args.before)["id"]
         jobs = _fetch(
-            lambda query: service.get("jobs", query=query)["jobs"], args, limit
+            lambda query: service.get("jobs", query=query)["jobs"], args, limit, before
         )
     except Unavailable:
         if not has_store(service.home):
@@ -50,18 +57,29 @@ def run(args: argparse.Namespace) -> int:
         # Only now: reading a store costs imports that a client must not pay for.
         from forge_actors.client import offline
 
-        jobs = _fetch(lambda query: offline.jobs(service.home, query), args, limit)
+        before = args.before and offline.job(service.home, args.before)["id"]
+        jobs = _fetch(
+            lambda query: offline.jobs(service.home, query), args, limit, before
+        )
         note(f"no service runs on {service.home}; this is what its store holds")
+    if limit is not None and len(jobs) > limit:
+        jobs = jobs[:limit]
+        last = jobs[-1]["id"][-TAIL:]
+        note(f"there are more: --before {last} goes on, --all shows all of them")
     if args.json:
         print_json(jobs)
         return 0
     now = datetime.now(UTC)
     rows = [_row(job, now) for job in jobs]
     # NAME gives way first, then REASON and REPO; the rest is short.
-    lines = table(HEAD, rows, columns=terminal_width(), flexible=(4, 5, 7))
+    lines = table(
+        HEAD,
+        rows,
+        columns=terminal_width(),
+        flexible=(4, 5, 7),
+        paint=(1, Painter(args.color).state),
+    )
     print("\n".join(lines))
-    if limit is not None and args.limit is None and len(jobs) == limit:
-        note(f"only the newest {limit} jobs; --all shows all of them")
     return 0
 
 
@@ -69,17 +87,20 @@ def _fetch(
     read_page: Callable[[list[tuple[str, str | int | None]]], list[Json]],
     args: argparse.Namespace,
     limit: int | None,
+    before: str | None,
 ) -> list[Json]:
+    """The jobs that are wanted, and one more if there are more."""
+    most = None if limit is None else limit + 1
     wanted = parameters(args)
     if args.active:
         wanted.append(("active", 1))
     jobs: list[Json] = []
-    while limit is None or len(jobs) < limit:
-        size = PAGE if limit is None else min(PAGE, limit - len(jobs))
+    while most is None or len(jobs) < most:
+        size = PAGE if most is None else min(PAGE, most - len(jobs))
         query: list[tuple[str, str | int | None]] = [
             *wanted,
             ("limit", size),
-            ("before", jobs[-1]["id"] if jobs else None),
+            ("before", jobs[-1]["id"] if jobs else before),
         ]
         page = read_page(query)
         jobs += page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.job_text import page
 from forge_actors.cli.text import clean, table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json, repository
 from forge_actors.client.sync import Service
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 HELP = "Add, list, show, enable, disable or remove the repositories of jobs."
 EXAMPLES = """\
   forge-actors repo add .
-  forge-actors repo add ~/src/app --name app
+  forge-actors repo show app
   forge-actors repo remove app --cancel
 """
 HEAD = ("NAME", "WAITING", "RUNNING", "ENABLED", "PATH")
@@ -55,9 +56,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(view)
     elif args.action == "show":
-        for name, value in view.items():
-            if value is not None:
-                print(clean(f"{name:<8}  {value}"))
+        enabled = "yes" if view["enabled"] else "no"
+        print("\n".join(page({**view, "enabled": enabled})))
     else:
         print(clean(view["name"]))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -19,7 +20,7 @@ EXAMPLES = """\
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Only the options that every verb has."""
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,38 +28,41 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(status)
         return 0
-    for line in _lines(status):
-        print(clean(line))
+    print("\n".join(_lines(status, Painter(args.color))))
     return 0
 
 
-def _lines(status: dict[str, Any]) -> list[str]:
+def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     service = status.get("service", {})
-    state = "ready" if status.get("ready") else "not ready"
+    state = painter.state("ready" if status.get("ready") else "not ready")
     version = service.get("version")
     lines = [
         f"service   {state}, pid {service.get('pid')}, version {version}",
-        f"home      {service.get('home')}",
+        clean(f"home      {service.get('home')}"),
         f"since     {service.get('started_at')}",
     ]
     degraded = status.get("degraded") or []
     if degraded:
-        lines.append(f"degraded  {'; '.join(map(str, degraded))}")
+        lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))
     lines += _section("capacity", status.get("capacity") or {})
     lines += _section("providers", status.get("providers") or {})
-    lines += _section("jobs", status.get("counts") or {})
+    lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
     return lines
 
 
-def _section(name: str, values: dict[str, Any]) -> list[str]:
+def _section(
+    name: str, values: dict[str, Any], painter: Painter | None = None
+) -> list[str]:
     if not values:
         return []
     size = max(map(len, values))
-    return [
-        name,
-        *(f"  {key:<{size}}  {_value(value)}" for key, value in values.items()),
-    ]
+    lines = [name]
+    for key, value in values.items():
+        word = clean(f"{key:<{size}}")
+        shown = painter.state(word) if painter else word
+        lines.append(f"  {shown}  {clean(_value(value))}")
+    return lines
 
 
 def _value(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
@@ -21,6 +22,7 @@ EXAMPLES = """\
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selectors(parser)
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(answers[0] if names_one(args) else answers)
     else:
+        painter = Painter(args.color)
         for answer in answers:
-            print(clean(f"{answer['job']}: {answer['sentence']}"))
+            job = painter.state(clean(answer["job"]), answer["state"])
+            print(f"{job}: {clean(answer['sentence'])}")
     return 0

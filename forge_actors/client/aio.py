@@ -23,7 +23,7 @@ from forge_actors.client.sync import READ_BYTES, target
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
@@ -142,8 +142,8 @@ class Client:
         answer = await self._call("GET", "repositories")
         return convert(answer["repositories"], list[RepositoryView])
 
-    async def repository(self, name: str) -> RepositoryView:
-        return convert(await self._call("GET", "repositories", name), RepositoryView)
+    async def repository(self, name: str) -> RepositoryDetails:
+        return convert(await self._call("GET", "repositories", name), RepositoryDetails)
 
     async def add_repository(
         self, path: str | os.PathLike[str], name: str | None = None

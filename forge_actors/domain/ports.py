@@ -17,7 +17,12 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
+    from forge_actors.domain.repositories import (
+        Checkout,
+        Identity,
+        RepositoryDetails,
+        RepositoryView,
+    )
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
@@ -145,7 +150,7 @@ class Control(Protocol):
 
     async def repositories(self) -> list[RepositoryView]: ...
 
-    async def repository(self, name: str) -> RepositoryView: ...
+    async def repository(self, name: str) -> RepositoryDetails: ...
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

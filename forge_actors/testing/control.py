@@ -12,8 +12,16 @@ import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import ACTIVE, KINDS, TERMINAL, JobError, JobView, State
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.jobs import (
+    ACTIVE,
+    KINDS,
+    RESERVED,
+    TERMINAL,
+    JobError,
+    JobView,
+    State,
+)
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
@@ -107,14 +115,31 @@ class FakeControl(FakeOutput):
         await self._begin()
         return list(self.repos.values())
 
-    async def repository(self, name: str) -> RepositoryView:
+    async def repository(self, name: str) -> RepositoryDetails:
+        view = await self._repository(name)
+        states = [job.state for job in self.views.values() if job.repo == view.name]
+        running = [
+            job.id
+            for job in self.views.values()
+            if job.repo == view.name and job.state in RESERVED
+        ]
+        return RepositoryDetails(
+            **msgspec.structs.asdict(view),
+            common_dir=f"{view.path}/.git",
+            fence=len(states),
+            last_dispatch=STARTED if states else None,
+            counts={state: states.count(state) for state in sorted(set(states))},
+            running_jobs=running,
+        )
+
+    async def _repository(self, name: str) -> RepositoryView:
         await self._begin()
         if name not in self.repos:
             raise NotFound(f"there is no repository {name!r}")
         return self.repos[name]
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        repository = await self.repository(name)
+        repository = await self._repository(name)
         changed = msgspec.structs.replace(repository, enabled=enabled)
         self.repos[name] = changed
         return changed
@@ -122,7 +147,7 @@ class FakeControl(FakeOutput):
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:
-        view = await self.repository(name)
+        view = await self._repository(name)
         jobs = [job for job in self.views.values() if job.repo == name]
         active = [job for job in jobs if job.state in ACTIVE]
         if active and not cancel:

@@ -154,6 +154,29 @@ async def test_jobs_fetches_as_many_as_were_asked_for(
         assert "--all shows all" in (await shell("jobs"))[2]
 
 
+async def test_jobs_come_in_pages(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path):
+        jobs = [await shell.submit() for _ in range(5)][::-1]
+        found: list[str] = []
+        before: list[str] = []
+        notes = []
+        while len(found) < 5:
+            words = ("jobs", "--json", "--limit", "2", *before)
+            status, out, err = await shell(*words)
+            assert status == 0
+            found += [job["id"] for job in json.loads(out)]
+            notes.append(err)
+            before = ["--before", found[-1][-6:]]
+        assert found == jobs
+        there_are_more = "forge-actors: there are more: --before {} goes on"
+        assert notes[0].startswith(there_are_more.format(jobs[1][-6:]))
+        assert notes[1].startswith(there_are_more.format(jobs[3][-6:]))
+        assert notes[2] == ""
+        assert (await shell("jobs", "--limit", "5"))[2] == ""
+        assert (await shell("jobs", "--before", "nowhere"))[0] == 2
+        assert (await shell("jobs", "--limit", "5", "--all"))[0] == 2
+
+
 async def test_repositories_are_added_listed_and_removed(
     tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +189,13 @@ async def test_repositories_are_added_listed_and_removed(
         _, out, _ = await shell("repo", "list")
         assert len(out.splitlines()) == 3
         assert json.loads((await shell("repo", "show", "app", "--json"))[1])["id"]
+        _, out, _ = await shell("repo", "show", "app")
+        lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+        assert lines["path"] == f"{tmp_path}/app"
+        assert lines["common_dir"] == f"{tmp_path}/app/.git"
+        assert (lines["enabled"], lines["fence"]) == ("yes", "0")
+        await shell("repo", "disable", "app")
+        assert "enabled     no\n" in (await shell("repo", "show", "app"))[1]
         await shell("submit", "--repo", "app", "--", "x")
         status, _, err = await shell("repo", "remove", "app")
         assert (status, "active jobs" in err) == (3, True)
