@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.job_text import TAIL, Json, reason, title
+from forge_actors.cli.reading import read
 from forge_actors.cli.selection import add_filters, parameters
 from forge_actors.cli.text import span, table, terminal_width
 from forge_actors.cli.verb import UsageError, note, print_json
-from forge_actors.client.home import has_store
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+
+    Query = list[tuple[str, str | int | None]]
 
 HELP = "List jobs, the newest first. The printed tail of an id selects the job."
 EXAMPLES = """\
@@ -46,22 +47,24 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--all: cannot be combined with --limit")
     limit = None if args.all else (args.limit or LIMIT)
     service = Service(args.home)
-    try:
+
+    def served() -> list[Json]:
         before = args.before and service.get("jobs", args.before)["id"]
-        jobs = _fetch(
-            lambda query: service.get("jobs", query=query)["jobs"], args, limit, before
-        )
-    except Unavailable:
-        if not has_store(service.home):
-            raise
-        # Only now: reading a store costs imports that a client must not pay for.
+
+        def page(query: Query) -> list[Json]:
+            found: list[Json] = service.get("jobs", query=query)["jobs"]
+            return found
+
+        return _fetch(page, args, limit, before)
+
+    def kept() -> list[Json]:
         from forge_actors.client import offline
 
-        before = args.before and offline.job(service.home, args.before)["id"]
-        jobs = _fetch(
-            lambda query: offline.jobs(service.home, query), args, limit, before
-        )
-        note(f"no service runs on {service.home}; this is what its store holds")
+        home = service.home
+        before = args.before and offline.job(home, args.before)["id"]
+        return _fetch(lambda query: offline.jobs(home, query), args, limit, before)
+
+    jobs = read(service, served, kept)
     if limit is not None and len(jobs) > limit:
         jobs = jobs[:limit]
         last = jobs[-1]["id"][-TAIL:]
@@ -84,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fetch(
-    read_page: Callable[[list[tuple[str, str | int | None]]], list[Json]],
+    read_page: Callable[[Query], list[Json]],
     args: argparse.Namespace,
     limit: int | None,
     before: str | None,
@@ -97,7 +100,7 @@ def _fetch(
     jobs: list[Json] = []
     while most is None or len(jobs) < most:
         size = PAGE if most is None else min(PAGE, most - len(jobs))
-        query: list[tuple[str, str | int | None]] = [
+        query: Query = [
             *wanted,
             ("limit", size),
             ("before", jobs[-1]["id"] if jobs else before),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.cleaner import Cleaner
+from forge_actors.cli.reading import begun, read
 from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.verb import UsageError
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from forge_actors.client.sync import Parameters
+    Printer = Callable[[], None]
+    Query = list[tuple[str, str | int | None]]
 
 HELP = (
     "Print the output of a job, or of several with a prefix each. Into a pipe or a\n"
@@ -71,25 +74,77 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.tail is not None and args.tail < 0:
         raise UsageError("--tail: must not be negative")
-    query: list[tuple[str, str | int | None]] = [
+    query: Query = [
         ("tail", args.tail),
         ("since", args.since),
         ("follow", 1 if args.follow else None),
         ("raw", None if sys.stdout.isatty() or args.json else 1),
         *_range(args),
     ]
+    if not names_one(args):
+        for option, value in (("--bytes", args.bytes), ("--attempt", args.attempt)):
+            if value is not None:
+                raise UsageError(f"{option}: belongs to one job, named by its id")
     service = Service(args.home)
-    jobs = selected(service, args, active=args.follow)
-    if names_one(args):
-        query.append(("attempt", args.attempt))
-        path = ("jobs", jobs[0], "logs", args.stream)
-        _print_one(service.stream("GET", path, query=query), as_json=args.json)
-    else:
-        _print_several(service, jobs, query, args)
+
+    def served() -> Printer:
+        return _answer(
+            service, selected(service, args, active=args.follow), query, args
+        )
+
+    def kept() -> Printer:
+        from forge_actors.client import offline
+
+        found = selected(service, args, select=offline.selector(service.home))
+        return _kept(service.home, found, query, args)
+
+    read(service, served, kept)()
     return 0
 
 
-def _range(args: argparse.Namespace) -> Parameters:
+def _answer(
+    service: Service, jobs: list[str], query: Query, args: argparse.Namespace
+) -> Printer:
+    """What prints the answer, once its first piece is there."""
+    if names_one(args):
+        path = ("jobs", jobs[0], "logs", args.stream)
+        query = [*query, ("attempt", args.attempt)]
+        return partial(
+            _print_one, begun(service.stream("GET", path, query=query)), args
+        )
+    import json
+
+    body = json.dumps({"jobs": jobs}).encode("ascii")
+    query = [*query, ("stream", args.stream)]
+    pieces = service.stream("POST", ("logs",), query=query, body=body)
+    return partial(_print_several, begun(pieces), args)
+
+
+def _kept(
+    home: str, jobs: list[str], query: Query, args: argparse.Namespace
+) -> Printer:
+    """The same from the files of a home that nothing serves."""
+    import time
+
+    from forge_actors.client import offline
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.requests import convert
+    from forge_actors.runtime.kept_logs import KeptOutput
+
+    def find(selector: str) -> JobView:
+        return convert(offline.job(home, selector), JobView)
+
+    output = KeptOutput(home, find, time.time())
+    if names_one(args):
+        query = [*query, ("attempt", args.attempt)]
+        pieces = output.read(jobs[0], args.stream, query)
+        return partial(_print_one, begun(pieces), args)
+    query = [*query, ("stream", args.stream)]
+    pieces = output.read_several(jobs, query)
+    return partial(_print_several, begun(pieces), args)
+
+
+def _range(args: argparse.Namespace) -> Query:
     """The parameters that stand for a range of bytes."""
     if args.bytes is None:
         return []
@@ -114,8 +169,8 @@ def _range(args: argparse.Namespace) -> Parameters:
     return [("offset", first), ("limit", size)]
 
 
-def _print_one(pieces: Iterator[bytes], *, as_json: bool) -> None:
-    if as_json:
+def _print_one(pieces: Iterator[bytes], args: argparse.Namespace) -> None:
+    if args.json:
         _print_json(pieces)
     elif sys.stdout.isatty():
         _print_clean(pieces)
@@ -125,23 +180,12 @@ def _print_one(pieces: Iterator[bytes], *, as_json: bool) -> None:
             sys.stdout.buffer.flush()
 
 
-def _print_several(
-    service: Service,
-    jobs: list[str],
-    query: list[tuple[str, str | int | None]],
-    args: argparse.Namespace,
-) -> None:
-    for option, value in (("--bytes", args.bytes), ("--attempt", args.attempt)):
-        if value is not None:
-            raise UsageError(f"{option}: belongs to one job that is named by its id")
+def _print_several(pieces: Iterator[bytes], args: argparse.Namespace) -> None:
     # Only here: one job needs none of it.
     import json
 
     from forge_actors.cli.log_frames import Prefixer, frames
 
-    query.append(("stream", args.stream))
-    body = json.dumps({"jobs": jobs}).encode("ascii")
-    pieces = service.stream("POST", ("logs",), query=query, body=body)
     if args.json:
         for frame, data in frames(pieces):
             if data:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.job_text import job_page
+from forge_actors.cli.job_text import Json, job_page
+from forge_actors.cli.reading import read
 from forge_actors.cli.selection import add_selectors, names_one, selected
-from forge_actors.cli.verb import note, print_json
-from forge_actors.client.home import has_store
+from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
@@ -28,17 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-    try:
-        views = [service.get("jobs", job) for job in selected(service, args)]
-    except Unavailable:
-        if not has_store(service.home):
-            raise
-        # Only now: reading a store costs imports that a client must not pay for.
+
+    def served() -> list[Json]:
+        return [service.get("jobs", job) for job in selected(service, args)]
+
+    def kept() -> list[Json]:
         from forge_actors.client import offline
 
         found = selected(service, args, select=offline.selector(service.home))
-        views = [offline.job(service.home, job) for job in found]
-        note(f"no service runs on {service.home}; this is what its store holds")
+        return [offline.job(service.home, job) for job in found]
+
+    views = read(service, served, kept)
     if args.json:
         print_json(views[0] if names_one(args) else views)
     else:

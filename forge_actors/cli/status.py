@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.reading import read
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Show the service, its limits and what it does."
+HELP = (
+    "Show the service, its limits and what it does. Without one: what the store of\n"
+    "its home holds, and the exit status is 4."
+)
 EXAMPLES = """\
   forge-actors status
   forge-actors status --json
@@ -24,23 +29,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    status = Service(args.home).get("status")
+    service = Service(args.home)
+
+    def served() -> tuple[dict[str, Any], int]:
+        return service.get("status"), 0
+
+    def kept() -> tuple[dict[str, Any], int]:
+        from forge_actors.client import offline_home
+
+        return offline_home.status(service.home), NoService.exit_code
+
+    status, code = read(service, served, kept)
     if args.json:
         print_json(status)
-        return 0
-    print("\n".join(_lines(status, Painter(args.color))))
-    return 0
+    else:
+        print("\n".join(_lines(status, Painter(args.color))))
+    return code
 
 
 def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     service = status.get("service", {})
     state = painter.state("ready" if status.get("ready") else "not ready")
-    version = service.get("version")
-    lines = [
-        f"service   {state}, pid {service.get('pid')}, version {version}",
-        clean(f"home      {service.get('home')}"),
-        f"since     {service.get('started_at')}",
-    ]
+    lines = [f"service   {state}", clean(f"home      {service.get('home')}")]
+    if service.get("pid") is not None:
+        lines[0] += clean(f", pid {service['pid']}, version {service.get('version')}")
+        lines.append(clean(f"since     {service.get('started_at')}"))
     degraded = status.get("degraded") or []
     if degraded:
         lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 from trio_util import wait_any
 
-from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import RESERVED, TERMINAL
-from forge_actors.domain.moments import parse_moment
 from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.kept_logs import STREAMS, kept_start, stream_named
+from forge_actors.runtime.moments import parse_moment
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import shown_event
 
 if TYPE_CHECKING:
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
-
-STREAMS: tuple[logs.Stream, ...] = ("stdout", "stderr")
 
 
 class _Progress(NamedTuple):
@@ -55,7 +52,7 @@ class OutputControl(ControlBase):
         wait: bool = False,
         attempt: int | None = None,
     ) -> LogChunk:
-        which = _stream(stream)
+        which = stream_named(stream)
         job_id = self._store.match(selector)
         while True:
             # Whether it is over is asked first: what is read after that is complete.
@@ -96,13 +93,9 @@ class OutputControl(ControlBase):
     async def log_start(
         self, selector: str, stream: str, since: str, *, attempt: int | None = None
     ) -> int:
-        which = _stream(stream)
         moment = parse_moment(since, self._clock.now(), field="since")
         job = self._view(self._row(self._store.match(selector)))
-        base = log_base(str(self._home), job.id, attempt or max(1, job.attempt))
-        known = job.started_at is not None and attempt in (None, job.attempt)
-        began = datetime.fromisoformat(str(job.started_at)).timestamp() if known else 0
-        return logs.since(base, which, moment, began)
+        return kept_start(str(self._home), job, stream_named(stream), moment, attempt)
 
     def _progress(self, job_id: str) -> _Progress:
         [(state, attempt)] = self._store.read("job_progress", job_id)
@@ -126,10 +119,3 @@ class OutputControl(ControlBase):
                 raise only_failure(group) from None
         found = self._store.events(after, limit)
         return [shown_event(event, self._roots) for event in found]
-
-
-def _stream(name: str) -> logs.Stream:
-    for stream in STREAMS:
-        if stream == name:
-            return stream
-    raise InvalidInput("stream", f"{name!r} is no stream", allowed=STREAMS)

@@ -9,8 +9,8 @@ import trio
 
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.jobs import TERMINAL
-from forge_actors.domain.moments import parse_moment
 from forge_actors.domain.requests import LogChunk
+from forge_actors.runtime.moments import parse_moment
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobView

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 from forge_actors.domain.redaction import Redactor
 
 if TYPE_CHECKING:
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.jobs import JobView
     from forge_actors.domain.requests import LogChunk
     from forge_actors.edges.gateway.messages import Send
 
@@ -22,12 +22,37 @@ MAX_CONTINUATION = 3
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 
+class LogSource(Protocol):
+    """The part of the port `Control` that output comes from."""
+
+    async def job(self, selector: str) -> JobView: ...
+
+    async def read_log(
+        self,
+        selector: str,
+        stream: str,
+        offset: int,
+        *,
+        limit: int,
+        wait: bool = False,
+        attempt: int | None = None,
+    ) -> LogChunk: ...
+
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None: ...
+
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int: ...
+
+
 class Copy:
     """A stream, and how far it was sent. Unless it is `raw`, without its secrets."""
 
     def __init__(
         self,
-        control: Control,
+        control: LogSource,
         job: str,
         name: str,
         *,

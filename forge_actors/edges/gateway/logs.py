@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.jobs import JobView
-    from forge_actors.domain.ports import Control
+    from forge_actors.edges.gateway.log_copy import LogSource
     from forge_actors.edges.gateway.messages import Send
     from forge_actors.edges.gateway.query import Query
 
@@ -69,7 +69,7 @@ class Frame(Struct, frozen=True):
 
 
 async def log_stream(
-    control: Control, selector: str, choice: str, query: Query
+    control: LogSource, selector: str, choice: str, query: Query
 ) -> Stream:
     """The answer to a request for the output of one job.
 
@@ -95,7 +95,7 @@ async def log_stream(
 
 
 async def log_streams(
-    control: Control, selectors: Sequence[str], query: Query
+    control: LogSource, selectors: Sequence[str], query: Query
 ) -> Stream:
     """The answer to a request for the output of several jobs, in frames."""
     if not selectors:
@@ -153,7 +153,7 @@ async def _send_frames(outputs: Sequence[_Output], follow: bool, send: Send) -> 
 class _Output:
     """The output of one job, attempt by attempt."""
 
-    def __init__(self, control: Control, job: JobView, wanted: Wanted) -> None:
+    def __init__(self, control: LogSource, job: JobView, wanted: Wanted) -> None:
         self._control = control
         self._job = job
         self._wanted = wanted

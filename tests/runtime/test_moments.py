@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.moments import parse_moment
+from forge_actors.runtime.moments import parse_moment
 
 
 @pytest.mark.parametrize(
