@@ -53,7 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for name in ("stdout", "stderr"):
         which.add_argument(
-            f"--{name}", dest="stream", action="store_const", const=name, help="that"
+            f"--{name}",
+            dest="stream",
+            action="store_const",
+            const=name,
+            help=f"the same as --stream {name}",
         )
     add("--tail", type=int, metavar="N", help="begin with the last N lines of a stream")
     add(
