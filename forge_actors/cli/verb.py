@@ -58,7 +58,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}{hint or f'; see {self.prog} --help'}")
 
 
-def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
+def make_parser(verb: str, module: ModuleType) -> Parser:
+    """The parser of one verb, with the options that every verb has."""
     parser = Parser(
         prog=f"forge-actors {verb}",
         description=module.HELP,
@@ -66,6 +67,11 @@ def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
     )
     module.configure(parser)
     add_common(parser)
+    return parser
+
+
+def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
+    parser = make_parser(verb, module)
     # Split here: argparse has changed its mind about `--` between versions.
     command: list[str] | None = None
     if "--" in words:

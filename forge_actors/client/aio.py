@@ -24,7 +24,7 @@ from forge_actors.client.wire import ResponseReader, WireError, encode_request
 from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.pauses import PauseView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
@@ -175,9 +175,8 @@ class Client:
         Raises:
             TimeoutError: `timeout` seconds passed first.
         """
-        query: list[tuple[str, str | int | None]] = [("wait", wait)]
-        if timeout is not None:
-            query.append(("timeout", str(timeout)))
+        limit = None if timeout is None else str(timeout)
+        query = [("wait", wait), ("timeout", limit)]
         status: dict[str, Any] = await self._call("GET", "status", query=query)
         if status.pop("timed_out", False):
             raise TimeoutError(f"the service is not {wait} within {timeout} s")
@@ -206,8 +205,8 @@ class Client:
         answer = await self._call("GET", "repositories")
         return convert(answer["repositories"], list[RepositoryView])
 
-    async def repository(self, name: str) -> RepositoryView:
-        return convert(await self._call("GET", "repositories", name), RepositoryView)
+    async def repository(self, name: str) -> RepositoryDetails:
+        return convert(await self._call("GET", "repositories", name), RepositoryDetails)
 
     async def add_repository(
         self, path: str | os.PathLike[str], name: str | None = None
@@ -239,13 +238,22 @@ class Client:
         *,
         follow: bool = False,
         tail: int | None = None,
+        since: str | None = None,
+        attempt: int | None = None,
         raw: bool = False,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Iterate over the output; with `follow` until the job has ended.
 
+        `since` is a time such as `2026-01-02T03:04:05Z` or a span such as `10m`.
         Secrets that are recognised are redacted; `raw` is for the exact bytes.
         """
-        query = [("follow", int(follow)), ("tail", tail), ("raw", int(raw))]
+        query: list[tuple[str, str | int | None]] = [
+            ("follow", int(follow)),
+            ("tail", tail),
+            ("since", since),
+            ("attempt", attempt),
+            ("raw", int(raw)),
+        ]
         path = ("jobs", selector, "logs", stream)
         async with await self._send("GET", path, query=query) as answer:
             yield answer
@@ -261,18 +269,13 @@ class Client:
         limit: int = 100,
         follow: bool = False,
     ) -> AsyncGenerator[AsyncIterator[EventView], None]:
-        """Iterate over the events behind `after`, the first `limit` of them at most.
-
-        With `follow` over all of them, those to come included, until the service ends;
-        without `after` only over those to come.
+        """Iterate over the first `limit` events behind `after`; with `follow` over all,
+        until the service ends, or without `after` over those to come.
         """
         query: list[tuple[str, str | int | None]] = [
             ("after", after),
-            ("repo", repo),
-            ("job", job),
-            *(("kind", name) for name in kind),
-            ("limit", limit),
-            ("follow", int(follow)),
+            *(("repo", repo), ("job", job), *(("kind", name) for name in kind)),
+            *(("limit", limit), ("follow", int(follow))),
         ]
         async with await self._send("GET", ("events",), query=query) as answer:
             yield _Lines(answer, EventView)

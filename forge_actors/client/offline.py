@@ -1,4 +1,4 @@
-"""Reads the store of a home that nothing serves: `jobs` and `show`, and no more.
+"""Reads the jobs in the store of a home that nothing serves.
 
 The answers are the JSON of the HTTP routes, without what only a running service knows
 of a waiting job. The store is opened for reading alone.
@@ -28,6 +28,7 @@ from forge_actors.domain.selection import (
     BLOCKED,
     FAILED,
     MAX_SELECTED,
+    JobFilter,
     Selection,
     check_selection,
 )
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
 SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
+#: Where the words of a filter are looked for.
 _COLUMNS = {
-    "repo": "repository.name",
-    "state": "state",
-    "kind": "kind",
-    "origin": "origin",
+    "repo": ("repository.name", "repository.path"),
+    "state": ("state",),
+    "kind": ("kind",),
+    "origin": ("origin",),
 }
 
 _SELECT = """\
@@ -62,10 +64,12 @@ def jobs(home: str, filters: Sequence[tuple[str, object]]) -> list[dict[str, Any
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
     """
     single = dict(filters)
-    lists: dict[str, object] = {
+    lists: dict[str, list[object]] = {
         name: [value for given, value in filters if given == name]
         for name in (*_COLUMNS, "label")
     }
+    # Words that mean nothing are refused as the service would.
+    convert({name: lists[name] for name in ("state", "kind")}, JobFilter)
     conditions, values = _conditions({**single, **lists})
     if single.get("before") is not None:
         conditions.append("job.id < ?")
@@ -95,11 +99,13 @@ def selector(home: str) -> Callable[[dict[str, object]], list[str]]:
 def _conditions(wanted: Mapping[str, object]) -> tuple[list[str], list[object]]:
     conditions = ["1"]
     values: list[object] = []
-    for name, column in _COLUMNS.items():
+    for name, columns in _COLUMNS.items():
         words = wanted.get(name)
         if isinstance(words, list) and words:
-            conditions.append(f"{column} IN ({', '.join('?' * len(words))})")
-            values += words
+            marks = ", ".join("?" * len(words))
+            either = (f"{column} IN ({marks})" for column in columns)
+            conditions.append(f"({' OR '.join(either)})")
+            values += words * len(columns)
     labels = wanted.get("label")
     for label in labels if isinstance(labels, list) else []:
         conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
@@ -142,10 +148,17 @@ def job(home: str, selector: str) -> dict[str, Any]:
 
 
 def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
-    with opened(home) as store:
-        rows = store.execute(query, tuple(values)).fetchall()
     names = _names()
-    return [_view(home, dict(zip(names, row, strict=True))) for row in rows]
+    return [
+        _view(home, dict(zip(names, row, strict=True)))
+        for row in rows(home, query, values)
+    ]
+
+
+def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """What a query finds in the store of `home`; see `opened`."""
+    with opened(home) as store:
+        return store.execute(query, tuple(values)).fetchall()
 
 
 @contextmanager

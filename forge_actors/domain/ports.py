@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     )
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.pauses import PauseView
-    from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
+    from forge_actors.domain.repositories import (
+        Checkout,
+        Identity,
+        RepositoryDetails,
+        RepositoryView,
+    )
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
@@ -180,7 +185,7 @@ class Control(Protocol):
 
     async def repositories(self) -> list[RepositoryView]: ...
 
-    async def repository(self, name: str) -> RepositoryView: ...
+    async def repository(self, name: str) -> RepositoryDetails: ...
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False
@@ -255,15 +260,23 @@ class Control(Protocol):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        """Read `stdout` or `stderr` of the last attempt from `offset`.
+        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
 
         A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the job has ended.
+        only when the attempt is over, also one that is still to begin.
         """
 
-    async def wait_output(self, selector: str, known: int) -> None:
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
         """Return when both streams together passed `known` bytes, or at its end."""
+
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        """The offset from which on the output came at a time, or a span ago."""
 
     async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
         """The events that a query asks for, at most `limit` of them, oldest first.

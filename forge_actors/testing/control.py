@@ -8,25 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
+    RESERVED,
     TERMINAL,
     JobError,
     JobView,
     State,
 )
 from forge_actors.domain.pauses import PauseView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
     JobQuery,
     JobRequest,
-    LogChunk,
     Retried,
 )
 from forge_actors.domain.selection import (
@@ -44,23 +43,15 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
     from forge_actors.domain.selection import JobFilter, Selection
 
-SHORTEST_SELECTOR = 4
 
-
-class FakeControl(FakeSteering, FakeWatching):
+class FakeControl(FakeWatching, FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
         FakeWatching.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
-        self.views: dict[str, JobView] = {}
         self.requests: dict[str, JobRequest] = {}
-        self.output: dict[tuple[str, str], bytes] = {}
-        #: Where bytes are missing: (job, stream) to (first, end).
-        self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.pauses: dict[str, PauseView] = {}
-        #: Raised by the next call of any kind.
-        self.failure: Exception | None = None
 
     # What a test does
 
@@ -80,32 +71,6 @@ class FakeControl(FakeSteering, FakeWatching):
             finished_at=STARTED,
         )
         self._wake()
-
-    def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
-        self.output[job, stream] = self.output.get((job, stream), b"") + data
-        self._wake()
-
-    async def _begin(self) -> None:
-        await trio.lowlevel.checkpoint()
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
-
-    def _find(self, selector: str) -> JobView:
-        found = [
-            job
-            for job in self.views
-            if job == selector
-            or (
-                len(selector) >= SHORTEST_SELECTOR
-                and (job.startswith(selector) or job.endswith(selector))
-            )
-        ]
-        if len(found) > 1:
-            raise Refused(f"{selector!r} means {len(found)} jobs")
-        if not found:
-            raise NotFound(f"there is no job {selector!r}")
-        return self.views[found[0]]
 
     # What entry points ask
 
@@ -145,14 +110,31 @@ class FakeControl(FakeSteering, FakeWatching):
         await self._begin()
         return list(self.repos.values())
 
-    async def repository(self, name: str) -> RepositoryView:
+    async def repository(self, name: str) -> RepositoryDetails:
+        view = await self._repository(name)
+        states = [job.state for job in self.views.values() if job.repo == view.name]
+        running = [
+            job.id
+            for job in self.views.values()
+            if job.repo == view.name and job.state in RESERVED
+        ]
+        return RepositoryDetails(
+            **msgspec.structs.asdict(view),
+            common_dir=f"{view.path}/.git",
+            fence=len(states),
+            last_dispatch=STARTED if states else None,
+            counts={state: states.count(state) for state in sorted(set(states))},
+            running_jobs=running,
+        )
+
+    async def _repository(self, name: str) -> RepositoryView:
         await self._begin()
         if name not in self.repos:
             raise NotFound(f"there is no repository {name!r}")
         return self.repos[name]
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        repository = await self.repository(name)
+        repository = await self._repository(name)
         changed = msgspec.structs.replace(repository, enabled=enabled)
         self.repos[name] = changed
         return changed
@@ -160,7 +142,7 @@ class FakeControl(FakeSteering, FakeWatching):
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:
-        view = await self.repository(name)
+        view = await self._repository(name)
         jobs = [job for job in self.views.values() if job.repo == name]
         active = [job for job in jobs if job.state in ACTIVE]
         if active and not cancel:
@@ -265,41 +247,6 @@ class FakeControl(FakeSteering, FakeWatching):
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
-
-    async def read_log(
-        self,
-        selector: str,
-        stream: str,
-        offset: int,
-        *,
-        limit: int,
-        wait: bool = False,
-    ) -> LogChunk:
-        await self._begin()
-        job = self._find(selector).id
-        while True:
-            whole = self.output.get((job, stream), b"")
-            start = max(0, len(whole) + offset) if offset < 0 else offset
-            first, end = self.gaps.get((job, stream), (0, 0))
-            missing = max(0, end - start) if start >= first else 0
-            start += missing
-            stop = first if start < first else len(whole)
-            data = whole[start : min(stop, start + limit)]
-            over = self.views[job].state in TERMINAL
-            ended = over and start + len(data) >= len(whole)
-            if data or missing or ended or not wait:
-                return LogChunk(start, data, missing, ended)
-            await self._change()
-
-    async def wait_output(self, selector: str, known: int) -> None:
-        await self._begin()
-        job = self._find(selector).id
-        while (
-            sum(len(self.output.get((job, name), b"")) for name in ("stdout", "stderr"))
-            <= known
-            and self.views[job].state not in TERMINAL
-        ):
-            await self._change()
 
 
 def _failed(view: JobView) -> bool:

@@ -147,7 +147,8 @@ def test_a_target_escapes_what_is_odd() -> None:
 async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     repository = await client.add_repository("/src/app")
     assert await client.repositories() == [repository]
-    assert await client.repository("app") == repository
+    details = await client.repository("app")
+    assert (details.id, details.common_dir) == (repository.id, "/src/app/.git")
     job = await client.submit("app", ["make", "\udcff"], kind="check", timeout=5)
     more = await client.submit_all(
         [JobRequest(repo="app", argv=["x"], name=name) for name in "ab"]

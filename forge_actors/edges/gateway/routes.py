@@ -55,6 +55,10 @@ class RetryingOne(Struct, forbid_unknown_fields=True):
     origin: str = "cli"
 
 
+class SeveralJobs(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+
+
 class Waiting(Struct, forbid_unknown_fields=True):
     jobs: list[str]
     timeout: float | str | None = None
@@ -212,6 +216,11 @@ async def read_log(call: Call) -> Answer:
     return await logs.log_stream(call.control, selector, stream, call.query)
 
 
+async def read_logs(call: Call) -> Answer:
+    jobs = decode(call.request.body, SeveralJobs).jobs
+    return await logs.log_streams(call.control, jobs, call.query)
+
+
 async def cancel(call: Call) -> Answer:
     grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
     return json_response(await call.control.cancel(call.parts[0], grace=grace))
@@ -350,6 +359,7 @@ ROUTES = (
         logs.PARAMETERS,
         holds="follow",
     ),
+    Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
     Route("POST", "/v1/jobs/{job}/unhold", steering.unhold),

@@ -94,6 +94,9 @@ SELECT state FROM job WHERE id = ?;
 -- name: last_history
 SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
+-- name: job_progress
+SELECT state, attempt FROM job WHERE id = ?;
+
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
 
@@ -103,6 +106,17 @@ SELECT state, count(*) FROM job WHERE finished_at IS NULL GROUP BY state;
 -- name: repository_counts
 SELECT repo, sum(state IN ('dispatched', 'running')), count(*)
 FROM job WHERE finished_at IS NULL GROUP BY repo;
+
+-- name: repository_turn
+SELECT fence, last_dispatch FROM repository WHERE id = ?;
+
+-- name: repository_states
+SELECT state, count(*) FROM job WHERE repo = ? GROUP BY state;
+
+-- name: repository_running
+SELECT id FROM job
+WHERE repo = ? AND state IN ('dispatched', 'running') AND finished_at IS NULL
+ORDER BY id;
 
 -- name: by_request
 SELECT id, digest FROM job WHERE request_id = ?;
