@@ -181,7 +181,7 @@ class _Supervisor:
         self._grants = Grants(context.limits, mailbox.tell)
         self._capacity = self._grants.capacity
         self._pauses = Pauses(context.pauses)
-        self._capacity.closed = self._pauses.closed_tokens
+        self._close()
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
         #: Repositories whose actor ended before it was told of new jobs.
@@ -339,7 +339,7 @@ class _Supervisor:
             _tell(child, repository_messages.Pass())
 
     def _grant_round(self) -> None:
-        if self._stop is not None or not self._line or self._pauses.everywhere:
+        if self._stop is not None or not self._line or self._halted:
             return
         self._sample_pressure()
         now = self._context.clock.now()
@@ -356,7 +356,7 @@ class _Supervisor:
         now = self._context.clock.now()
         move = self._pauses.begin if on else self._pauses.end
         changes = move(scope, now, jobs=jobs)
-        self._capacity.closed = self._pauses.closed_tokens
+        self._close()
         self._grants.withdraw(lambda tokens: self._pauses.covering(tokens) is not None)
         let_go = scope if jobs and not on else None
         told = repository_messages.PausesChanged(tuple(self._pauses), let_go)
@@ -366,6 +366,11 @@ class _Supervisor:
             self._context.store.save(changes, then=lambda: reply.answer(None))
         else:
             reply.answer(None)
+
+    def _close(self) -> None:
+        """Grant nothing where there is a pause."""
+        self._halted = self._pauses.everywhere is not None
+        self._capacity.closed = self._pauses.closed_tokens
 
     def _sample_pressure(self) -> None:
         if trio.current_time() - self._sampled_at < PRESSURE_SECONDS:

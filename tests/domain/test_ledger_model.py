@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec import UNSET
 
-from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import JobEnded, JobWaits
+from forge_actors.domain.changes import JobEnded, JobHeld, JobWaits, Noted
 from forge_actors.domain.claims import conflict, first_conflict
+from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import RESERVED, Job, Kind, Replay, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.priority import rank
+from forge_actors.domain.pauses import Pause
+from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
 from tests.domain.making import FAILURE, IDENTITY, INTERRUPTED, SUCCESS, make_job
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import Receipt
-
-WORKERS = 3
-CLAIMS = [
-    (),
-    ("write:path:a",),
-    ("write:path:b",),
-    ("read:path:a",),
-    ("read:path:a", "write:path:b"),
-    ("write:path:a", "write:path:b"),
-    ("write:git-ref:x",),
-    ("exclusive:repo-content:*",),
-    ("read:workspace", "write:release:1"),
-]
-KINDS: list[Kind] = ["repository-command", "check", "agent-run"]
-TOKENS = [tokens_for(kind, None) for kind in KINDS]
-
-
-def place(job: Job, now: float) -> tuple[int, float, str]:
-    return rank(job.priority, job.queued_at, job.id, now)
+    from forge_actors.domain.steering import Steering
 
 
 class Model(RuleBasedStateMachine):
@@ -56,7 +41,11 @@ class Model(RuleBasedStateMachine):
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, State] = {}
         self.unmet: dict[str, set[str]] = {}
+        #: Queue budgets that go on, and what is left of those that stand still.
         self.due: dict[str, float] = {}
+        self.left: dict[str, float] = {}
+        #: By scope, whether they suspend jobs too.
+        self.pauses: dict[str, bool] = {}
         self.dispatches = 0
         self.made = 0
 
@@ -70,18 +59,40 @@ class Model(RuleBasedStateMachine):
         return [
             job
             for job in self.jobs.values()
-            if job.state not in RESERVED and not self.unmet.get(job.id)
+            if job.state not in RESERVED
+            and job.held_at is None
+            and not self.unmet.get(job.id)
         ]
+
+    def is_paused(self, job: Job, *, running: bool = False) -> bool:
+        return any(
+            (not scope.startswith("provider:") or scope in job.tokens)
+            for scope, jobs in self.pauses.items()
+            if jobs or not running
+        )
 
     def best(self, tokens: tuple[str, ...]) -> Job | None:
         if not self.ledger.enabled or len(self.ledger.leases) >= WORKERS:
             return None
-        able = [j for j in self.ready() if j.tokens == tokens and self.is_free(j)]
+        able = [
+            job
+            for job in self.ready()
+            if job.tokens == tokens and self.is_free(job) and not self.is_paused(job)
+        ]
         return min(able, key=lambda job: place(job, self.now), default=None)
 
     def enters(self, job: Job) -> None:
         if job.queue_budget is not None:
-            self.due[job.id] = self.now + job.queue_budget
+            self.left[job.id] = job.queue_budget
+            self.set_clocks()
+
+    def set_clocks(self) -> None:
+        """A budget goes on while nothing but room is lacking."""
+        ready = {job.id for job in self.ready() if not self.is_paused(job)}
+        for name in [name for name in self.due if name not in ready]:
+            self.left[name] = self.due.pop(name) - self.now
+        for name in [name for name in self.left if name in ready]:
+            self.due[name] = self.now + self.left.pop(name)
 
     def settle(self, changes: list[Change]) -> None:
         """Tell those that wait for jobs that ended, as the store would."""
@@ -92,6 +103,7 @@ class Model(RuleBasedStateMachine):
             del self.jobs[ended.job]
             self.unmet.pop(ended.job, None)
             self.due.pop(ended.job, None)
+            self.left.pop(ended.job, None)
             waiters = [name for name, on in self.unmet.items() if ended.job in on]
             more = self.ledger.dependency_ended(ended.job, ended.state, self.now)
             lost = {change.job for change in more if isinstance(change, JobEnded)}
@@ -118,6 +130,7 @@ class Model(RuleBasedStateMachine):
         replay=st.sampled_from(["never", "safe"]),
         budget=st.sampled_from([None, None, 50.0, 4000.0]),
         depends=st.booleans(),
+        provider=st.sampled_from([None, "local"]),
     )
     def add(
         self,
@@ -128,6 +141,7 @@ class Model(RuleBasedStateMachine):
         replay: Replay,
         budget: float | None,
         depends: bool,
+        provider: str | None,
     ) -> None:
         self.made += 1
         after: list[str] = []
@@ -137,6 +151,7 @@ class Model(RuleBasedStateMachine):
             f"j{self.made}",
             *claims,
             kind=kind,
+            provider=provider,
             priority=priority,
             queued_at=self.now,
             replay=replay,
@@ -170,6 +185,7 @@ class Model(RuleBasedStateMachine):
         if job is not None:
             self.dispatches += 1
             self.due.pop(job.id, None)
+            assert job.held_at is None
             assert (job.state, job.fence) == ("dispatched", self.dispatches)
 
     @rule(data=st.data())
@@ -219,6 +235,87 @@ class Model(RuleBasedStateMachine):
     def enable(self, enabled: bool) -> None:
         self.ledger.enabled = enabled
 
+    @rule(data=st.data(), how=st.sampled_from(["hold", "unhold", "pause", "resume"]))
+    def steer(self, data: st.DataObject, how: Steering) -> None:
+        if not self.jobs:
+            return
+        job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
+        was = job.held_at
+        changes, refusal = self.ledger.steer(job.id, how, self.now)
+        if job.state in RESERVED and how in ("hold", "unhold"):
+            assert (refusal is not None, changes, job.held_at) == (True, [], was)
+            return
+        on = how in ("hold", "pause")
+        assert (refusal, job.held_at is not None) == (None, on)
+        said = sum(isinstance(change, JobHeld) for change in changes)
+        assert said == (on != (was is not None))
+        self.set_clocks()
+
+    @rule(
+        data=st.data(),
+        priority=st.integers(0, 4),
+        claims=st.sampled_from([None, *CLAIMS]),
+        budget=st.sampled_from(["keep", None, 50.0, 4000.0]),
+    )
+    def edit(
+        self,
+        data: st.DataObject,
+        priority: int,
+        claims: tuple[str, ...] | None,
+        budget: float | str | None,
+    ) -> None:
+        if not self.jobs:
+            return
+        job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
+        wanted = UNSET if claims is None else make_job("x", *claims).claims
+        edit = Edit(
+            priority=priority,
+            claims=wanted,
+            queue_timeout=UNSET if isinstance(budget, str) else budget,
+        )
+        before = copy(job)
+        changes, refusal = self.ledger.edit(job.id, edit, self.now)
+        if job.state in RESERVED:
+            assert (refusal is not None, changes, job) == (True, [], before)
+            return
+        assert (refusal, len(changes), job.priority) == (None, 1, priority)
+        assert job.claims == (before.claims if wanted is UNSET else wanted)
+        if not isinstance(budget, str):
+            self.due.pop(job.id, None)
+            self.left.pop(job.id, None)
+            if not self.unmet.get(job.id):
+                self.enters(job)
+
+    @rule(
+        scope=st.sampled_from(["all", "repo:repo", "provider:local"]),
+        on=st.booleans(),
+        jobs=st.booleans(),
+    )
+    def pause(self, scope: str, on: bool, jobs: bool) -> None:
+        if on:
+            self.pauses[scope] = self.pauses.get(scope, False) or jobs
+        else:
+            self.pauses.pop(scope, None)
+        before = set(self.ledger.suspended)
+        if scope == "repo:repo":
+            move = self.ledger.pause if on else self.ledger.resume
+            changes = move(self.now, jobs=jobs)
+        else:
+            outer = [
+                Pause(name, self.now, suspends)
+                for name, suspends in self.pauses.items()
+                if name != "repo:repo"
+            ]
+            let_go = scope if jobs and not on else None
+            changes = self.ledger.told_of(outer, self.now, let_go=let_go)
+        if jobs and not on:
+            where = Pause(scope, self.now)
+            here = (job for job in self.jobs.values() if where.covers(job.tokens))
+            assert not any(j.held_at is not None and j.state in RESERVED for j in here)
+        said = {c.event.job for c in changes if isinstance(c, Noted | JobHeld)}
+        assert before ^ self.ledger.suspended <= said
+        self.set_clocks()
+
     @rule()
     def expire(self) -> None:
         late = {name for name, due in self.due.items() if due <= self.now}
@@ -239,6 +336,10 @@ class Model(RuleBasedStateMachine):
         if job is None:
             return
         waiting = self.ledger.waiting(job.id, self.now)
+        if job.held_at is not None:
+            assert (waiting.kind, waiting.since) == ("pause", job.held_at)
+            assert "unhold" in waiting.detail
+            return  # it may have been held before it was queued again
         if self.unmet.get(job.id):
             assert (waiting.kind, set(waiting.holders)) == (
                 "dependency",
@@ -246,6 +347,9 @@ class Model(RuleBasedStateMachine):
             )
         elif not self.ledger.enabled:
             assert waiting.kind == "disabled"
+        elif self.is_paused(job):
+            assert waiting.kind == "pause"
+            return  # since when it is paused
         elif not self.is_free(job):
             assert waiting.kind == "claim"
             [holder] = waiting.holders
@@ -269,6 +373,15 @@ class Model(RuleBasedStateMachine):
             assert not any(conflict(a, b) for a in one for b in other)
 
     @invariant()
+    def what_stands_still_is_what_a_pause_or_a_person_suspended(self) -> None:
+        assert self.ledger.suspended == {
+            name
+            for name, job in self.jobs.items()
+            if job.state in RESERVED
+            and (job.held_at is not None or self.is_paused(job, running=True))
+        }
+
+    @invariant()
     def the_fence_is_the_number_of_dispatches(self) -> None:
         assert self.ledger.fence == self.dispatches
 
@@ -284,99 +397,5 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None
-)
-
-
-class Reserving(RuleBasedStateMachine):
-    """Jobs starve here; what they claim is kept from all that come after them."""
-
-    overtake_after = 100.0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.ledger = Ledger(
-            "repo", workers=WORKERS, overtake_after=self.overtake_after
-        )
-        self.made = 0
-
-    @rule(
-        claims=st.sampled_from(CLAIMS),
-        kind=st.sampled_from(KINDS),
-        priority=st.integers(0, 4),
-    )
-    def add(self, claims: tuple[str, ...], kind: Kind, priority: int) -> None:
-        self.made += 1
-        job = make_job(
-            f"j{self.made}", *claims, kind=kind, priority=priority, queued_at=self.now
-        )
-        self.ledger.add(job, (), self.now)
-
-    @rule(seconds=st.sampled_from([1.0, 40.0, 100.0, 1800.0]))
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        waiting = [n for n in self.ledger.jobs if n not in self.ledger.leases]
-        if waiting:
-            self.ledger.cancel(data.draw(st.sampled_from(waiting)), self.now)
-
-    @rule(tokens=st.sampled_from(TOKENS))
-    def dispatch(self, tokens: tuple[str, ...]) -> None:
-        self.ledger.offers(self.now)
-        held = [claim for claims in self.ledger.leases.values() for claim in claims]
-        ready = [job for job in self.ledger.jobs.values() if job.state not in RESERVED]
-        able = [job for job in ready if first_conflict(job.claims, held) is None]
-        # A job behind another that could have its tokens waits for that one first.
-        starving = [
-            job
-            for job in ready
-            if job not in able
-            and self.now - job.queued_at >= self.overtake_after
-            and not any(
-                first.tokens == job.tokens
-                and place(first, self.now) < place(job, self.now)
-                for first in able
-            )
-        ]
-        _, job = self.ledger.dispatch(tokens, self.now)
-        if job is not None:
-            for first in starving:
-                if place(first, self.now) < place(job, self.now):
-                    assert first_conflict(job.claims, first.claims) is None
-
-    @rule()
-    def make_a_pass(self) -> None:
-        self.ledger.announce(self.now)
-
-    @rule(data=st.data())
-    def finish(self, data: st.DataObject) -> None:
-        if self.ledger.leases:
-            name = data.draw(st.sampled_from(sorted(self.ledger.leases)))
-            self.ledger.finish(name, 1, SUCCESS, None, self.now)
-
-    @invariant()
-    def every_waiting_job_can_be_explained(self) -> None:
-        for name, job in self.ledger.jobs.items():
-            if job.state not in RESERVED:
-                waiting = self.ledger.waiting(name, self.now)
-                assert set(waiting.holders) <= self.ledger.jobs.keys()
-                assert name not in waiting.holders
-
-    def teardown(self) -> None:
-        """Nothing is reserved for ever: everything runs in the end."""
-        self.ledger.announce(self.now)
-        for _ in range(2 * self.made + 2):
-            for offer in self.ledger.offers(self.now):
-                self.ledger.dispatch(offer.tokens, self.now)
-            for name in list(self.ledger.leases):
-                self.ledger.finish(name, 1, SUCCESS, None, self.now)
-        assert self.ledger.idle
-
-
-test_reservations_hold_and_none_holds_for_ever = Reserving.TestCase
-test_reservations_hold_and_none_holds_for_ever.settings = settings(
     max_examples=150, stateful_step_count=50, deadline=None
 )
