@@ -58,8 +58,9 @@ class Lanes:
 
     def __init__(self, overtake_after: float) -> None:
         self.overtake_after = overtake_after
-        #: Ready jobs, in the order in which they became ready.
-        self.ready: dict[str, tuple[Job, Lane]] = {}
+        #: Ready jobs, in the order in which they became ready, each with its lane and
+        #: the one entry in the lane's heaps that counts.
+        self.ready: dict[str, tuple[Job, Lane, _Entry]] = {}
         self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
         self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
@@ -85,11 +86,11 @@ class Lanes:
         if lane is None:
             lane = self._lanes[key] = Lane(*key)
         job.claims, job.tokens = lane.claims, lane.tokens
-        self.ready[job.id] = (job, lane)
         entry = (job.queued_at, job.id)
+        self.ready[job.id] = (job, lane, entry)
         lane.size += 1
         heappush(lane.queues.setdefault(job.priority, []), entry)
-        if self._head(lane, job.priority) != entry:
+        if self._head(lane, job.priority) is not entry:
             return
         if lane.blocker is None:
             self._show(lane, job.priority)
@@ -102,8 +103,8 @@ class Lanes:
 
     def leave(self, job: Job) -> Lane:
         """Take out a ready job: it starts, or it ended without starting."""
-        _, lane = self.ready[job.id]
-        was_first = self._head(lane, job.priority) == (job.queued_at, job.id)
+        _, lane, entry = self.ready[job.id]
+        was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
         self._starved.pop(job.id, None)
         if was_first and lane.blocker is None:
@@ -186,14 +187,10 @@ class Lanes:
     def _head(self, lane: Lane, level: int) -> _Entry | None:
         queue = lane.queues[level]
         while queue:
-            held = self.ready.get(queue[0][1])
-            if (
-                held is not None
-                and held[1] is lane
-                and held[0].queued_at == queue[0][0]
-                and held[0].priority == level
-            ):
-                return queue[0]
+            entry = queue[0]
+            held = self.ready.get(entry[1])
+            if held is not None and held[2] is entry:
+                return entry
             heappop(queue)
         return None
 
@@ -214,7 +211,7 @@ class Lanes:
                 if lane.blocker is None and (
                     self._head(lane, level) == (queued_at, job_id)
                 ):
-                    yield self.ready[job_id]
+                    yield self.ready[job_id][:2]
                     break
                 heappop(heap)
 
