@@ -21,14 +21,17 @@ from forge_actors.client.errors import broke_off, from_answer, no_service
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import READ_BYTES, target
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.pauses import PauseView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
+    JobEdit,
     JobQuery,
     JobRequest,
+    Retried,
     convert,
     encode_argv,
 )
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
     from forge_actors.client.sync import Parameters
+    from forge_actors.domain.selection import Selection
 
 T = TypeVar("T")
 
@@ -90,6 +94,12 @@ class Client:
         answer = await self._call("GET", "jobs", query=_parameters(wanted))
         return convert(answer["jobs"], list[JobView])
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, the newest first."""
+        body = {name: getattr(selection, name) for name in selection.__struct_fields__}
+        answer = await self._call("POST", "select", body=body)
+        return convert(answer["jobs"], list[str])
+
     async def job(self, selector: str) -> JobView:
         return convert(await self._call("GET", "jobs", selector), JobView)
 
@@ -101,6 +111,47 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs, with its whole tree; hold one that waits."""
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: str) -> JobView:
+        return convert(await self._call("POST", "jobs", selector, how), JobView)
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+        body = {name: getattr(edit, name) for name in edit.__struct_fields__}
+        answer = await self._call("POST", "jobs", selector, "edit", body=body)
+        return convert(answer, JobView)
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "pause", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause; those that are left."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "resume", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def retry(self, *selectors: str, origin: str = "cli") -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none."""
+        body = {"jobs": selectors, "origin": origin}
+        answer = await self._call("POST", "retry", body=body)
+        return convert(answer["jobs"], list[Retried])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None
@@ -116,9 +167,35 @@ class Client:
             raise TimeoutError(f"the jobs have not ended within {timeout} s")
         return convert(answer["jobs"], list[JobView])
 
-    async def status(self) -> dict[str, Any]:
-        status: dict[str, Any] = await self._call("GET", "status")
+    async def status(
+        self, *, wait: str | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """How the service is; with `wait` once it is `ready`, or `idle`.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first.
+        """
+        limit = None if timeout is None else str(timeout)
+        query = [("wait", wait), ("timeout", limit)]
+        status: dict[str, Any] = await self._call("GET", "status", query=query)
+        if status.pop("timed_out", False):
+            raise TimeoutError(f"the service is not {wait} within {timeout} s")
         return status
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Start nothing more, and return when nothing runs.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first; it drains all the same.
+            Refused: the drain was cancelled.
+        """
+        answer = await self._call("POST", "drain", body={"timeout": timeout})
+        if answer["timed_out"]:
+            raise TimeoutError(f"jobs still run after {timeout} s")
+
+    async def undrain(self) -> None:
+        """Work again."""
+        await self._call("DELETE", "drain")
 
     async def stop(self) -> None:
         """Begin an orderly stop of the service."""
@@ -128,8 +205,8 @@ class Client:
         answer = await self._call("GET", "repositories")
         return convert(answer["repositories"], list[RepositoryView])
 
-    async def repository(self, name: str) -> RepositoryView:
-        return convert(await self._call("GET", "repositories", name), RepositoryView)
+    async def repository(self, name: str) -> RepositoryDetails:
+        return convert(await self._call("GET", "repositories", name), RepositoryDetails)
 
     async def add_repository(
         self, path: str | os.PathLike[str], name: str | None = None
@@ -161,25 +238,47 @@ class Client:
         *,
         follow: bool = False,
         tail: int | None = None,
+        since: str | None = None,
+        attempt: int | None = None,
         raw: bool = False,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Iterate over the output; with `follow` until the job has ended.
 
+        `since` is a time such as `2026-01-02T03:04:05Z` or a span such as `10m`.
         Secrets that are recognised are redacted; `raw` is for the exact bytes.
         """
-        query = [("follow", int(follow)), ("tail", tail), ("raw", int(raw))]
+        query: list[tuple[str, str | int | None]] = [
+            ("follow", int(follow)),
+            ("tail", tail),
+            ("since", since),
+            ("attempt", attempt),
+            ("raw", int(raw)),
+        ]
         path = ("jobs", selector, "logs", stream)
         async with await self._send("GET", path, query=query) as answer:
             yield answer
 
     @asynccontextmanager
     async def events(
-        self, after: int = 0, *, limit: int = 100, follow: bool = False
-    ) -> AsyncGenerator[AsyncIterator[Event], None]:
-        """Iterate over the events behind `after`; with `follow` without an end."""
-        query = [("after", after), ("limit", limit), ("follow", int(follow))]
+        self,
+        after: int | None = None,
+        *,
+        repo: str | None = None,
+        job: str | None = None,
+        kind: Sequence[str] = (),
+        limit: int = 100,
+        follow: bool = False,
+    ) -> AsyncGenerator[AsyncIterator[EventView], None]:
+        """Iterate over the first `limit` events behind `after`; with `follow` over all,
+        until the service ends, or without `after` over those to come.
+        """
+        query: list[tuple[str, str | int | None]] = [
+            ("after", after),
+            *(("repo", repo), ("job", job), *(("kind", name) for name in kind)),
+            *(("limit", limit), ("follow", int(follow))),
+        ]
         async with await self._send("GET", ("events",), query=query) as answer:
-            yield _Lines(answer, Event)
+            yield _Lines(answer, EventView)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""
@@ -288,9 +387,11 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("state", query.state),
         ("kind", query.kind),
         ("label", query.label),
+        ("origin", query.origin),
     )
     return [
         *((name, value) for name, values in lists for value in values),
+        ("failed", int(query.failed)),
         ("active", int(query.active)),
         ("limit", query.limit),
         ("before", query.before),

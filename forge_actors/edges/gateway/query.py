@@ -14,6 +14,7 @@ from forge_actors.domain.requests import (
     JobRequest,
     explain_mismatch,
     nearest,
+    unknown_word,
 )
 
 if TYPE_CHECKING:
@@ -82,11 +83,7 @@ class Query:
         values = self.all(name)
         for value in values:
             if value not in allowed:
-                near = nearest(value, allowed)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise InvalidInput(
-                    name, f"{value!r} is unknown{hint}", allowed=tuple(allowed)
-                )
+                raise unknown_word(name, value, allowed)
         return values
 
 
