@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
+#: An id, or a part of one.
+_SELECTOR = re.compile(r"[0-9a-z]{1,19}")
 #: Where the words of a filter are looked for.
 _COLUMNS = {
     "repo": ("repository.name", "repository.path"),
@@ -131,6 +134,8 @@ def job(home: str, selector: str) -> dict[str, Any]:
     Raises:
         Unavailable: the home holds no store. NotFound, Refused: none, or several jobs.
     """
+    if not _SELECTOR.fullmatch(selector):
+        raise NotFound(f"{selector!r} is no job id")
     conditions = ["job.id = ?1"]
     if len(selector) >= SHORTEST_SELECTOR:
         conditions.append("substr(job.id, 1, length(?1)) = ?1")
@@ -163,7 +168,14 @@ def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any
         version = store.pragma("user_version")
         if not isinstance(version, int) or version > SCHEMA:
             raise StoreFromTheFuture
-        found: list[tuple[Any, ...]] = store.execute(query, tuple(values)).fetchall()
+        # What is no text is nowhere in the store; SQLite would refuse to look for it.
+        safe = tuple(
+            value.encode("utf-8", "replace").decode()
+            if isinstance(value, str)
+            else value
+            for value in values
+        )
+        found: list[tuple[Any, ...]] = store.execute(query, safe).fetchall()
     finally:
         store.close()
     return found
