@@ -35,6 +35,8 @@ def reason(job: Json) -> str:
     """Why the job is not running, or how it ended, in a few words."""
     if job["error"]:
         return str(job["error"]["code"])
+    if job.get("paused"):
+        return "paused"
     waiting = job["waiting"]
     if not waiting:
         return ""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
+#: Exit status of a wait whose time ran out.
+TIMED_OUT = 5
+
 _UNRECOGNIZED = "unrecognized arguments: "
 
 

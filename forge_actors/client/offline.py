@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -34,10 +35,12 @@ from forge_actors.domain.selection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 1
+SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -150,7 +153,28 @@ def job(home: str, selector: str) -> dict[str, Any]:
 
 
 def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    """What a query finds in the store of `home`.
+    """What a query finds in the store of `home`."""
+    # What is no text is nowhere in the store; SQLite would refuse to look for it.
+    safe = tuple(
+        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for value in values
+    )
+    with opened(home) as store:
+        found: list[tuple[Any, ...]] = store.execute(query, safe).fetchall()
+    return found
+
+
+def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
+    names = _names()
+    return [
+        _view(home, dict(zip(names, row, strict=True)))
+        for row in rows(home, query, values)
+    ]
+
+
+@contextmanager
+def opened(home: str) -> Iterator[apsw.Connection]:
+    """The store of a home, for reading alone.
 
     Raises:
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
@@ -168,25 +192,18 @@ def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any
         version = store.pragma("user_version")
         if not isinstance(version, int) or version > SCHEMA:
             raise StoreFromTheFuture
-        # What is no text is nowhere in the store; SQLite would refuse to look for it.
-        safe = tuple(
-            value.encode("utf-8", "replace").decode()
-            if isinstance(value, str)
-            else value
-            for value in values
-        )
-        found: list[tuple[Any, ...]] = store.execute(query, safe).fetchall()
+        yield store
     finally:
         store.close()
-    return found
 
 
-def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
-    names = _names()
-    return [
-        _view(home, dict(zip(names, row, strict=True)))
-        for row in rows(home, query, values)
-    ]
+def roots_of(home: str) -> Roots:
+    """The folders whose paths are not shown in errors, as for the runtime."""
+    forge, user, temporary = (
+        (folder, os.path.realpath(folder))
+        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
+    )
+    return private_roots(user, forge, temporary)
 
 
 def _names() -> list[str]:
@@ -199,12 +216,7 @@ def _error(home: str, text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
-    forge, user, temporary = (
-        (folder, os.path.realpath(folder))
-        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
-    )
-    roots = private_roots(user, forge, temporary)
-    return {**error, "message": scrub(redact(error["message"]), roots)}
+    return {**error, "message": scrub(redact(error["message"]), roots_of(home))}
 
 
 def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -234,6 +246,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
+        "paused": False,
         "usage": {name: receipt.get(name, 0) for name in _USAGE}
         if receipt.get("identity")
         else {},
@@ -259,8 +272,8 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 
 
 def moment(seconds: float | None) -> str | None:
-    """RFC 3339 in UTC, to the millisecond."""
+    """A stored time as readers see it: RFC 3339, UTC, to the millisecond."""
     if seconds is None:
         return None
-    when = datetime.fromtimestamp(seconds, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    told = datetime.fromtimestamp(seconds, UTC)
+    return told.isoformat(timespec="milliseconds").replace("+00:00", "Z")

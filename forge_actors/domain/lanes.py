@@ -17,7 +17,7 @@ from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.priority import PRIORITIES, Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -64,6 +64,18 @@ class Lanes:
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
         self._starved: dict[str, Job] = {}
+        self._closed: frozenset[str] = frozenset()
+
+    def close(self, kinds: frozenset[str]) -> None:
+        """Jobs that need one of these tokens can neither start nor reserve anything."""
+        if kinds == self._closed:
+            return
+        self._closed = kinds
+        self._starved = {
+            name: job for name, job in self._starved.items() if self._open(job.tokens)
+        }
+        self._starves_at = 0.0
+        self.reconsider()
 
     def enter(self, job: Job) -> None:
         """Add a ready job; its claims and tokens become the lane's own copies."""
@@ -101,25 +113,25 @@ class Lanes:
         return lane
 
     def tokens(self) -> tuple[Tokens, ...]:
-        """Every set of tokens that some ready job needs."""
-        return tuple(self._index)
+        """Every set of tokens that some ready job needs and can have."""
+        if not self._closed:
+            return tuple(self._index)
+        return tuple(tokens for tokens in self._index if self._open(tokens))
 
     def best(self, tokens: Tokens, leases: Leases, now: float) -> Job | None:
         """The first job in order that needs these tokens and whose claims are free."""
-        if tokens not in self._index:
+        if tokens not in self._index or (self._closed and not self._open(tokens)):
             return None
         while True:
             reservations = self.reservations(now)
-            first: tuple[Rank, Job, Lane] | None = None
-            for job, lane in self._shown(tokens):
-                place = rank_of(job, now)
-                if first is None or place < first[0]:
-                    first = place, job, lane
-            if first is None:
+            shown = list(self._shown(tokens))
+            if not shown:
                 del self._index[tokens]
                 return None
-            place, job, lane = first
-            blocker = find_blocker(job.claims, place, leases, reservations, now)
+            job, lane = shown[0]
+            if len(shown) > 1:
+                job, lane = min(shown, key=lambda entry: rank_of(entry[0], now))
+            blocker = find_blocker(job, leases, reservations, now)
             if blocker is None:
                 return job
             self._park(lane, blocker[0], now)
@@ -150,7 +162,12 @@ class Lanes:
             self._starved = {job.id: job for job in jobs}
         return self._starved.values()
 
+    def _open(self, tokens: Tokens) -> bool:
+        return self._closed.isdisjoint(tokens)
+
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
+        if not self._open(lane.tokens):
+            return
         for level in _LEVELS:
             head = self._head(lane, level)
             if head is None:
@@ -169,6 +186,7 @@ class Lanes:
                 held is not None
                 and held[1] is lane
                 and held[0].queued_at == queue[0][0]
+                and held[0].priority == level
             ):
                 return queue[0]
             heappop(queue)
@@ -215,17 +233,20 @@ class Lanes:
 
 
 def find_blocker(
-    claims: tuple[Claim, ...],
-    place: Rank,
+    job: Job,
     leases: Mapping[str, tuple[Claim, ...]],
-    reservations: Iterable[Job],
+    reservations: Collection[Job],
     now: float,
 ) -> tuple[str, Claim, bool] | None:
-    """Who keeps a job with these claims from starting: (job, claim, only reserved)."""
+    """Who keeps a job from starting: (that job, the claim, only reserved)."""
+    claims = job.claims
     for holder, held in leases.items():
         claim = first_conflict(claims, held)
         if claim is not None:
             return holder, claim, False
+    if not reservations:
+        return None
+    place = rank_of(job, now)
     for first in reservations:
         if rank_of(first, now) < place:
             claim = first_conflict(claims, first.claims)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import Job, JobSpec, JobView, State
     from forge_actors.domain.launch import (
         Ending,
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.repositories import (
         Checkout,
         Identity,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
+        JobEdit,
         JobQuery,
         JobRequest,
         LogChunk,
@@ -55,6 +57,16 @@ class RunningAttempt(Protocol):
 
         Without `grace` the order's own holds. A second call can only shorten it.
         """
+
+    def pause(self) -> None:
+        """Ask for the whole tree to stand still, and with it the time budgets.
+
+        Changes nothing for an attempt that is paused or about to end. `stop` of a
+        paused attempt lets it go on, so that it can act on the signal.
+        """
+
+    def resume(self) -> None:
+        """Let a paused tree go on; changes nothing for one that runs."""
 
 
 class Launcher(Protocol):
@@ -144,6 +156,29 @@ class Control(Protocol):
 
     async def status(self) -> dict[str, object]: ...
 
+    async def wait_ready(self) -> None:
+        """Return when the service is ready.
+
+        This wait and those of an idle or drained service raise Unavailable when the
+        runtime ends first.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain` or the end of the runtime."""
+
+    async def undrain(self) -> None:
+        """Work again."""
+
+    async def wait_drained(self) -> None:
+        """Return when nothing runs any more.
+
+        Raises:
+            Refused: the drain was cancelled.
+        """
+
     async def add_repository(
         self, path: str, name: str | None = None
     ) -> RepositoryView: ...
@@ -177,6 +212,31 @@ class Control(Protocol):
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+
+    async def unhold(self, selector: str) -> JobView: ...
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs; hold one that waits."""
+
+    async def resume_job(self, selector: str) -> JobView: ...
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
+
+        With `jobs` what runs there is suspended too.
+        """
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause, and with it what it suspended; the pauses that are left.
+
+        With `jobs` also jobs there that were suspended one by one go on.
+        """
 
     async def retry(
         self, selectors: Sequence[str], *, origin: str = "cli"
@@ -218,8 +278,11 @@ class Control(Protocol):
     ) -> int:
         """The offset from which on the output came at a time, or a span ago."""
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        """Events with a larger `seq` than `after`, oldest first."""
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """The events that a query asks for, at most `limit` of them, oldest first.
+
+        With `wait` there is at least one, unless the runtime ends: then there is none.
+        """
 
     def request_stop(self) -> None:
         """Begin an orderly stop of the whole runtime; returns at once."""

@@ -60,6 +60,21 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     origin: str = "cli"
 
 
+class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What to change of a job that waits; what is None stays.
+
+    The fields are those of `JobRequest`. A time budget of `none` is taken away.
+    """
+
+    priority: str | None = None
+    claims: list[str] | None = None
+    labels: list[str] | None = None
+    timeout: str | float | None = None
+    queue_timeout: str | float | None = None
+    admission_timeout: str | float | None = None
+    idle_timeout: str | float | None = None
+
+
 class Accepted(Struct):
     """The answer to one request: the job's id, and whether it was there before."""
 

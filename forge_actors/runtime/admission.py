@@ -16,15 +16,15 @@ from msgspec import structs
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
-from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
     labels_of,
+    priority_of,
     replay_of,
     short,
     spec_of,
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
     from forge_actors.domain.requests import Retried
-    from forge_actors.edges.sqlite.store import Move, SqliteStore
+    from forge_actors.edges.sqlite.moves import Move
+    from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.settings import Settings
@@ -176,7 +177,7 @@ class Admission:
 
     def _check_room(self, count: int) -> None:
         limit = self._settings.limits.queued_jobs
-        [(active,)] = self._store.read_pending("active_total")
+        active = self._store.active
         if active + count > limit:
             raise Refused(
                 f"{active} jobs wait or run and {count} more would pass the limit of"
@@ -217,12 +218,7 @@ class Admission:
     ) -> JobAdded:
         prefix, repo, checkout = place
         kind = kind_of(request, prefix)
-        if request.priority not in PRIORITIES:
-            raise InvalidInput(
-                f"{prefix}priority",
-                f"{request.priority!r} is no priority",
-                allowed=PRIORITIES,
-            )
+        priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
         claims = claims_of(request, kind, checkout, prefix)
@@ -233,7 +229,7 @@ class Admission:
             id=self._ids.make(now),
             repo=repo.id,
             kind=kind,
-            priority=PRIORITIES.index(request.priority),
+            priority=priority,
             claims=claims,
             tokens=tokens_for(kind, request.provider),
             queued_at=now,
@@ -256,9 +252,7 @@ class Admission:
         )
         if details.request_id is not None:
             details = structs.replace(details, digest=_digest(job, spec, details))
-        data: dict[str, object] = {"reason": "accepted", "origin": request.origin}
-        event = Event(f"job_{job.state}", now, repo.id, job.id, data)
-        return JobAdded(job, spec, details, event)
+        return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
         if provider is not None and provider not in self._settings.providers:

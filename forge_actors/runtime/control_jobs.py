@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors import supervisor
-from forge_actors.actors.repository import Explain, Waits
-from forge_actors.domain.errors import MailboxClosed
+from forge_actors.actors.repository_messages import Explain, Waits
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
@@ -78,10 +77,11 @@ class JobControl(ControlBase):
 
     async def why(self, selector: str) -> Explanation:
         job, waiting = await self._look(selector)
+        suspended = self._suspended(self._row(job.id)) if job.paused else None
         return Explanation(
             job=job.id,
             state=job.state,
-            sentence=sentence(job, waiting, self._clock.now()),
+            sentence=sentence(job, waiting, self._clock.now(), suspended),
             waiting=None if waiting is None else waiting_view(waiting),
         )
 
@@ -123,12 +123,7 @@ class JobControl(ControlBase):
         return with_waiting(job, waits.state, waiting), waiting
 
     async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:
-        while True:
-            actor = await self._open(repo)
-            try:
-                return await actor.ask(lambda reply: Explain(tuple(ids), reply))
-            except MailboxClosed:
-                continue  # it fell asleep before our message came: wake it
+        return await self._ask(repo, lambda reply: Explain(tuple(ids), reply))
 
     def _merged(self, job: JobView, waits: Waits | None) -> JobView:
         if waits is None:

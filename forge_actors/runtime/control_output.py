@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
-from trio_util import wait_any
 
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.runtime.control_base import ControlBase
-from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.kept_logs import STREAMS, kept_start, stream_named
 from forge_actors.runtime.moments import parse_moment
 from forge_actors.runtime.orders import log_base
-from forge_actors.runtime.views import shown_event
 
 if TYPE_CHECKING:
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import State
 
 
@@ -104,18 +100,7 @@ class OutputControl(ControlBase):
     @property
     def last_event(self) -> int:
         """The number of the last event that is durable."""
-        last: int = self._store.committed.value
-        return last
+        return self._events.last
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        if wait:
-            committed = self._store.committed
-            try:
-                await wait_any(
-                    partial(committed.wait_value, lambda last: last > after),
-                    self._closed.wait,
-                )
-            except BaseExceptionGroup as group:
-                raise only_failure(group) from None
-        found = self._store.events(after, limit)
-        return [shown_event(event, self._roots) for event in found]
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        return await self._events.page(query, wait=wait)

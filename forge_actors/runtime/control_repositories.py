@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.actors.repository import SetEnabled
+from forge_actors.actors.repository_messages import SetEnabled
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import STATES, WAITING
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView

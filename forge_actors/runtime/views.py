@@ -12,14 +12,19 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.pauses import PauseView, repository_scope
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
 
 _spec = msgspec.json.Decoder(JobSpec)
@@ -157,8 +162,13 @@ _FOR: dict[WaitingKind, str] = {
 }
 
 
-def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
-    """Why a job is where it is, for a person."""
+def sentence(
+    view: JobView,
+    waiting: Waiting | None,
+    now: float,
+    suspended: tuple[str, float] | None = None,
+) -> str:
+    """Why a job is where it is, for a person; `suspended` is why, and since when."""
     if waiting is not None:
         place = f", number {waiting.position} in line" if waiting.position else ""
         shown = waiting.kind in ("token", "pressure")
@@ -171,6 +181,11 @@ def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
         )
     if view.error is not None:
         return f"It is {view.state}: {view.error.message} ({view.error.code})."
+    if suspended is not None:
+        why, began = suspended
+        return (
+            f"It is paused, attempt {view.attempt}: {why}; since {_span(now - began)}."
+        )
     if view.state == "running":
         return f"It runs as process {view.pid}, attempt {view.attempt}."
     return f"It is {view.state}."
@@ -190,13 +205,24 @@ def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView
     return structs.replace(job, state=state, waiting=shown)
 
 
-def shown_event(event: Event, roots: Roots = ()) -> Event:
-    """An event of the store, its error as views show it."""
-    if "error" not in event.data:
-        return event
-    error = msgspec.convert(event.data["error"], JobError)
-    shown = msgspec.to_builtins(shown_error(error, roots))
-    return structs.replace(event, data={**event.data, "error": shown})
+def pause_view(pause: Pause, repo: str | None) -> PauseView:
+    """A pause as readers see it; `repo` is the name of its repository."""
+    scope = pause.scope if repo is None else repository_scope(repo)
+    return PauseView(scope, timestamp(pause.since), pause.jobs)
+
+
+def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:
+    """An event of the store as readers see it; `names` are those of ids."""
+    return EventView(
+        seq=event.seq,
+        at=timestamp(event.at),
+        kind=event.kind,
+        repo=names.get(event.repo or ""),
+        job=event.job,
+        data=shown_data(event.data, roots),
+        repo_id=event.repo,
+        job_name=names.get(event.job or ""),
+    )
 
 
 def as_json(job: JobView) -> dict[str, Any]:

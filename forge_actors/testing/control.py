@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -21,6 +19,7 @@ from forge_actors.domain.jobs import (
     JobView,
     State,
 )
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
@@ -36,6 +35,8 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.output import FakeOutput
+from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.watching import STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,18 +44,15 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
     from forge_actors.domain.selection import JobFilter, Selection
 
-STARTED = "2026-01-02T03:04:05Z"
 
-
-class FakeControl(FakeOutput):
+class FakeControl(FakeOutput, FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
-        super().__init__()
+        FakeOutput.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
-        self.log: list[Event] = []
-        self.stop_requested = trio.Event()
+        self.pauses: dict[str, PauseView] = {}
 
     # What a test does
 
@@ -75,10 +73,6 @@ class FakeControl(FakeOutput):
         )
         self._wake()
 
-    def emit(self, kind: str, *, job: str | None = None) -> None:
-        self.log.append(Event(kind, at=0.0, job=job, seq=len(self.log) + 1))
-        self._wake()
-
     # What entry points ask
 
     async def status(self) -> dict[str, object]:
@@ -91,13 +85,15 @@ class FakeControl(FakeOutput):
                 "started_at": STARTED,
                 "home": "/home",
             },
-            "ready": True,
+            "ready": self.ready,
             "readiness": {},
             "degraded": [],
+            "draining": self.draining,
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {},
             "counts": {"active": len(active)},
             "pressure": {},
+            "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
         }
 
     async def add_repository(
@@ -252,17 +248,6 @@ class FakeControl(FakeOutput):
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
-
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        await self._begin()
-        while not (found := [event for event in self.log if event.seq > after]):
-            if not wait:
-                break
-            await self._change()
-        return found[:limit]
-
-    def request_stop(self) -> None:
-        self.stop_requested.set()
 
 
 def _failed(view: JobView) -> bool:

@@ -11,6 +11,7 @@ from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import LogChunk
 from forge_actors.runtime.moments import parse_moment
+from forge_actors.testing.watching import FakeWatching
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobView
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 SHORTEST_SELECTOR = 4
 
 
-class FakeOutput:
+class FakeOutput(FakeWatching):
     """Output in memory; `write` and `begin_again` are for the test."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.views: dict[str, JobView] = {}
         self.output: dict[tuple[str, str], bytes] = {}
         #: The output of attempts before the last: (job, stream, attempt).
@@ -30,19 +32,10 @@ class FakeOutput:
         self.starts: dict[tuple[str, str, str], int] = {}
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
-        #: Requests that are held right now.
-        self.held = 0
         #: Raised by the next call of any kind.
         self.failure: Exception | None = None
-        self._changed = trio.Event()
-        self._more_held = trio.Event()
 
     # What a test does
-
-    async def until_held(self, requests: int) -> None:
-        """Wait until so many requests are held at once."""
-        while self.held < requests:
-            await self._more_held.wait()
 
     def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
         self.output[job, stream] = self.output.get((job, stream), b"") + data
@@ -115,19 +108,6 @@ class FakeOutput:
     def _is_over(self, job: str, attempt: int) -> bool:
         view = self.views[job]
         return view.state in TERMINAL or max(1, view.attempt) > attempt
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    async def _change(self) -> None:
-        self.held += 1
-        self._more_held.set()
-        self._more_held = trio.Event()
-        try:
-            await self._changed.wait()
-        finally:
-            self.held -= 1
 
     async def _begin(self) -> None:
         await trio.lowlevel.checkpoint()

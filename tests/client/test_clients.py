@@ -169,6 +169,13 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
         assert b"".join([piece async for piece in pieces]) == b"output\n"
     async with client.events() as events:
         assert [event.kind async for event in events] == ["one", "two"]
+    async with client.events(0, kind=["two"], follow=True) as events:
+        assert (await anext(events)).kind == "two"
+    await client.drain()
+    assert (await client.status(wait="ready", timeout=5))["draining"] is True
+    await client.undrain()
+    with pytest.raises(TimeoutError, match="is not idle within 0 s"):
+        await client.status(wait="idle", timeout=0)
     assert (await client.cancel(more[0].id, grace=1)).state == "cancelled"
     with pytest.raises(Refused):
         await client.cancel(more[0].id)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import trio
 from msgspec import convert
-from trio_util import AsyncValue
+from trio_util import AsyncBool, AsyncValue
 
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
+    JobEdited,
     JobEnded,
-    RepositoryAdded,
-    RepositoryChanged,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -31,18 +30,20 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.rows import job_from, spec_from
+from forge_actors.edges.sqlite.moves import Move
+from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from forge_actors.domain.events import Event
 
-#: Turns of the loop a commit waits for more moves to join it.
-SETTLE_TURNS = 8
+#: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
+#: to reach the supervisor and the token it frees to reach the next job.
+SETTLE_TURNS = 2
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 #: Specs of waiting jobs kept in memory, about 1 KB each.
@@ -51,46 +52,8 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
-
-
-class Move:
-    """Changes that are saved together; the promise that they become durable."""
-
-    __slots__ = ("_event", "changes", "done", "error", "then")
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = False
-        self.error: StoreFailed | None = None
-        self._event: trio.Event | None = None
-
-    @property
-    def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet.
-
-        One without changes only waits for those before it, which may be refused.
-        """
-        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
-        return not self.changes or any(kinds)
-
-    async def wait(self) -> None:
-        if not self.done:
-            if self._event is None:
-                self._event = trio.Event()
-            await self._event.wait()
-        if self.error is not None:
-            raise self.error
-
-    def settle(self, error: StoreFailed | None = None) -> None:
-        self.done, self.error = True, error
-        if self._event is not None:
-            self._event.set()
 
 
 class SqliteStore:
@@ -114,8 +77,9 @@ class SqliteStore:
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
         self._events: list[Event] = []
-        #: Why nothing can be saved now, or None.
+        #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
+        self.saving = AsyncBool(True)
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -124,6 +88,8 @@ class SqliteStore:
         self._specs: dict[str, JobSpec] = {}
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: Jobs without a durable end, those included that are not durable yet.
+        self.active: int = self.read("active_total")[0][0]
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -149,8 +115,9 @@ class SqliteStore:
             raise self._refusal()
         else:
             self._moves.append(move)
-        self._pending.set()
-        if not lazy:
+        if not self._pending.is_set():
+            self._pending.set()
+        if not lazy and not self._urgent.is_set():
             self._urgent.set()
         return move
 
@@ -179,14 +146,18 @@ class SqliteStore:
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
+            self.active += type(change) is JobAdded
+            if isinstance(change, JobEdited):
+                self._specs.pop(change.job, None)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
         with self._scope:
             while True:
                 await self._pending.wait()
-                with trio.move_on_after(LAZY_SECONDS):
-                    await self._urgent.wait()
+                if not self._urgent.is_set():
+                    with trio.move_on_after(LAZY_SECONDS):
+                        await self._urgent.wait()
                 await self._settle()
                 self.commit()
                 while self.trouble is not None:
@@ -205,8 +176,6 @@ class SqliteStore:
         # token it freed and the next dispatch share one sync.
         for _ in range(SETTLE_TURNS):
             await trio.lowlevel.checkpoint()
-            if trio.lowlevel.current_statistics().tasks_runnable == 0:
-                return
 
     def commit(self) -> None:
         """Make everything saved so far durable, and tell those who wait for it."""
@@ -236,6 +205,7 @@ class SqliteStore:
                     if len(self._specs) < SPECS_IN_MEMORY:
                         self._specs[change.job.id] = change.spec
                 elif isinstance(change, JobEnded):
+                    self.active -= 1
                     self._specs.pop(change.job, None)
                     count = self._ended_counts.get(change.state, 0)
                     self._ended_counts[change.state] = count + 1
@@ -251,6 +221,7 @@ class SqliteStore:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
         self._roll_back()
         self.trouble = str(error) or type(error).__name__
+        self.saving.value = False
         for move in self._moves:
             if move.refusable:
                 move.settle(self._refusal())
@@ -262,6 +233,7 @@ class SqliteStore:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         self._events.clear()
+        self.active = self.read("active_total")[0][0]
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
@@ -276,6 +248,7 @@ class SqliteStore:
             return
         self.trouble = None
         self._publish()
+        self.saving.value = True
 
     # -- reading ---------------------------------------------------------------------
 
@@ -287,6 +260,15 @@ class SqliteStore:
         """The first durable events with a larger `seq` than `after`."""
         try:
             return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def find_events(
+        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
+    ) -> list[Event]:
+        """The durable events up to `until` whose `fields` have one of the values."""
+        try:
+            return history.find(self.reader, self._sql, after, until, fields)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
 
@@ -321,13 +303,15 @@ class SqliteStore:
 
     def load(self, repo: str) -> Ledger:
         """See the port."""
-        [(fence, enabled, removed)] = self.read_pending("load_repository", repo)
+        [row] = self.read_pending("load_repository", repo)
+        fence, enabled, removed, scope = row[:4]
         return Ledger(
             repo,
             fence=fence,
             enabled=bool(enabled) and removed is None,
             workers=self._repository_workers,
             overtake_after=self._overtake_after,
+            pause=None if scope is None else pause_from(row[3:]),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
