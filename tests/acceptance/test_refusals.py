@@ -278,7 +278,7 @@ def test_jobs_can_be_read_where_nothing_is_served(service: LiveService) -> None:
     status = service.cli("status")
     assert (status.status, "failed  1" in status.out) == (4, True)
     assert "no service runs" in status.err
-    for line in ("submit --repo app -- true", f"cancel {job}", f"wait {job}"):
+    for line in ("submit --repo app -- true", "status --wait", f"wait {job}"):
         refused(service.cli(*line.split()), 4, "no service runs", "forge-actors serve")
 
 

@@ -143,16 +143,15 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         view = await case.control.edit(job, JobEdit(claims=["read:workspace"]))
         [claim] = view.claims
         assert claim.startswith("read:workspace")
-        query = EventQuery(after=0, limit=1000)
-        events = (await case.control.events(query, wait=False)).events
-        edits = [
-            event.data["changed"] for event in events if event.kind == "job_edited"
-        ]
-        assert (edits[0]["priority"], edits[0]["timeout"]) == ("P0", 300.0)
-        assert edits[0]["labels"] == ["x"]
-        assert edits[1] == {
-            "claims": [["read", "workspace", "", str(tmp_path / "app")]]
-        }
+        page = await case.control.events(EventQuery(kind=("job_edited",)), wait=False)
+        first, second = (event.data["changed"] for event in page.events)
+        assert first == {
+            "priority": "P0",
+            "claims": [["write", "repo-content", "*", ""]],
+            "labels": ["x"],
+        } | {"timeout": 300.0}
+        folder = str(tmp_path / "app")
+        assert second == {"claims": [["read", "workspace", "", folder]]}
         with pytest.raises(Refused, match="runs: only a job that waits"):
             await case.control.edit(holder, JobEdit(priority="P0"))
         await case.end(holder, job)
