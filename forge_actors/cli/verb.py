@@ -124,7 +124,15 @@ def origin() -> str:
 
 
 def repository(text: str) -> str:
-    """A repository as the service knows it: a name, or a path made absolute."""
+    """A repository as the service knows it: a name, or a path made absolute.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not text:
+        raise UsageError(
+            "an empty word is no repository: give its name or a path in it"
+        )
     if os.sep in text or text in (".", "..") or text.startswith("~"):
         return os.path.abspath(os.path.expanduser(text))
     return text

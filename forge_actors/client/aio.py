@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from forge_actors.client.errors import broke_off, from_answer, no_service
+from forge_actors.client.answers import Answer, Lines
+from forge_actors.client.errors import no_service
 from forge_actors.client.home import resolve_home, socket_path
-from forge_actors.client.sync import READ_BYTES, target
-from forge_actors.client.wire import ResponseReader, WireError, encode_request
+from forge_actors.client.sync import target
+from forge_actors.client.wire import encode_request
 from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.pauses import PauseView
@@ -278,7 +279,7 @@ class Client:
             *(("limit", limit), ("follow", int(follow))),
         ]
         async with await self._send("GET", ("events",), query=query) as answer:
-            yield _Lines(answer, EventView)
+            yield Lines(answer, EventView)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""
@@ -305,80 +306,10 @@ class Client:
         *,
         body: object = None,
         query: Parameters = (),
-    ) -> _Answer:
+    ) -> Answer:
         data = None if body is None else json.dumps(body).encode("ascii")
         request = encode_request(method, target(path, query), data)
-        return _Answer(await self.open(), request, self.home)
-
-
-class _Answer:
-    """The body of one answer, piece by piece; closes its connection at the end."""
-
-    def __init__(self, connection: SocketStream, request: bytes, home: str) -> None:
-        self._connection = connection
-        self._request = request
-        self._home = home
-        self._reader = ResponseReader()
-
-    async def __aenter__(self) -> Self:
-        try:
-            # A service that refuses a body answers before it has read all of it.
-            with suppress(anyio.BrokenResourceError):
-                await self._connection.send(self._request)
-        except BaseException:
-            await anyio.aclose_forcefully(self._connection)
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._connection.aclose()
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        refusal = b""
-        while not self._reader.complete:
-            piece = await self._receive()
-            status = self._reader.status
-            if status is not None and status >= 400:
-                refusal += piece
-                if self._reader.complete:
-                    raise from_answer(status, refusal)
-            elif piece:
-                return piece
-        raise StopAsyncIteration
-
-    async def _receive(self) -> bytes:
-        try:
-            return self._reader.feed(await self._connection.receive(READ_BYTES))
-        except anyio.EndOfStream:
-            try:
-                self._reader.end()
-            except WireError:
-                raise broke_off(self._home) from None
-            return b""
-        except (anyio.BrokenResourceError, WireError):
-            raise broke_off(self._home) from None
-
-
-class _Lines(Generic[T]):
-    """JSON lines as values."""
-
-    def __init__(self, pieces: AsyncIterator[bytes], wanted: type[T]) -> None:
-        self._pieces = pieces
-        self._wanted = wanted
-        self._rest = b""
-        self._lines: list[bytes] = []
-
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self
-
-    async def __anext__(self) -> T:
-        while not self._lines:
-            *lines, self._rest = (self._rest + await anext(self._pieces)).split(b"\n")
-            self._lines = lines[::-1]
-        return convert(json.loads(self._lines.pop()), self._wanted)
+        return Answer(await self.open(), request, self.home)
 
 
 def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
+#: An id, or a part of one.
+_SELECTOR = re.compile(r"[0-9a-z]{1,19}")
 #: Where the words of a filter are looked for.
 _COLUMNS = {
     "repo": ("repository.name", "repository.path"),
@@ -134,6 +137,8 @@ def job(home: str, selector: str) -> dict[str, Any]:
     Raises:
         Unavailable: the home holds no store. NotFound, Refused: none, or several jobs.
     """
+    if not _SELECTOR.fullmatch(selector):
+        raise NotFound(f"{selector!r} is no job id")
     conditions = ["job.id = ?1"]
     if len(selector) >= SHORTEST_SELECTOR:
         conditions.append("substr(job.id, 1, length(?1)) = ?1")
@@ -147,18 +152,25 @@ def job(home: str, selector: str) -> dict[str, Any]:
     raise NotFound(f"no job has the id {selector!r}")
 
 
+def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """What a query finds in the store of `home`."""
+    with opened(home) as store:
+        return store.execute(query, tuple(map(findable, values))).fetchall()
+
+
+def findable(value: object) -> Any:
+    """The value as SQLite can look for it: bytes that are no text are nowhere."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value
+
+
 def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
     names = _names()
     return [
         _view(home, dict(zip(names, row, strict=True)))
         for row in rows(home, query, values)
     ]
-
-
-def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    """What a query finds in the store of `home`; see `opened`."""
-    with opened(home) as store:
-        return store.execute(query, tuple(values)).fetchall()
 
 
 @contextmanager

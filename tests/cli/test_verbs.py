@@ -236,6 +236,7 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         ("submit --batch f -- x", 2, "takes its commands from the file"),
         ("submit --batch /nonexistent", 2, "No such file"),
         ("repo", 2, "required: ACTION"),
+        ("repo lsit", 2, "invalid choice: 'lsit'"),
         ("status", 4, "start one with: forge-actors serve"),
         ("wait abcd", 4, "start one with: forge-actors serve"),
     ],
@@ -246,6 +247,24 @@ def test_a_mistake_is_one_line_and_a_status(
     found, out, err = shell.now(*words.split())
     assert (found, out, err.count("\n")) == (status, "", 1)
     assert err.startswith("forge-actors: ")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", ""), "JOB: an empty word is no id"),
+        (("cancel", "abcd", ""), "JOB: an empty word is no id"),
+        (("repo", "show", ""), "an empty word is no repository"),
+        (("repo", "remove", ""), "an empty word is no repository"),
+        (("jobs", "--repo", ""), "an empty word is no repository"),
+    ],
+)
+def test_an_empty_word_is_told_before_it_is_sent(
+    shell: Shell, words: tuple[str, ...], message: str
+) -> None:
+    status, out, err = shell.now(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
