@@ -20,6 +20,8 @@ class Worker(Protocol):
 
     def suspend(self, suspended: bool) -> None: ...
 
+    def launch(self, order: LaunchOrder) -> None: ...
+
     async def run(self, order: LaunchOrder) -> None: ...
 
     def abandon(self, order: LaunchOrder) -> None: ...
@@ -49,6 +51,7 @@ class Attempts:
         # The commit may come after the actor has failed, when it takes no more tasks.
         if not self._closed:
             worker, order = self._unstarted.pop(job)
+            worker.launch(order)
             self._nursery.start_soon(worker.run, order)
 
     def stop(

@@ -110,8 +110,7 @@ class JobQueue:
             return Waiting("pause", pause.since, detail)
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
-        place = rank_of(job, now)
-        blocker = find_blocker(job.claims, place, self.leases, reservations, now)
+        blocker = find_blocker(job, self.leases, reservations, now)
         if blocker is not None:
             holder, claim, reserved = blocker
             kind: WaitingKind = "reservation" if reserved else "claim"

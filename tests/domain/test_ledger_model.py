@@ -328,5 +328,5 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None
+    max_examples=150, stateful_step_count=50
 )

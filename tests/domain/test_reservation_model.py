@@ -141,5 +141,5 @@ class Reserving(RuleBasedStateMachine):
 
 test_reservations_hold_and_none_holds_for_ever = Reserving.TestCase
 test_reservations_hold_and_none_holds_for_ever.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None
+    max_examples=150, stateful_step_count=50
 )

@@ -116,5 +116,5 @@ class Steered(Model):
 
 test_a_ledger_can_be_steered_at_any_moment = Steered.TestCase
 test_a_ledger_can_be_steered_at_any_moment.settings = settings(
-    max_examples=300, stateful_step_count=50, deadline=None
+    max_examples=300, stateful_step_count=50
 )
