@@ -7,7 +7,7 @@ import os
 from msgspec import to_builtins
 
 from forge_actors import __version__
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor_messages
 from forge_actors.domain.jobs import STATES
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.control_repositories import RepositoryControl
@@ -24,7 +24,7 @@ class RuntimeControl(RepositoryControl, SteeringControl, OutputControl):
         return self._launcher.agent_pid
 
     async def status(self) -> dict[str, object]:
-        survey = await self._supervisor.ask(supervisor.Count)
+        survey = await self._supervisor.ask(supervisor_messages.Count)
         counts = self._store.counts()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
