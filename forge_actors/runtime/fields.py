@@ -44,6 +44,7 @@ MAX_ATTEMPTS = 100
 DEFAULT_GRACE = 10.0
 #: Takes a time budget away, in an edit.
 NO_BUDGET = "none"
+SIGNALS = frozenset(signal.Signals.__members__)
 
 
 def kind_of(request: JobRequest, prefix: str) -> Kind:
@@ -162,7 +163,7 @@ def _grace(value: str | float | None, field: str) -> float:
 
 def _signal(name: str, field: str) -> str:
     full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
-    if full not in signal.Signals.__members__:
+    if full not in SIGNALS:
         raise InvalidInput(field, f"{name!r} is no signal; write for example SIGINT")
     return full
 

@@ -30,7 +30,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.moves import Move
+from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
@@ -87,6 +87,8 @@ class SqliteStore:
         self._specs: dict[str, JobSpec] = {}
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: Jobs without a durable end, those included that are not durable yet.
+        self.active: int = self.read("active_total")[0][0]
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -143,7 +145,9 @@ class SqliteStore:
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
-            if isinstance(change, JobEdited):
+            if type(change) is JobAdded:
+                self.active += 1
+            elif type(change) is JobEdited:
                 self._specs.pop(change.job, None)
 
     async def run(self) -> None:
@@ -201,6 +205,7 @@ class SqliteStore:
                     if len(self._specs) < SPECS_IN_MEMORY:
                         self._specs[change.job.id] = change.spec
                 elif isinstance(change, JobEnded):
+                    self.active -= 1
                     self._specs.pop(change.job, None)
                     count = self._ended_counts.get(change.state, 0)
                     self._ended_counts[change.state] = count + 1
@@ -227,6 +232,7 @@ class SqliteStore:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         self._events.clear()
+        self.active = self.read("active_total")[0][0]
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
