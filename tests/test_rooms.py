@@ -46,6 +46,7 @@ DRIVERS = {
     "edges.machine": {"psutil"},
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
+    "client.offline_events": {"apsw"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
 IMPURE = {"asyncio", "datetime", "os", "pathlib", "random", "secrets", "shutil"}

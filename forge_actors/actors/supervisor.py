@@ -42,7 +42,7 @@ from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
-from forge_actors.domain.pauses import Pause, Pauses
+from forge_actors.domain.pauses import DRAIN, Pause, Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
@@ -259,13 +259,7 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        return Worker(
-            grant,
-            owner,
-            context.launcher,
-            context.clock,
-            self._keep_receipt,
-        )
+        return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
 
     def _make_pass(self) -> None:
         self._pass_at = trio.current_time() + self._period
@@ -281,9 +275,8 @@ class _Supervisor:
             self._line.drop(offer.repo)
             self._line.last_dispatch[offer.repo] = now
             grant = self._grants.issue(offer)
-            if not _tell(
-                self._children[offer.repo], repository_messages.Granted(grant)
-            ):
+            granted = repository_messages.Granted(grant)
+            if not _tell(self._children[offer.repo], granted):
                 grant.give_back()
 
     def _set_pause(self, scope: str, on: bool, jobs: bool, reply: Reply[None]) -> None:
@@ -325,6 +318,7 @@ class _Supervisor:
             active_repositories=len(capacity.active_repositories),
             awake=len(self._children),
             pressure=capacity.pressure,
+            draining=self._pauses.get(DRAIN) is not None,
             waiting=sum(1 for _ in self._line.offers()),
         )
 

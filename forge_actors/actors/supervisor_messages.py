@@ -50,6 +50,7 @@ class Survey(Struct, frozen=True):
     active_repositories: int
     awake: int
     pressure: str | None
+    draining: bool
     waiting: int
 
 
@@ -71,9 +72,9 @@ class Place(Struct, frozen=True):
 
 
 class SetPause(Struct, frozen=True):
-    """Begin or end the pause of everything or of a provider; answered once durable.
+    """Begin or end a pause of everything or of a provider, or a drain.
 
-    With `jobs` what runs there is suspended, or goes on, too.
+    Answered once durable. With `jobs` what runs there is suspended, or goes on, too.
     """
 
     scope: str

@@ -104,6 +104,8 @@ def selected(
     Raises:
         UsageError: nothing is selected. Refused: no job, or too many.
     """
+    if "" in args.jobs:
+        raise UsageError("JOB: an empty word is no id")
     if not has_filters(args):
         if not args.jobs:
             raise UsageError(f"no job is selected: {HOW}")

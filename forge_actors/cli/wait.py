@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from forge_actors.cli.job_text import Json, outcome
 from forge_actors.cli.selection import add_selectors, selected
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import UsageError, note, print_json
+from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ EXAMPLES = """\
   forge-actors wait --timeout 10m --repo app --mine
   forge-actors wait --pass-code 4f2k9x; echo "its own exit code: $?"
 """
-TIMED_OUT = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.job_text import Json
+from forge_actors.cli.reading import read
 from forge_actors.cli.selection import add_selectors, names_one, selected
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
@@ -21,14 +24,27 @@ EXAMPLES = """\
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selectors(parser)
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-    answers = [service.get("jobs", job, "why") for job in selected(service, args)]
+
+    def served() -> list[Json]:
+        return [service.get("jobs", job, "why") for job in selected(service, args)]
+
+    def kept() -> list[Json]:
+        from forge_actors.client import offline, offline_home
+
+        found = selected(service, args, select=offline.selector(service.home))
+        return [offline_home.why(service.home, job) for job in found]
+
+    answers = read(service, served, kept)
     if args.json:
         print_json(answers[0] if names_one(args) else answers)
     else:
+        painter = Painter(args.color)
         for answer in answers:
-            print(clean(f"{answer['job']}: {answer['sentence']}"))
+            job = painter.state(clean(answer["job"]), answer["state"])
+            print(f"{job}: {clean(answer['sentence'])}")
     return 0

@@ -52,6 +52,4 @@ class Edit(Struct, frozen=True, kw_only=True):
         shown = {name: value for name, value in table.items() if value is not UNSET}
         if self.priority is not UNSET:
             shown["priority"] = PRIORITIES[self.priority]
-        if self.claims is not UNSET:
-            shown["claims"] = [str(claim) for claim in self.claims]
         return shown

@@ -122,7 +122,7 @@ class Ledger(Steerable):
             "attempt": job.attempt,
             "fence": self.fence,
             "tokens": tokens,
-            "claims": [str(claim) for claim in job.claims],
+            "claims": job.claims,
         }
         event = Event("job_dispatched", now, self.repo, job.id, data)
         change = JobDispatched(job.id, self.repo, job.attempt, self.fence, now, event)

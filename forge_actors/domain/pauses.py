@@ -3,6 +3,9 @@
 A pause has a scope: `all`, `repo:ID` or `provider:NAME`. The supervisor owns those of
 everything and of the providers, a repository's ledger its own. A single job is held, or
 suspended while it runs: that is a fact of the job (`Job.held_at`).
+
+A drain is a pause of everything, of a scope of its own: it is not saved and ends with
+the runtime, at whose end it aims.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.changes import PauseBegan, PauseEnded
+from forge_actors.domain.changes import Noted, PauseBegan, PauseEnded
 from forge_actors.domain.events import Event
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
 
 EVERYTHING = "all"
+DRAIN = "drain"
 _REPOSITORY = "repo:"
 _PROVIDER = "provider:"
 
@@ -78,6 +82,8 @@ class Pauses:
             return []
         pause = Pause(scope, now if known is None else known.since, jobs)
         self.replace((*self, pause))
+        if scope == DRAIN:
+            return [Noted(Event("drain_began", now))]
         data: dict[str, object] = {"scope": scope, "jobs": jobs}
         return [PauseBegan(pause, Event("paused", now, repo, data=data))]
 
@@ -87,6 +93,8 @@ class Pauses:
         """Nothing changes if there is none; `jobs` is what its event is to say."""
         if self._by_scope.pop(scope, None) is None:
             return []
+        if scope == DRAIN:
+            return [Noted(Event("drain_ended", now))]
         data: dict[str, object] = {"scope": scope, "jobs": jobs}
         return [PauseEnded(scope, Event("resumed", now, repo, data=data))]
 
@@ -133,4 +141,6 @@ def describe(scope: str) -> str:
         )
     if repository_of(scope) is not None:
         return "its repository is paused; forge-actors resume --repo NAME ends that"
+    if scope == DRAIN:
+        return "the service is draining; forge-actors drain --cancel ends that"
     return "everything is paused; forge-actors resume --all ends that"

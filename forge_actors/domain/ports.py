@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import Job, JobSpec, JobView, State
     from forge_actors.domain.launch import (
         Ending,
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     )
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.pauses import PauseView
-    from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
+    from forge_actors.domain.repositories import (
+        Checkout,
+        Identity,
+        RepositoryDetails,
+        RepositoryView,
+    )
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
@@ -151,13 +156,36 @@ class Control(Protocol):
 
     async def status(self) -> dict[str, object]: ...
 
+    async def wait_ready(self) -> None:
+        """Return when the service is ready.
+
+        This wait and those of an idle or drained service raise Unavailable when the
+        runtime ends first.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain` or the end of the runtime."""
+
+    async def undrain(self) -> None:
+        """Work again."""
+
+    async def wait_drained(self) -> None:
+        """Return when nothing runs any more.
+
+        Raises:
+            Refused: the drain was cancelled.
+        """
+
     async def add_repository(
         self, path: str, name: str | None = None
     ) -> RepositoryView: ...
 
     async def repositories(self) -> list[RepositoryView]: ...
 
-    async def repository(self, name: str) -> RepositoryView: ...
+    async def repository(self, name: str) -> RepositoryDetails: ...
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False
@@ -232,18 +260,29 @@ class Control(Protocol):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        """Read `stdout` or `stderr` of the last attempt from `offset`.
+        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
 
         A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the job has ended.
+        only when the attempt is over, also one that is still to begin.
         """
 
-    async def wait_output(self, selector: str, known: int) -> None:
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
         """Return when both streams together passed `known` bytes, or at its end."""
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        """Events with a larger `seq` than `after`, oldest first."""
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        """The offset from which on the output came at a time, or a span ago."""
+
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """The events that a query asks for, at most `limit` of them, oldest first.
+
+        With `wait` there is at least one, unless the runtime ends: then there is none.
+        """
 
     def request_stop(self) -> None:
         """Begin an orderly stop of the whole runtime; returns at once."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job
 
+#: The reason of a job's own suspension; that of another is the scope of a pause.
+ASKED = "asked"
+
 Steering = Literal["hold", "unhold", "pause", "resume"]
 _FOR_RUNNING: dict[Steering, Steering] = {"hold": "pause", "unhold": "resume"}
 
@@ -66,7 +69,7 @@ class Steerable(JobQueue):
 
     def _suspend(self, job: Job, now: float) -> list[Change]:
         on = job.held_at is not None
-        data: dict[str, object] = {"reason": "asked"}
+        data: dict[str, object] = {"reason": ASKED}
         pause = self.pauses.suspending(job.tokens)
         if pause is not None:
             data["also"] = pause.scope
@@ -100,7 +103,8 @@ class Steerable(JobQueue):
             if job.queue_budget is not None:
                 self._budgets.begin(job_id, job.queue_budget)
                 self._time(job_id, now)
-        event = Event("job_edited", now, self.repo, job_id, edit.shown())
+        data: dict[str, object] = {"changed": edit.shown()}
+        event = Event("job_edited", now, self.repo, job_id, data)
         return [JobEdited(job_id, edit, event)], None
 
     # -- pauses ----------------------------------------------------------------------

@@ -16,7 +16,7 @@ from msgspec import structs
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
@@ -252,9 +252,7 @@ class Admission:
         )
         if details.request_id is not None:
             details = structs.replace(details, digest=_digest(job, spec, details))
-        data: dict[str, object] = {"reason": "accepted", "origin": request.origin}
-        event = Event(f"job_{job.state}", now, repo.id, job.id, data)
-        return JobAdded(job, spec, details, event)
+        return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
         if provider is not None and provider not in self._settings.providers:

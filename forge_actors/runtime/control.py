@@ -2,80 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
-from msgspec import to_builtins
-
-from forge_actors import __version__
-from forge_actors.actors import supervisor_messages
-from forge_actors.domain.jobs import STATES
-from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.control_repositories import RepositoryControl
+from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
-from forge_actors.runtime.views import timestamp
 
 
-class RuntimeControl(RepositoryControl, SteeringControl, OutputControl):
-    """The port `Control` on one runtime: its nouns, and the runtime itself."""
-
-    @property
-    def agent_pid(self) -> int:
-        """The process id of the node agent that runs now."""
-        return self._launcher.agent_pid
-
-    async def status(self) -> dict[str, object]:
-        survey = await self._supervisor.ask(supervisor_messages.Count)
-        counts = self._store.counts()
-        capacity: dict[str, object] = {}
-        providers: dict[str, object] = {}
-        pauses = self._pause_views()
-        paused = {pause.scope for pause in pauses}
-        for kind, use in survey.tokens.items():
-            entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
-            if kind.startswith("provider:"):
-                state = "paused" if kind in paused else "open"
-                providers[kind.partition(":")[2]] = {**entry, "state": state}
-            else:
-                capacity[kind] = entry
-        capacity["active_repositories"] = {
-            "used": survey.active_repositories,
-            "limit": self._settings.limits.active_repositories,
-        }
-        trouble = self._store.trouble
-        degraded = [f"the store saves nothing: {trouble}"] if trouble else []
-        return {
-            "service": {
-                "pid": os.getpid(),
-                "agent_pid": self.agent_pid,
-                "version": __version__,
-                "started_at": timestamp(self._started_at),
-                "home": str(self._home),
-            },
-            "ready": not degraded,
-            "readiness": {
-                "database": "fail" if trouble else "pass",
-                "scheduler": "pass",
-                # Nothing of this release looks at these two.
-                "releaseCoherence": "not_observed",
-                "mcpEndToEnd": "not_observed",
-            },
-            "degraded": degraded,
-            "capacity": capacity,
-            "providers": providers,
-            "pauses": [to_builtins(pause) for pause in pauses],
-            "counts": {state: counts[state] for state in STATES if counts.get(state)},
-            "pressure": {
-                "active": survey.pressure is not None,
-                "reason": survey.pressure,
-            },
-            "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
-            "store": {"synchronous": "FULL", "last_event": self.last_event},
-        }
-
-    def close(self) -> None:
-        """The runtime ends: whoever waits for what will not happen learns so."""
-        self._closed.set()
-        self._endings.close()
-
-    def request_stop(self) -> None:
-        self.stop_requested.set()
+class RuntimeControl(RepositoryControl, SteeringControl, ServiceControl):
+    """The port `Control` on one runtime, put together from its nouns."""

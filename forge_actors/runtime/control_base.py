@@ -16,6 +16,8 @@ from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.pauses import Pauses, describe, repository_of
 from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.runtime.endings import Endings
+from forge_actors.runtime.event_log import EventLog
+from forge_actors.runtime.held import Held
 from forge_actors.runtime.views import pause_view, roots_of, view
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ class ControlBase:
         self._endings = Endings(store)
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
-        self._closed = trio.Event()
+        self._held = Held()
+        self._events = EventLog(store, registry, self._held, self._roots)
 
     async def _open(self, repo: str) -> RepositoryMailbox:
         return await self._supervisor.ask(lambda reply: Open(repo, reply))

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
 from forge_actors.edges.sqlite.rows import job_from, spec_from
@@ -93,6 +93,7 @@ class Retries:
             fence=None,
             queued_at=self._now,
             started_at=None,
+            held_at=None,
         )
         details = structs.replace(
             old.details,
@@ -100,12 +101,7 @@ class Retries:
             origin=self._origin,
             retry_of=old.job.id,
         )
-        data: dict[str, object] = {
-            "reason": "accepted",
-            "origin": self._origin,
-            "retry_of": old.job.id,
-        }
-        event = Event(f"job_{job.state}", self._now, job.repo, job.id, data)
+        event = accepted_event(job, details)
         self.changes.append(JobAdded(job, old.spec, details, event))
         if unique is not None:
             self._uniques[key] = job.id

@@ -14,7 +14,7 @@ import trio
 from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import Event, EventQuery, limits_in_force
 from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.events import EventView
     from forge_actors.domain.jobs import Job, JobView
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.recovery import StopReason
@@ -87,8 +88,10 @@ class JobHandle:
 class Runtime:
     """A running runtime; made by `open_runtime`."""
 
-    def __init__(self, home: Path, control: RuntimeControl) -> None:
+    def __init__(self, home: Path, settings: Settings, control: RuntimeControl) -> None:
         self.home = home
+        #: Those it was started with.
+        self.settings = settings
         #: The same runtime as entry points see it.
         self.control = control
 
@@ -144,21 +147,24 @@ class Runtime:
 
 
 class EventStream:
-    """An endless asynchronous iterator over events; none is skipped."""
+    """An asynchronous iterator over events until the runtime ends; none is skipped."""
 
     def __init__(self, control: RuntimeControl, after: int | None) -> None:
+        first = control.last_event if after is None else after
         self._control = control
-        self._after = control.last_event if after is None else after
-        self._page: list[Event] = []
+        self._query = EventQuery(after=first, limit=EVENT_PAGE)
+        self._page: list[EventView] = []
 
     def __aiter__(self) -> EventStream:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> EventView:
         if not self._page:
-            page = await self._control.events(self._after, limit=EVENT_PAGE, wait=True)
-            self._page = page[::-1]
-            self._after = page[-1].seq
+            page = await self._control.events(self._query, wait=True)
+            if not page.events:
+                raise StopAsyncIteration
+            self._page = page.events[::-1]
+            self._query = page.next
         return self._page.pop()
 
 
@@ -226,7 +232,7 @@ async def _open(
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
-                    yield Runtime(home, control)
+                    yield Runtime(home, resolved, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
@@ -269,8 +275,10 @@ class Parts:
         self, nursery: trio.Nursery, found: list[Receipt]
     ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
-        event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
-        self._store.save([Noted(event)])
+        now, limits = self._clock.now(), self._settings.token_limits()
+        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        in_force = limits_in_force(limits, self._settings.repository_workers, now)
+        self._store.save([Noted(event), Noted(in_force)])
         # Of an attempt without a receipt the agent died too: what it ran may still run.
         known = {(entry.job, entry.attempt) for entry in found}
         reserved = self._store.reader.execute(
@@ -279,7 +287,7 @@ class Parts:
         if lost := set(reserved) - known:
             await sweep(lost)
         context = supervisor.Context(
-            limits=self._settings.token_limits(),
+            limits=limits,
             store=self._store,
             launcher=self._launcher,
             clock=self._clock,

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView, repository_scope
@@ -20,6 +20,9 @@ from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
     from forge_actors.domain.pauses import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
@@ -208,13 +211,18 @@ def pause_view(pause: Pause, repo: str | None) -> PauseView:
     return PauseView(scope, timestamp(pause.since), pause.jobs)
 
 
-def shown_event(event: Event, roots: Roots = ()) -> Event:
-    """An event of the store, its error as views show it."""
-    if "error" not in event.data:
-        return event
-    error = msgspec.convert(event.data["error"], JobError)
-    shown = msgspec.to_builtins(shown_error(error, roots))
-    return structs.replace(event, data={**event.data, "error": shown})
+def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:
+    """An event of the store as readers see it; `names` are those of ids."""
+    return EventView(
+        seq=event.seq,
+        at=timestamp(event.at),
+        kind=event.kind,
+        repo=names.get(event.repo or ""),
+        job=event.job,
+        data=shown_data(event.data, roots),
+        repo_id=event.repo,
+        job_name=names.get(event.job or ""),
+    )
 
 
 def as_json(job: JobView) -> dict[str, Any]:

@@ -8,26 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
+    RESERVED,
     TERMINAL,
     JobError,
     JobView,
     State,
 )
 from forge_actors.domain.pauses import PauseView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
     JobQuery,
     JobRequest,
-    LogChunk,
     Retried,
 )
 from forge_actors.domain.selection import (
@@ -36,7 +34,9 @@ from forge_actors.domain.selection import (
     MAX_SELECTED,
     check_selection,
 )
+from forge_actors.testing.output import FakeOutput
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.watching import STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,28 +44,15 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
     from forge_actors.domain.selection import JobFilter, Selection
 
-STARTED = "2026-01-02T03:04:05Z"
-SHORTEST_SELECTOR = 4
 
-
-class FakeControl(FakeSteering):
+class FakeControl(FakeOutput, FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
+        FakeOutput.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
-        self.views: dict[str, JobView] = {}
         self.requests: dict[str, JobRequest] = {}
-        self.output: dict[tuple[str, str], bytes] = {}
-        #: Where bytes are missing: (job, stream) to (first, end).
-        self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
-        self.log: list[Event] = []
         self.pauses: dict[str, PauseView] = {}
-        self.stop_requested = trio.Event()
-        #: Requests that are held right now.
-        self.held = 0
-        #: Raised by the next call of any kind.
-        self.failure: Exception | None = None
-        self._changed = trio.Event()
 
     # What a test does
 
@@ -86,47 +73,6 @@ class FakeControl(FakeSteering):
         )
         self._wake()
 
-    def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
-        self.output[job, stream] = self.output.get((job, stream), b"") + data
-        self._wake()
-
-    def emit(self, kind: str, *, job: str | None = None) -> None:
-        self.log.append(Event(kind, at=0.0, job=job, seq=len(self.log) + 1))
-        self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    async def _change(self) -> None:
-        self.held += 1
-        try:
-            await self._changed.wait()
-        finally:
-            self.held -= 1
-
-    async def _begin(self) -> None:
-        await trio.lowlevel.checkpoint()
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
-
-    def _find(self, selector: str) -> JobView:
-        found = [
-            job
-            for job in self.views
-            if job == selector
-            or (
-                len(selector) >= SHORTEST_SELECTOR
-                and (job.startswith(selector) or job.endswith(selector))
-            )
-        ]
-        if len(found) > 1:
-            raise Refused(f"{selector!r} means {len(found)} jobs")
-        if not found:
-            raise NotFound(f"there is no job {selector!r}")
-        return self.views[found[0]]
-
     # What entry points ask
 
     async def status(self) -> dict[str, object]:
@@ -139,9 +85,10 @@ class FakeControl(FakeSteering):
                 "started_at": STARTED,
                 "home": "/home",
             },
-            "ready": True,
+            "ready": self.ready,
             "readiness": {},
             "degraded": [],
+            "draining": self.draining,
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {},
             "counts": {"active": len(active)},
@@ -164,14 +111,31 @@ class FakeControl(FakeSteering):
         await self._begin()
         return list(self.repos.values())
 
-    async def repository(self, name: str) -> RepositoryView:
+    async def repository(self, name: str) -> RepositoryDetails:
+        view = await self._repository(name)
+        states = [job.state for job in self.views.values() if job.repo == view.name]
+        running = [
+            job.id
+            for job in self.views.values()
+            if job.repo == view.name and job.state in RESERVED
+        ]
+        return RepositoryDetails(
+            **msgspec.structs.asdict(view),
+            common_dir=f"{view.path}/.git",
+            fence=len(states),
+            last_dispatch=STARTED if states else None,
+            counts={state: states.count(state) for state in sorted(set(states))},
+            running_jobs=running,
+        )
+
+    async def _repository(self, name: str) -> RepositoryView:
         await self._begin()
         if name not in self.repos:
             raise NotFound(f"there is no repository {name!r}")
         return self.repos[name]
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        repository = await self.repository(name)
+        repository = await self._repository(name)
         changed = msgspec.structs.replace(repository, enabled=enabled)
         self.repos[name] = changed
         return changed
@@ -179,7 +143,7 @@ class FakeControl(FakeSteering):
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:
-        view = await self.repository(name)
+        view = await self._repository(name)
         jobs = [job for job in self.views.values() if job.repo == name]
         active = [job for job in jobs if job.state in ACTIVE]
         if active and not cancel:
@@ -284,52 +248,6 @@ class FakeControl(FakeSteering):
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
-
-    async def read_log(
-        self,
-        selector: str,
-        stream: str,
-        offset: int,
-        *,
-        limit: int,
-        wait: bool = False,
-    ) -> LogChunk:
-        await self._begin()
-        job = self._find(selector).id
-        while True:
-            whole = self.output.get((job, stream), b"")
-            start = max(0, len(whole) + offset) if offset < 0 else offset
-            first, end = self.gaps.get((job, stream), (0, 0))
-            missing = max(0, end - start) if start >= first else 0
-            start += missing
-            stop = first if start < first else len(whole)
-            data = whole[start : min(stop, start + limit)]
-            over = self.views[job].state in TERMINAL
-            ended = over and start + len(data) >= len(whole)
-            if data or missing or ended or not wait:
-                return LogChunk(start, data, missing, ended)
-            await self._change()
-
-    async def wait_output(self, selector: str, known: int) -> None:
-        await self._begin()
-        job = self._find(selector).id
-        while (
-            sum(len(self.output.get((job, name), b"")) for name in ("stdout", "stderr"))
-            <= known
-            and self.views[job].state not in TERMINAL
-        ):
-            await self._change()
-
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        await self._begin()
-        while not (found := [event for event in self.log if event.seq > after]):
-            if not wait:
-                break
-            await self._change()
-        return found[:limit]
-
-    def request_stop(self) -> None:
-        self.stop_requested.set()
 
 
 def _failed(view: JobView) -> bool:

@@ -6,13 +6,9 @@ import io
 import json
 import os
 import shlex
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
-import trio.testing
 
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.testing.service import fake_service
@@ -158,6 +154,29 @@ async def test_jobs_fetches_as_many_as_were_asked_for(
         assert "--all shows all" in (await shell("jobs"))[2]
 
 
+async def test_jobs_come_in_pages(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path):
+        jobs = [await shell.submit() for _ in range(5)][::-1]
+        found: list[str] = []
+        before: list[str] = []
+        notes = []
+        while len(found) < 5:
+            words = ("jobs", "--json", "--limit", "2", *before)
+            status, out, err = await shell(*words)
+            assert status == 0
+            found += [job["id"] for job in json.loads(out)]
+            notes.append(err)
+            before = ["--before", found[-1][-6:]]
+        assert found == jobs
+        there_are_more = "forge-actors: there are more: --before {} goes on"
+        assert notes[0].startswith(there_are_more.format(jobs[1][-6:]))
+        assert notes[1].startswith(there_are_more.format(jobs[3][-6:]))
+        assert notes[2] == ""
+        assert (await shell("jobs", "--limit", "5"))[2] == ""
+        assert (await shell("jobs", "--before", "nowhere"))[0] == 2
+        assert (await shell("jobs", "--limit", "5", "--all"))[0] == 2
+
+
 async def test_repositories_are_added_listed_and_removed(
     tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +189,13 @@ async def test_repositories_are_added_listed_and_removed(
         _, out, _ = await shell("repo", "list")
         assert len(out.splitlines()) == 3
         assert json.loads((await shell("repo", "show", "app", "--json"))[1])["id"]
+        _, out, _ = await shell("repo", "show", "app")
+        lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+        assert lines["path"] == f"{tmp_path}/app"
+        assert lines["common_dir"] == f"{tmp_path}/app/.git"
+        assert (lines["enabled"], lines["fence"]) == ("yes", "0")
+        await shell("repo", "disable", "app")
+        assert "enabled     no\n" in (await shell("repo", "show", "app"))[1]
         await shell("submit", "--repo", "app", "--", "x")
         status, _, err = await shell("repo", "remove", "app")
         assert (status, "active jobs" in err) == (3, True)
@@ -183,50 +209,6 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         assert json.loads((await shell("status", "--json"))[1])["ready"] is True
         assert (await shell("stop"))[0] == 0
         assert control.stop_requested.is_set()
-
-
-# Output of jobs
-
-
-def in_a_pipe(home: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "forge_actors", *words, "--home", str(home)]
-    return subprocess.run(command, capture_output=True, check=False)
-
-
-async def test_a_pipe_gets_the_exact_bytes(tmp_path: Path, shell: Shell) -> None:
-    data = bytes(range(256)) * 20
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, data)
-        for words in (("logs", job), ("logs", "-f", "--stream", "stdout", job)):
-            done = await trio.to_thread.run_sync(in_a_pipe, tmp_path, *words)
-            assert (done.returncode, done.stdout) == (0, data)
-
-
-async def test_a_terminal_gets_no_control_characters(
-    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"one\r\n\x1b[2J\x1b]0;x\x07two\xff\n")
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        assert (await shell("logs", job))[1] == "one\ntwo\ufffd\n"
-        monkeypatch.undo()
-        assert (await shell("logs", "--tail", "1", job, "--json"))[1] == (
-            '{"text": "\\u001b[2J\\u001b]0;x\\u0007two\\ufffd\\n"}\n'
-        )
-
-
-async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"line\n" * 500_000)
-        command = f"{sys.executable} -m forge_actors logs {job} --home {tmp_path}"
-        pipe = f"set -o pipefail; {command} | head -n 1"
-        done = await trio.run_process(
-            ["bash", "-c", pipe], capture_stdout=True, capture_stderr=True
-        )
-        assert (done.stdout, done.stderr) == (b"line\n", b"")
 
 
 # Failures
@@ -250,9 +232,8 @@ async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) ->
         ("submit --env =x -- x", 2, "is not NAME=VALUE"),
         ("submit --batch f -- x", 2, "takes its commands from the file"),
         ("submit --batch /nonexistent", 2, "No such file"),
-        ("logs --stream up x", 2, "invalid choice: 'up'"),
-        ("logs --tail -1 x", 2, "must not be negative"),
         ("repo", 2, "required: ACTION"),
+        ("repo lsit", 2, "invalid choice: 'lsit'"),
         ("status", 4, "start one with: forge-actors serve"),
         ("wait abcd", 4, "start one with: forge-actors serve"),
     ],
@@ -263,6 +244,24 @@ def test_a_mistake_is_one_line_and_a_status(
     found, out, err = shell.now(*words.split())
     assert (found, out, err.count("\n")) == (status, "", 1)
     assert err.startswith("forge-actors: ")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", ""), "JOB: an empty word is no id"),
+        (("cancel", "abcd", ""), "JOB: an empty word is no id"),
+        (("repo", "show", ""), "an empty word is no repository"),
+        (("repo", "remove", ""), "an empty word is no repository"),
+        (("jobs", "--repo", ""), "an empty word is no repository"),
+    ],
+)
+def test_an_empty_word_is_told_before_it_is_sent(
+    shell: Shell, words: tuple[str, ...], message: str
+) -> None:
+    status, out, err = shell.now(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 

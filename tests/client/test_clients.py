@@ -147,7 +147,8 @@ def test_a_target_escapes_what_is_odd() -> None:
 async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     repository = await client.add_repository("/src/app")
     assert await client.repositories() == [repository]
-    assert await client.repository("app") == repository
+    details = await client.repository("app")
+    assert (details.id, details.common_dir) == (repository.id, "/src/app/.git")
     job = await client.submit("app", ["make", "\udcff"], kind="check", timeout=5)
     more = await client.submit_all(
         [JobRequest(repo="app", argv=["x"], name=name) for name in "ab"]
@@ -168,6 +169,13 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
         assert b"".join([piece async for piece in pieces]) == b"output\n"
     async with client.events() as events:
         assert [event.kind async for event in events] == ["one", "two"]
+    async with client.events(0, kind=["two"], follow=True) as events:
+        assert (await anext(events)).kind == "two"
+    await client.drain()
+    assert (await client.status(wait="ready", timeout=5))["draining"] is True
+    await client.undrain()
+    with pytest.raises(TimeoutError, match="is not idle within 0 s"):
+        await client.status(wait="idle", timeout=0)
     assert (await client.cancel(more[0].id, grace=1)).state == "cancelled"
     with pytest.raises(Refused):
         await client.cancel(more[0].id)

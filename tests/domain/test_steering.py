@@ -240,7 +240,10 @@ def test_an_edited_job_takes_its_new_place_at_once() -> None:
     [edited], refusal = ledger.edit("b", Edit(priority=0), 1.0)
     assert refusal is None
     assert isinstance(edited, JobEdited)
-    assert (edited.event.kind, edited.event.data) == ("job_edited", {"priority": "P0"})
+    assert (edited.event.kind, edited.event.data) == (
+        "job_edited",
+        {"changed": {"priority": "P0"}},
+    )
     assert dispatch_any(ledger, 1.0) == "b"
     assert dispatch_any(ledger, 1.0) == "a"
 

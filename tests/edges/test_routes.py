@@ -248,6 +248,8 @@ async def test_wait_ends_when_its_time_is_over(tmp_path: Path) -> None:
         ("GET", "/jobs/j000001/logs/stdout?follow=1"),
         ("GET", "/jobs/j000001/logs/both?follow=1"),
         ("GET", "/events?follow=1"),
+        ("GET", "/events?follow=1&kind=x"),
+        ("GET", "/status?wait=idle"),
     ],
 )
 async def test_a_client_that_leaves_ends_what_is_held_for_it(
@@ -275,6 +277,9 @@ async def test_a_client_that_leaves_ends_what_is_held_for_it(
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1", False),
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1&follow=1", True),
         ("HEAD", "v1/events", "follow=1", True),
+        ("GET", "v1/status", "wait=idle", True),
+        ("POST", "v1/drain", "", True),
+        ("DELETE", "v1/drain", "", False),
         ("DELETE", "v1/repositories/app", "", False),
         ("DELETE", "v1/repositories/app", "cancel=1", True),
         ("POST", "v1/nothing", "follow=1", False),

@@ -18,9 +18,9 @@ from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refus
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import logs, steering
+from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
-    JSON_LINES,
     Request,
     Response,
     Stream,
@@ -31,12 +31,11 @@ from forge_actors.edges.gateway.query import Query, at_line, decode, decode_line
 
 if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
-    from forge_actors.edges.gateway.messages import Handler, Send
+    from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
 
 MAX_PAGE = 1000
-EVENT_PAGE = 1000
 
 
 class Submission(Struct, forbid_unknown_fields=True):
@@ -54,6 +53,10 @@ class Retrying(Struct, forbid_unknown_fields=True):
 
 class RetryingOne(Struct, forbid_unknown_fields=True):
     origin: str = "cli"
+
+
+class SeveralJobs(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
 
 
 class Waiting(Struct, forbid_unknown_fields=True):
@@ -147,10 +150,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
     return None
 
 
-async def status(call: Call) -> Answer:
-    return json_response(await call.control.status())
-
-
 async def stop(call: Call) -> Answer:
     call.control.request_stop()
     return json_response({"stopping": True}, status=202)
@@ -215,6 +214,11 @@ async def why(call: Call) -> Answer:
 async def read_log(call: Call) -> Answer:
     selector, stream = call.parts
     return await logs.log_stream(call.control, selector, stream, call.query)
+
+
+async def read_logs(call: Call) -> Answer:
+    jobs = decode(call.request.body, SeveralJobs).jobs
+    return await logs.log_streams(call.control, jobs, call.query)
 
 
 async def cancel(call: Call) -> Answer:
@@ -294,23 +298,7 @@ async def disable_repository(call: Call) -> Answer:
 
 
 async def events(call: Call) -> Answer:
-    after = call.query.number("after", 0, least=0)
-    limit = call.query.number("limit", 100, least=1, most=EVENT_PAGE)
-    page = await call.control.events(after, limit=limit, wait=False)
-    encoder = msgspec.json.Encoder()
-    if not call.query.flag("follow"):
-        return Response(200, encoder.encode_lines(page), JSON_LINES)
-
-    async def follow(send: Send) -> None:
-        seen, found = after, page
-        if not found:
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-        while found:
-            await send(encoder.encode_lines(found))
-            seen = found[-1].seq
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-
-    return Stream(follow, JSON_LINES)
+    return await event_lines(call.control, call.query)
 
 
 class Route:
@@ -353,7 +341,9 @@ _FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
 _PAGE = ("limit", "before")
 
 ROUTES = (
-    Route("GET", "/v1/status", status),
+    Route("GET", "/v1/status", state.status, ("wait", "timeout"), holds="wait"),
+    Route("POST", "/v1/drain", state.drain, holds=True),
+    Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", stop),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
@@ -369,6 +359,7 @@ ROUTES = (
         logs.PARAMETERS,
         holds="follow",
     ),
+    Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
     Route("POST", "/v1/jobs/{job}/unhold", steering.unhold),
@@ -392,7 +383,7 @@ ROUTES = (
     ),
     Route("POST", "/v1/repositories/{name}/enable", enable_repository),
     Route("POST", "/v1/repositories/{name}/disable", disable_repository),
-    Route("GET", "/v1/events", events, ("after", "limit", "follow"), holds="follow"),
+    Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
 _VARIABLE = tuple(route for route in ROUTES if route.places)

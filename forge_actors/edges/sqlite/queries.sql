@@ -94,6 +94,9 @@ SELECT state FROM job WHERE id = ?;
 -- name: last_history
 SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
+-- name: job_progress
+SELECT state, attempt FROM job WHERE id = ?;
+
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
 
@@ -103,6 +106,17 @@ SELECT state, count(*) FROM job WHERE finished_at IS NULL GROUP BY state;
 -- name: repository_counts
 SELECT repo, sum(state IN ('dispatched', 'running')), count(*)
 FROM job WHERE finished_at IS NULL GROUP BY repo;
+
+-- name: repository_turn
+SELECT fence, last_dispatch FROM repository WHERE id = ?;
+
+-- name: repository_states
+SELECT state, count(*) FROM job WHERE repo = ? GROUP BY state;
+
+-- name: repository_running
+SELECT id FROM job
+WHERE repo = ? AND state IN ('dispatched', 'running') AND finished_at IS NULL
+ORDER BY id;
 
 -- name: by_request
 SELECT id, digest FROM job WHERE request_id = ?;
@@ -127,6 +141,30 @@ FROM repository WHERE removed_at IS NULL ORDER BY name;
 SELECT first, events FROM history
 WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
 ORDER BY first;
+
+-- name: history_with
+-- The pages in a range that hold one text of each list, as far as a list is given.
+SELECT first, events FROM history
+WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
+    AND first <= ?2
+    AND (?3 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?3) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?4 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?4) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?5 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?5) WHERE instr(events, CAST(value AS BLOB))))
+ORDER BY first;
+
+-- name: repository_names
+-- Of the repositories with these ids, given as one JSON array; removed ones too.
+SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: job_names
+SELECT id, name FROM job
+WHERE name IS NOT NULL AND id IN (SELECT value FROM json_each(?));
+
+-- name: removed_named
+SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1);
 
 -- name: view_job
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import trio
 from msgspec import convert
-from trio_util import AsyncValue
+from trio_util import AsyncBool, AsyncValue
 
 from forge_actors.domain.changes import (
     Change,
@@ -36,7 +36,7 @@ from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from forge_actors.domain.events import Event
@@ -77,8 +77,9 @@ class SqliteStore:
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
         self._events: list[Event] = []
-        #: Why nothing can be saved now, or None.
+        #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
+        self.saving = AsyncBool(True)
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -221,6 +222,7 @@ class SqliteStore:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
         self._roll_back()
         self.trouble = str(error) or type(error).__name__
+        self.saving.value = False
         for move in self._moves:
             if move.refusable:
                 move.settle(self._refusal())
@@ -247,6 +249,7 @@ class SqliteStore:
             return
         self.trouble = None
         self._publish()
+        self.saving.value = True
 
     # -- reading ---------------------------------------------------------------------
 
@@ -258,6 +261,15 @@ class SqliteStore:
         """The first durable events with a larger `seq` than `after`."""
         try:
             return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def find_events(
+        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
+    ) -> list[Event]:
+        """The durable events up to `until` whose `fields` have one of the values."""
+        try:
+            return history.find(self.reader, self._sql, after, until, fields)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
 
