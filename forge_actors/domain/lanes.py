@@ -17,7 +17,7 @@ from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.priority import Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -128,7 +128,7 @@ class Lanes:
             return None
         while True:
             reservations = self.reservations(now)
-            shown = list(self._shown(tokens))
+            shown = self._shown(tokens)
             if not shown:
                 del self._index[tokens]
                 return None
@@ -201,17 +201,19 @@ class Lanes:
             heaps = self._index[lane.tokens] = {}
         heappush(heaps.setdefault(level, []), (*head, lane))
 
-    def _shown(self, tokens: Tokens) -> Iterator[tuple[Job, Lane]]:
+    def _shown(self, tokens: Tokens) -> list[tuple[Job, Lane]]:
         """The first job of each priority that is in no parked lane."""
+        shown: list[tuple[Job, Lane]] = []
         for level, heap in self._index[tokens].items():
             while heap:
-                queued_at, job_id, lane = heap[0]
-                if lane.blocker is None and (
-                    self._head(lane, level) == (queued_at, job_id)
-                ):
-                    yield self.ready[job_id][:2]
-                    break
+                _, job_id, lane = heap[0]
+                if lane.blocker is None:
+                    head = self._head(lane, level)
+                    if head is not None and head[1] == job_id:
+                        shown.append((self.ready[job_id][0], lane))
+                        break
                 heappop(heap)
+        return shown
 
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
