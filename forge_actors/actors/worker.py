@@ -36,8 +36,7 @@ class Repository(Protocol):
 
 
 class Worker:
-    """One attempt. `launch` begins it, `run` is its task; `stop` and `suspend` are
-    notices to it."""
+    """One attempt. `launch` begins it, `run` is its task, the rest are notices."""
 
     def __init__(
         self,
@@ -94,8 +93,9 @@ class Worker:
                 self._running = self._launcher.launch(order)
             except LauncherDown as error:
                 self._refused = str(error)
-        if self._running is not None and self._suspended:
-            self._running.pause()
+            else:
+                if self._suspended:
+                    self._running.pause()
 
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
     from forge_actors.domain.requests import Retried
-    from forge_actors.edges.sqlite.moves import Move
+    from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 from msgspec import structs
 
-from forge_actors.actors import supervisor
 from forge_actors.actors.repository_messages import Cancel
+from forge_actors.actors.supervisor_messages import Open
 from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.errors import MailboxClosed, NotFound
 from forge_actors.domain.jobs import RESERVED
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors import repository_messages as repository
     from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.pauses import Pause, PauseView
     from forge_actors.domain.ports import Clock
@@ -52,7 +53,7 @@ class ControlBase:
         settings: Settings,
         registry: Registry,
         admission: Admission,
-        mailbox: Mailbox[supervisor.Message],
+        mailbox: Mailbox[Message],
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -70,8 +71,8 @@ class ControlBase:
         self._held = Held()
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 
-    async def _open(self, repo: str) -> supervisor.RepositoryMailbox:
-        return await self._supervisor.ask(lambda reply: supervisor.Open(repo, reply))
+    async def _open(self, repo: str) -> RepositoryMailbox:
+        return await self._supervisor.ask(lambda reply: Open(repo, reply))
 
     async def _ask(
         self, repo: str, make: Callable[[Reply[A]], repository.Message]

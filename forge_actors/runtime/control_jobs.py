@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor_messages
 from forge_actors.actors.repository_messages import Explain, Waits
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
@@ -67,7 +67,7 @@ class JobControl(ControlBase):
         if not asked:
             return
         answers: list[Waiting] = await self._supervisor.ask(
-            lambda reply: supervisor.Place(tuple(asked.values()), reply)
+            lambda reply: supervisor_messages.Place(tuple(asked.values()), reply)
         )
         for job, waiting in zip(asked, answers, strict=True):
             waits[job] = structs.replace(waits[job], waiting=waiting)
@@ -118,7 +118,7 @@ class JobControl(ControlBase):
         if offer is not None and waiting.resource is None:
             since, ahead = waiting.since, waits.ahead
             [waiting] = await self._supervisor.ask(
-                lambda reply: supervisor.Place(((offer, ahead, since),), reply)
+                lambda reply: supervisor_messages.Place(((offer, ahead, since),), reply)
             )
         return with_waiting(job, waits.state, waiting), waiting
 

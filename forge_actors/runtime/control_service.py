@@ -7,7 +7,7 @@ import os
 from msgspec import to_builtins
 
 from forge_actors import __version__
-from forge_actors.actors import supervisor
+from forge_actors.actors.supervisor_messages import Count, SetPause
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import Refused, Unavailable
 from forge_actors.domain.jobs import STATES
@@ -25,7 +25,7 @@ class ServiceControl(OutputControl):
         return self._launcher.agent_pid
 
     async def status(self) -> dict[str, object]:
-        survey = await self._supervisor.ask(supervisor.Count)
+        survey = await self._supervisor.ask(Count)
         counts = self._store.counts()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
@@ -92,7 +92,7 @@ class ServiceControl(OutputControl):
     async def wait_drained(self) -> None:
         while True:
             last = self.last_event
-            survey = await self._supervisor.ask(supervisor.Count)
+            survey = await self._supervisor.ask(Count)
             if not survey.draining:
                 raise Refused("the drain was cancelled")
             # A grant without a job was withdrawn: it will not be used.
@@ -105,7 +105,7 @@ class ServiceControl(OutputControl):
 
     async def _set_drain(self, *, on: bool) -> None:
         await self._supervisor.ask(
-            lambda reply: supervisor.SetPause(DRAIN, on, jobs=False, reply=reply)
+            lambda reply: SetPause(DRAIN, on, jobs=False, reply=reply)
         )
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor_messages
 from forge_actors.actors.repository_messages import EditJob, PauseHere, Steer
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import TERMINAL, JobSpec
@@ -87,7 +87,7 @@ class SteeringControl(JobControl):
         else:
             self._check_scope(scope)
             await self._supervisor.ask(
-                lambda reply: supervisor.SetPause(scope, on, jobs, reply)
+                lambda reply: supervisor_messages.SetPause(scope, on, jobs, reply)
             )
         return self._pause_views()
 

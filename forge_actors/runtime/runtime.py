@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event, EventQuery, limits_in_force
@@ -273,7 +273,7 @@ class Parts:
 
     async def start(
         self, nursery: trio.Nursery, found: list[Receipt]
-    ) -> Mailbox[supervisor.Message]:
+    ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
         now, limits = self._clock.now(), self._settings.token_limits()
         event = Event("runtime_started", now, data={"pid": os.getpid()})
@@ -311,7 +311,7 @@ class Parts:
                 if repository_of(pause.scope) is None
             ),
         )
-        mailbox: Mailbox[supervisor.Message]
+        mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
         nursery.start_soon(self._launcher.wait_down)
         await self._store.save(
@@ -331,7 +331,7 @@ class Parts:
         self,
         context: supervisor.Context,
         *,
-        task_status: trio.TaskStatus[Mailbox[supervisor.Message]],
+        task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
     ) -> None:
         try:
             with self.scope:
@@ -339,11 +339,11 @@ class Parts:
         finally:
             self._ended.set()
 
-    def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+    def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Submitted(repo, jobs))
+                mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
         admission = Admission(
             self._store,
@@ -365,13 +365,13 @@ class Parts:
         )
 
     async def stop(
-        self, mailbox: Mailbox[supervisor.Message], reason: StopReason
+        self, mailbox: Mailbox[supervisor_messages.Message], reason: StopReason
     ) -> None:
         """Withdraw the tokens, end every worker and wait until its exit is recorded."""
         with trio.CancelScope(shield=True) as scope:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Stop(reason))
+                mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
             self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

@@ -192,9 +192,9 @@ FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT val
 
 -- name: retry_jobs
 -- Jobs to be made anew, their ids given as one JSON array: the columns of `load_jobs`,
--- then the rest.
+-- then the rest. What is made anew is not held.
 SELECT job.id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, job.fence, queued_at, started_at, held_at, spec,
+    max_attempts, job.fence, queued_at, started_at, NULL, spec,
     repo, job.name, labels, unique_key, created_at, origin, repository.name
 FROM job JOIN repository ON repository.id = job.repo
 WHERE job.id IN (SELECT value FROM json_each(?));

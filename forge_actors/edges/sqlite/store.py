@@ -30,7 +30,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.moves import Move
+from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
@@ -146,8 +146,9 @@ class SqliteStore:
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
-            self.active += type(change) is JobAdded
-            if isinstance(change, JobEdited):
+            if type(change) is JobAdded:
+                self.active += 1
+            elif type(change) is JobEdited:
                 self._specs.pop(change.job, None)
 
     async def run(self) -> None:

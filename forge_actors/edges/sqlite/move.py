@@ -1,4 +1,4 @@
-"""Moves: what is saved together, and the promise that it becomes durable."""
+"""A move: what is saved together, and the promise that it becomes durable."""
 
 from __future__ import annotations
 
