@@ -50,7 +50,7 @@ class Bench:
     callers: int = 50
     calls: int = 40
     shell_starts: int = 40
-    awake: int = 2000
+    awake: int = 1000
     restart_queued: int = 100_000
     restart_finished: int = 10_000
     registered: int = 10_000
