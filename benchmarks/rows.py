@@ -48,7 +48,7 @@ class Bench:
     messages: int = 20_000
     batch: int = 10_000
     callers: int = 50
-    calls: int = 40
+    calls: int = 100
     shell_starts: int = 40
     awake: int = 1000
     restart_queued: int = 100_000
