@@ -170,6 +170,8 @@ class Job(Struct, kw_only=True, gc=False):
     admission_budget: float | None = None
     queue_budget: float | None = None
     started_at: float | None = None
+    #: Since when it is held or, while it runs, suspended because somebody asked.
+    held_at: float | None = None
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):
@@ -210,3 +212,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     leftovers: list[str] = field(default_factory=list)
     #: One of them still held its output open.
     output_held: bool = False
+    #: It runs, but its processes are suspended.
+    paused: bool = False

@@ -59,6 +59,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     signal: str | None = None
     forced: bool = False
+    #: Seconds it stood still because it was paused; no budget counts them.
+    paused_seconds: float = 0.0
     error: str | None = None
     user_seconds: float = 0.0
     system_seconds: float = 0.0

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import Event, EventQuery, limits_in_force
+from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import Clock, PressureGauge
@@ -25,6 +26,7 @@ from forge_actors.edges.node.launcher import (
     remove_receipts,
     sweep,
 )
+from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.events import EventView
     from forge_actors.domain.jobs import Job, JobView
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.recovery import StopReason
@@ -85,8 +88,10 @@ class JobHandle:
 class Runtime:
     """A running runtime; made by `open_runtime`."""
 
-    def __init__(self, home: Path, control: RuntimeControl) -> None:
+    def __init__(self, home: Path, settings: Settings, control: RuntimeControl) -> None:
         self.home = home
+        #: Those it was started with.
+        self.settings = settings
         #: The same runtime as entry points see it.
         self.control = control
 
@@ -142,21 +147,24 @@ class Runtime:
 
 
 class EventStream:
-    """An endless asynchronous iterator over events; none is skipped."""
+    """An asynchronous iterator over events until the runtime ends; none is skipped."""
 
     def __init__(self, control: RuntimeControl, after: int | None) -> None:
+        first = control.last_event if after is None else after
         self._control = control
-        self._after = control.last_event if after is None else after
-        self._page: list[Event] = []
+        self._query = EventQuery(after=first, limit=EVENT_PAGE)
+        self._page: list[EventView] = []
 
     def __aiter__(self) -> EventStream:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> EventView:
         if not self._page:
-            page = await self._control.events(self._after, limit=EVENT_PAGE, wait=True)
-            self._page = page[::-1]
-            self._after = page[-1].seq
+            page = await self._control.events(self._query, wait=True)
+            if not page.events:
+                raise StopAsyncIteration
+            self._page = page.events[::-1]
+            self._query = page.next
         return self._page.pop()
 
 
@@ -224,7 +232,7 @@ async def _open(
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
-                    yield Runtime(home, control)
+                    yield Runtime(home, resolved, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
@@ -265,10 +273,12 @@ class Parts:
 
     async def start(
         self, nursery: trio.Nursery, found: list[Receipt]
-    ) -> Mailbox[supervisor.Message]:
+    ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
-        event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
-        self._store.save([Noted(event)])
+        now, limits = self._clock.now(), self._settings.token_limits()
+        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        in_force = limits_in_force(limits, self._settings.repository_workers, now)
+        self._store.save([Noted(event), Noted(in_force)])
         # Of an attempt without a receipt the agent died too: what it ran may still run.
         known = {(entry.job, entry.attempt) for entry in found}
         reserved = self._store.reader.execute(
@@ -277,7 +287,7 @@ class Parts:
         if lost := set(reserved) - known:
             await sweep(lost)
         context = supervisor.Context(
-            limits=self._settings.token_limits(),
+            limits=limits,
             store=self._store,
             launcher=self._launcher,
             clock=self._clock,
@@ -293,8 +303,13 @@ class Parts:
             unclaimed={(entry.job, entry.attempt): entry for entry in found},
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
+            pauses=tuple(
+                pause
+                for pause in map(pause_from, self._store.read("pauses"))
+                if repository_of(pause.scope) is None
+            ),
         )
-        mailbox: Mailbox[supervisor.Message]
+        mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
         nursery.start_soon(self._launcher.wait_down)
         await self._store.save(
@@ -314,7 +329,7 @@ class Parts:
         self,
         context: supervisor.Context,
         *,
-        task_status: trio.TaskStatus[Mailbox[supervisor.Message]],
+        task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
     ) -> None:
         try:
             with self.scope:
@@ -322,11 +337,11 @@ class Parts:
         finally:
             self._ended.set()
 
-    def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+    def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Submitted(repo, jobs))
+                mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
         admission = Admission(
             self._store,
@@ -348,13 +363,13 @@ class Parts:
         )
 
     async def stop(
-        self, mailbox: Mailbox[supervisor.Message], reason: StopReason
+        self, mailbox: Mailbox[supervisor_messages.Message], reason: StopReason
     ) -> None:
         """Withdraw the tokens, end every worker and wait until its exit is recorded."""
         with trio.CancelScope(shield=True) as scope:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Stop(reason))
+                mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
             self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

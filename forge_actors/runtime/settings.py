@@ -65,6 +65,15 @@ class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
 
+class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many clients the service has at once; further ones are told to come again."""
+
+    #: Requests held open until something happens, as `wait` and `logs -f` ask for.
+    held_requests: Count = 256
+    #: Connections in all; those beyond `held_requests` are left for short requests.
+    connections: Count = 384
+
+
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -76,12 +85,18 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     pressure: PressureSettings = PressureSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
     output: OutputSettings = OutputSettings()
+    gateway: GatewaySettings = GatewaySettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
         for name in self.providers:
             check_name(name, field=f"providers.{name}")
         _ = self.overtake_after
+        if self.gateway.connections <= self.gateway.held_requests:
+            raise InvalidInput(
+                "gateway.connections",
+                "must be more than gateway.held_requests, so that a place is left",
+            )
 
     @property
     def overtake_after(self) -> float:

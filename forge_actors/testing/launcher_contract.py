@@ -112,6 +112,55 @@ async def check_leaving_ends_what_runs(open_: Open, order: MakeOrder) -> None:
     assert (await attempt.exited()).ending == "owner"
 
 
+async def check_a_paused_attempt_can_be_stopped(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        attempt.pause()
+        attempt.stop(grace=60)
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.signal) == ("stop", "SIGTERM")
+        assert not receipt.forced
+
+
+async def check_pausing_twice_and_resuming_what_runs_do_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        attempt.resume()
+        attempt.stop()
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.paused_seconds) == ("stop", 0)
+        second = launcher.launch(order(*SLEEP, attempt=2))
+        for call in (second.pause, second.pause, second.resume, second.resume):
+            call()
+        second.stop()
+        assert (await second.exited()).ending == "stop"
+
+
+async def check_pausing_after_the_end_does_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order("false"))
+        receipt = await attempt.exited()
+        attempt.pause()
+        attempt.resume()
+        assert await attempt.exited() == receipt
+        assert receipt.paused_seconds == 0
+        again = launcher.launch(order("true", job="again"))
+        assert (await again.exited()).ending == "exit"
+
+
+async def check_leaving_ends_what_is_paused(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        await attempt.started()
+        attempt.pause()
+    receipt = await attempt.exited()
+    assert (receipt.ending, receipt.forced) == ("owner", False)
+
+
 async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
         pass
@@ -182,6 +231,10 @@ CHECKS: tuple[Check, ...] = (
     check_stop_gives_the_ending_it_was_asked_for,
     check_stop_after_the_end_does_nothing,
     check_leaving_ends_what_runs,
+    check_a_paused_attempt_can_be_stopped,
+    check_pausing_twice_and_resuming_what_runs_do_nothing,
+    check_pausing_after_the_end_does_nothing,
+    check_leaving_ends_what_is_paused,
     check_nothing_starts_after_the_end,
     check_forget_may_be_repeated,
     check_forget_leaves_a_running_attempt_alone,

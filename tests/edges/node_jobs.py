@@ -90,7 +90,7 @@ async def stop_when_ready(
 
 
 def text(wanted: LaunchOrder, stream: logs.Stream = "stdout") -> str:
-    chunk = logs.read(wanted.log, stream, 0, 1 << 20, wanted.output_limit)
+    chunk = logs.read(wanted.log, stream, 0, 1 << 20)
     return chunk.data.decode()
 
 

@@ -34,18 +34,15 @@ def stream(folder: Path, limit: int) -> Iterator[Stream]:
         opened.close()
 
 
-def read(
-    folder: Path, offset: int, limit: int, output_limit: int, *, ended: bool = False
-) -> LogChunk:
-    log = str(folder / "log")
-    return logs.read(log, "stdout", offset, limit, output_limit, ended=ended)
+def read(folder: Path, offset: int, limit: int, *, ended: bool = False) -> LogChunk:
+    return logs.read(str(folder / "log"), "stdout", offset, limit, ended=ended)
 
 
-def follow(folder: Path, limit: int, output_limit: int) -> tuple[bytes, int]:
+def follow(folder: Path, limit: int) -> tuple[bytes, int]:
     """Everything from the start, and how many bytes were missing."""
     data, missing, offset = b"", 0, 0
     while True:
-        chunk = read(folder, offset, limit, output_limit, ended=True)
+        chunk = read(folder, offset, limit, ended=True)
         assert chunk.offset == offset + chunk.missing
         data += chunk.data
         missing += chunk.missing
@@ -73,7 +70,7 @@ def test_what_is_kept_reads_back_as_it_was_written(
         if output_limit < 2:
             return  # nothing or one byte is kept; there may be no file to tell the size
         assert logs.size(str(folder / "log"), "stdout") == len(whole)
-        data, missing = follow(folder, limit, output_limit)
+        data, missing = follow(folder, limit)
         if len(whole) <= output_limit:
             assert (data, missing) == (whole, 0)
         else:
@@ -88,7 +85,7 @@ def test_a_negative_offset_counts_from_the_end(back: int, length: int) -> None:
     whole = bytes(range(256))[:length]
     with tempfile.TemporaryDirectory() as name, stream(Path(name), 1000) as out:
         out.take(whole)
-        chunk = read(Path(name), -back, 1000, 1000)
+        chunk = read(Path(name), -back, 1000)
         assert chunk.data == whole[-back:]
         assert chunk.offset == max(0, length - back)
         assert chunk.missing == 0
@@ -97,14 +94,14 @@ def test_a_negative_offset_counts_from_the_end(back: int, length: int) -> None:
 def test_an_offset_past_the_end_gives_an_empty_chunk_at_the_end(tmp_path: Path) -> None:
     with stream(tmp_path, 100) as out:
         out.take(b"abc")
-        assert read(tmp_path, 7, 10, 100) == LogChunk(3, b"", 0, False)
-        assert read(tmp_path, 7, 10, 100, ended=True) == LogChunk(3, b"", 0, True)
+        assert read(tmp_path, 7, 10) == LogChunk(3, b"", 0, False)
+        assert read(tmp_path, 7, 10, ended=True) == LogChunk(3, b"", 0, True)
 
 
 def test_a_log_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     assert logs.size(str(tmp_path / "log"), "stdout") == 0
-    assert read(tmp_path, 0, 10, 100) == LogChunk(0, b"", 0, False)
-    assert read(tmp_path, -5, 10, 0, ended=True) == LogChunk(0, b"", 0, True)
+    assert read(tmp_path, 0, 10) == LogChunk(0, b"", 0, False)
+    assert read(tmp_path, -5, 10, ended=True) == LogChunk(0, b"", 0, True)
 
 
 def test_bytes_overwritten_while_they_are_read_count_as_missing(
@@ -121,8 +118,8 @@ def test_bytes_overwritten_while_they_are_read_count_as_missing(
             return real(ring, position, length, ring_size)
 
         monkeypatch.setattr(logs, "_read_around", lapped)
-        assert read(tmp_path, 10, 100, 20) == LogChunk(13, b"defghij", 3, False)
-        assert read(tmp_path, 20, 100, 20) == LogChunk(20, b"KLM", 0, False)
+        assert read(tmp_path, 10, 100) == LogChunk(13, b"defghij", 3, False)
+        assert read(tmp_path, 20, 100) == LogChunk(20, b"KLM", 0, False)
 
 
 def test_bytes_are_claimed_before_they_are_overwritten(
@@ -137,7 +134,7 @@ def test_bytes_are_claimed_before_they_are_overwritten(
         def watched(fd: int, data: bytes, offset: int) -> None:
             real(fd, data, offset)
             if data:
-                chunks.append(read(tmp_path, 10, 100, 20))
+                chunks.append(read(tmp_path, 10, 100))
 
         monkeypatch.setattr(output, "_pwrite_all", watched)
         out.take(b"KLM")
@@ -174,7 +171,7 @@ def test_a_log_of_the_same_attempt_is_begun_anew(tmp_path: Path) -> None:
             out.take(b"0123456789abcdef")
     with stream(tmp_path, 10) as out:
         out.take(b"new")
-        assert follow(tmp_path, 100, 10) == (b"new", 0)
+        assert follow(tmp_path, 100) == (b"new", 0)
 
 
 # Through the agent.
@@ -192,11 +189,11 @@ async def test_a_job_past_its_limit_ends_in_its_own_time_and_way(
     assert receipt.stdout_bytes == logs.size(wanted.log, "stdout") == 10_000_010
     assert (tmp_path / "job.stdout").stat().st_size == limit // 2
     assert (tmp_path / "job.stdout.tail").stat().st_size == limit // 2 + HEADER.size
-    first = logs.read(wanted.log, "stdout", 0, 7, limit)
+    first = logs.read(wanted.log, "stdout", 0, 7)
     assert first.data == b"HEAD\ny\n"
-    last = logs.read(wanted.log, "stdout", -7, 100, limit, ended=True)
+    last = logs.read(wanted.log, "stdout", -7, 100, ended=True)
     assert (last.data, last.ended) == (b"y\nTAIL\n", True)
-    middle = logs.read(wanted.log, "stdout", 5_000_000, 10, limit)
+    middle = logs.read(wanted.log, "stdout", 5_000_000, 10)
     assert middle.missing == 10_000_010 - limit // 2 - 5_000_000
 
 

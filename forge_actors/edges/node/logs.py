@@ -9,10 +9,12 @@ size of the log.
 from __future__ import annotations
 
 import os
-from typing import Literal
+from bisect import bisect_right
+from contextlib import suppress
+from typing import Literal, NamedTuple
 
 from forge_actors.domain.requests import LogChunk
-from forge_actors.edges.node.agent.output import HEADER, MAGIC, split_limit
+from forge_actors.edges.node.agent.output import HEADER, MAGIC, MARK, MARK_SECONDS
 
 Stream = Literal["stdout", "stderr"]
 
@@ -22,14 +24,26 @@ MAX_CHUNK = 1 << 20
 _TRIES = 4
 
 
+class _Ring(NamedTuple):
+    """The header of a ring; all 0 while there is none."""
+
+    claimed: int = 0
+    written: int = 0
+    #: Bytes of the stream that stay in its file, and how many the ring holds.
+    head: int = 0
+    size: int = 0
+
+
 def size(log: str, stream: Stream) -> int:
     """Bytes of the stream so far, those not kept included."""
     ring = _open(f"{log}.{stream}.tail")
     if ring >= 0:
         try:
-            return _header(ring)[1]
+            header = _header(ring)
         finally:
             os.close(ring)
+        if header.size:
+            return header.written
     try:
         return os.stat(f"{log}.{stream}").st_size
     except FileNotFoundError:
@@ -37,41 +51,71 @@ def size(log: str, stream: Stream) -> int:
 
 
 def read(
-    log: str,
-    stream: Stream,
-    offset: int,
-    limit: int,
-    output_limit: int,
-    *,
-    ended: bool = False,
+    log: str, stream: Stream, offset: int, limit: int, *, ended: bool = False
 ) -> LogChunk:
     """At most `limit` bytes from `offset`; a negative offset counts from the end.
 
     A chunk may be shorter than what there is: go on at its `next_offset` until one is
-    empty. `output_limit` is that of the job's order. Say `ended` once the attempt has
-    its receipt, so that the last chunk can say that nothing follows.
+    empty. Say `ended` once the attempt has its receipt, so that the last chunk can say
+    that nothing follows.
     """
     total = size(log, stream)
     offset = max(0, total + offset) if offset < 0 else min(offset, total)
     limit = min(limit, MAX_CHUNK)
-    head, ring_size = split_limit(output_limit)
-    if offset < head:
-        data = _read_file(f"{log}.{stream}", offset, min(limit, head - offset))
-        chunk = LogChunk(offset=offset, data=data, missing=0, ended=False)
-    else:
-        ring = _open(f"{log}.{stream}.tail")
-        try:
-            chunk = _read_ring(ring, offset, limit, head, ring_size)
-        finally:
-            if ring >= 0:
-                os.close(ring)
+    ring = _open(f"{log}.{stream}.tail")
+    try:
+        header = _header(ring)
+        if header.size == 0 or offset < header.head:
+            room = limit if header.size == 0 else min(limit, header.head - offset)
+            data = _read_file(f"{log}.{stream}", offset, room)
+            chunk = LogChunk(offset=offset, data=data, missing=0, ended=False)
+        else:
+            chunk = _read_ring(ring, offset, limit)
+    finally:
+        if ring >= 0:
+            os.close(ring)
     chunk.ended = ended and chunk.next_offset >= total
     return chunk
 
 
-def _read_ring(
-    ring: int, offset: int, limit: int, head: int, ring_size: int
-) -> LogChunk:
+def since(log: str, stream: Stream, moment: float, began: float) -> int:
+    """The offset from which on the bytes came at `moment` or later.
+
+    Exact to the length of a mark, and never too large: what is shown may begin a little
+    too early. Times are seconds of the wall clock; `began` is the start of the job.
+    """
+    marks = [(began, began + MARK_SECONDS, 0), *_marks(f"{log}.{stream}.times")]
+    place = bisect_right(marks, moment, key=lambda mark: mark[0]) - 1
+    if place < 0:
+        return 0
+    _, end, offset = marks[place]
+    if moment < end:
+        return offset
+    if place + 1 < len(marks):
+        return marks[place + 1][2]
+    # Nothing was marked since, so nothing came, unless there was no room for marks.
+    return offset if _last_write(log, stream) >= moment else size(log, stream)
+
+
+def _marks(path: str) -> list[tuple[float, float, int]]:
+    fd = _open(path)
+    if fd < 0:
+        return []
+    with open(fd, "rb") as file:
+        data = file.read()
+    return list(MARK.iter_unpack(data[: len(data) // MARK.size * MARK.size]))
+
+
+def _last_write(log: str, stream: Stream) -> float:
+    """When the stream was written to, or 0 if it never was."""
+    moments = [0.0]
+    for suffix in ("", ".tail"):
+        with suppress(FileNotFoundError):
+            moments.append(os.stat(f"{log}.{stream}{suffix}").st_mtime)
+    return max(moments)
+
+
+def _read_ring(ring: int, offset: int, limit: int) -> LogChunk:
     """Read around the ring what it holds from `offset` on.
 
     The writer may lap us between the header and the data, and we would take its new
@@ -81,13 +125,13 @@ def _read_ring(
     start = offset
     data = b""
     for _ in range(_TRIES):
-        claimed, total = _header(ring)
-        start = max(start, claimed - ring_size)
-        length = min(limit, total - start)
+        header = _header(ring)
+        start = max(start, header.claimed - header.size)
+        length = min(limit, header.written - start)
         if length <= 0:
             break
-        data = _read_around(ring, start - head, length, ring_size)
-        oldest = _header(ring)[0] - ring_size
+        data = _read_around(ring, start - header.head, length, header.size)
+        oldest = _header(ring).claimed - header.size
         if oldest > start:
             data = data[oldest - start :]
             start = oldest
@@ -105,13 +149,12 @@ def _read_around(ring: int, position: int, length: int, ring_size: int) -> bytes
     return data
 
 
-def _header(ring: int) -> tuple[int, int]:
-    """Bytes claimed and bytes written; both 0 while there is no ring."""
+def _header(ring: int) -> _Ring:
     data = os.pread(ring, HEADER.size, 0) if ring >= 0 else b""
     if len(data) < HEADER.size:
-        return 0, 0
-    magic, claimed, total = HEADER.unpack(data)
-    return (claimed, total) if magic == MAGIC else (0, 0)
+        return _Ring()
+    magic, *numbers = HEADER.unpack(data)
+    return _Ring(*numbers) if magic == MAGIC else _Ring()
 
 
 def _read_file(path: str, offset: int, length: int) -> bytes:

@@ -44,6 +44,16 @@ class Stop(Struct, tag_field="op", tag="stop"):
     ending: Ending
 
 
+class Pause(Struct, tag_field="op", tag="pause"):
+    job: str
+    attempt: int
+
+
+class Resume(Struct, tag_field="op", tag="resume"):
+    job: str
+    attempt: int
+
+
 class Forget(Struct, tag_field="op", tag="forget"):
     """The receipts of these attempts are saved; each is a job and its number."""
 

@@ -119,6 +119,10 @@ class Node:
                 grace = message["grace"]
                 grace = job.order.grace if grace is None else float(grace)
                 self._stop(job, grace, message["ending"])
+        elif operation in ("pause", "resume"):
+            job = self._jobs.get(key)
+            if job is not None:
+                self._suspend(job, pause=operation == "pause")
         elif operation == "watch":
             job = self._jobs.get(key)
             known = int(message["known"])
@@ -172,6 +176,14 @@ class Node:
         job.stop(monotonic(), grace, ending)
         self._due = min(self._due, job.due)
         self._kin = None  # who is in its group is to be seen after the signal
+
+    def _suspend(self, job: Job, *, pause: bool) -> None:
+        self._kin = None  # what was seen before may have forked
+        if pause:
+            job.pause(monotonic())
+        else:
+            job.resume(monotonic(), self._members)
+        self._due = min(self._due, job.due)
 
     def _owner_gone(self) -> None:
         self._ending = True

@@ -4,6 +4,9 @@ A stream is kept whole up to its limit. Past that, `<log>.<name>` holds the firs
 and `<log>.<name>.tail` the last half as a ring, so that neither the first error nor the
 last words of an endless job are lost. The pipe is read in all cases, a full disk
 included: a job must never stand still because of its log.
+
+`<log>.<name>.times` says when which part came, so that a reader can begin at a moment.
+A stream that ends within a second of its start has none.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import errno
 import os
 import stat
 import struct
+from time import time
 
 #: Most bytes taken from one pipe in one turn, so that a noisy job delays no other one.
 READ_SIZE = 64 * 1024
@@ -21,9 +25,16 @@ TAIL_SIZE = 16 * 1024
 #: Reads of the last turn. A pipe holds at most 1 MiB unless a privileged job grew it.
 LAST_READS = 64
 
-MAGIC = b"FORGELOG"
-#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`.
-HEADER = struct.Struct("<8sQQ")
+MAGIC = b"FORGELG2"
+#: Magic, bytes claimed, bytes written (see `Stream._write_ring`), then how many bytes
+#: the file and the ring take: the limit may be another one when the log is read.
+HEADER = struct.Struct("<8sQQQQ")
+
+#: Seconds of output that one mark stands for; after so many marks, twice as many.
+MARK_SECONDS = 1.0
+MARKS_OF_A_LENGTH = 4096
+#: The bytes from an offset up to the next mark came from one moment to another (UTC).
+MARK = struct.Struct("<ddQ")
 
 
 def split_limit(limit: int) -> tuple[int, int]:
@@ -42,9 +53,14 @@ class Stream:
         "_file",
         "_head",
         "_keep_tail",
+        "_mark_begin",
+        "_mark_end",
+        "_mark_length",
+        "_marks",
         "_path",
         "_ring",
         "_ring_size",
+        "_times",
         "error",
         "fd",
         "tail",
@@ -61,6 +77,11 @@ class Stream:
         self._head, self._ring_size = split_limit(limit)
         self._file = -1
         self._ring = -1
+        self._times = -1
+        self._marks = 0
+        self._mark_length = MARK_SECONDS
+        self._mark_begin = time()
+        self._mark_end = self._mark_begin + MARK_SECONDS
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
@@ -82,6 +103,8 @@ class Stream:
 
     def take(self, data: bytes) -> None:
         """Count `data`, which is never empty, and write it to the log."""
+        if not self._mark_begin <= time() < self._mark_end:
+            self._mark()
         start = self.total
         self.total = start + len(data)
         if self._keep_tail:
@@ -101,10 +124,28 @@ class Stream:
             self.error = f"the log {name} is incomplete: {error.strerror}"
 
     def close(self) -> None:
-        for fd in (self.fd, self._file, self._ring):
+        for fd in (self.fd, self._file, self._ring, self._times):
             if fd >= 0:
                 os.close(fd)
-        self.fd = self._file = self._ring = -1
+        self.fd = self._file = self._ring = self._times = -1
+
+    def _mark(self) -> None:
+        """Write down that what comes from here on comes now, or later."""
+        self._marks += 1
+        if self._marks % MARKS_OF_A_LENGTH == 0:
+            self._mark_length *= 2
+        self._mark_begin = time()
+        self._mark_end = self._mark_begin + self._mark_length
+        mark = MARK.pack(self._mark_begin, self._mark_end, self.total)
+        try:
+            if self._times < 0:
+                self._times = _create(self._path + b".times")
+            if os.write(self._times, mark) == len(mark):
+                return
+        except OSError:
+            pass
+        # A log without the rest of them is whole all the same.
+        self._mark_begin, self._mark_end = float("-inf"), float("inf")
 
     def _write_head(self, data: bytes) -> None:
         if self._file < 0:
@@ -123,7 +164,8 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start), 0)
+        sizes = self._head, self._ring_size
+        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:
             start += len(data) - self._ring_size
             data = data[-self._ring_size :]
@@ -131,7 +173,8 @@ class Stream:
         first = self._ring_size - position
         _pwrite_all(self._ring, data[:first], HEADER.size + position)
         _pwrite_all(self._ring, data[first:], HEADER.size)
-        os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, self.total), 0)
+        header = HEADER.pack(MAGIC, self.total, self.total, *sizes)
+        os.pwrite(self._ring, header, 0)
 
 
 def _pwrite_all(fd: int, data: bytes, offset: int) -> None:

@@ -34,7 +34,11 @@ Mark = tuple[str, int]
 
 
 class Process(NamedTuple):
-    """One line of /proc. `start` is in clock ticks since boot."""
+    """One line of /proc. `start` is in clock ticks since boot.
+
+    `stopped`: by a signal or a debugger. `held`: it waits in the kernel, where signals
+    act only when it comes back.
+    """
 
     pid: int
     parent: int
@@ -43,6 +47,8 @@ class Process(NamedTuple):
     start: int
     defunct: bool
     name: str
+    stopped: bool = False
+    held: bool = False
 
 
 def read_process(pid: int) -> Process | None:
@@ -69,6 +75,8 @@ def read_process(pid: int) -> Process | None:
         # A program whose first thread has ended shows as defunct while others run on.
         rest[0] in (b"Z", b"X") and int(rest[17]) <= 1,
         line[begin + 1 : end].decode(errors="replace"),
+        rest[0] in (b"T", b"t"),
+        rest[0] == b"D",
     )
 
 

@@ -1,0 +1,131 @@
+"""What can be asked of the jobs: what they are, what they wait for, their end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.actors import supervisor_messages
+from forge_actors.actors.repository_messages import Explain, Waits
+from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
+from forge_actors.domain.requests import Accepted, Explanation, JobQuery
+from forge_actors.domain.selection import check_selection
+from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.job_rows import list_rows, select_ids
+from forge_actors.runtime.views import (
+    sentence,
+    waiting_view,
+    with_waiting,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.requests import JobRequest, Retried
+    from forge_actors.domain.selection import JobFilter, Selection
+    from forge_actors.domain.waiting import Waiting
+
+
+class JobControl(ControlBase):
+    """The part of the port `Control` that is about jobs."""
+
+    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+        return await self._admission.submit(requests)
+
+    async def jobs(self, query: JobQuery) -> list[JobView]:
+        rows = list_rows(self._store, query, await self._repo_ids(query))
+        waits: dict[str, Waits] = {}
+        by_repo: dict[str, list[str]] = {}
+        for row in rows:
+            if row[1] in WAITING:
+                by_repo.setdefault(row[25], []).append(row[0])
+        for repo, ids in by_repo.items():
+            waits |= await self._explain(repo, ids)
+        await self._add_places(waits)
+        return [self._merged(self._view(row), waits.get(row[0])) for row in rows]
+
+    async def select(self, selection: Selection) -> list[str]:
+        check_selection(selection)
+        ids = self._endings.ids(selection.jobs)
+        repos = await self._repo_ids(selection)
+        return select_ids(self._store, selection, repos, ids)
+
+    async def _repo_ids(self, wanted: JobFilter) -> list[str]:
+        return [(await self._registry.find(name))[0].id for name in wanted.repo]
+
+    async def _add_places(self, waits: dict[str, Waits]) -> None:
+        """Where only the supervisor knows what jobs wait for, ask it once for all."""
+        asked = {
+            job: (entry.offer, None, entry.waiting.since)
+            for job, entry in waits.items()
+            if entry.offer is not None
+            and entry.waiting is not None
+            and entry.waiting.resource is None
+        }
+        if not asked:
+            return
+        answers: list[Waiting] = await self._supervisor.ask(
+            lambda reply: supervisor_messages.Place(tuple(asked.values()), reply)
+        )
+        for job, waiting in zip(asked, answers, strict=True):
+            waits[job] = structs.replace(waits[job], waiting=waiting)
+
+    async def job(self, selector: str) -> JobView:
+        return (await self._look(selector))[0]
+
+    async def why(self, selector: str) -> Explanation:
+        job, waiting = await self._look(selector)
+        suspended = self._suspended(self._row(job.id)) if job.paused else None
+        return Explanation(
+            job=job.id,
+            state=job.state,
+            sentence=sentence(job, waiting, self._clock.now(), suspended),
+            waiting=None if waiting is None else waiting_view(waiting),
+        )
+
+    async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
+        job_id = self._store.match(selector)
+        row = self._row(job_id)
+        if row[1] not in TERMINAL:
+            await self._cancel(job_id, row[25], grace)
+        return await self.job(job_id)
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        return await self._admission.retry(self._endings.ids(selectors), origin)
+
+    async def wait(self, selectors: Sequence[str]) -> list[JobView]:
+        ids = self._endings.ids(selectors)
+        await self._endings.wait(ids)
+        rows = self._store.read("view_jobs", json.dumps(ids))
+        views = {row[0]: self._view(row) for row in rows}
+        return [views[job_id] for job_id in ids]
+
+    async def _look(self, selector: str) -> tuple[JobView, Waiting | None]:
+        """A job as it is, with what it waits for, down to the tokens it lacks."""
+        job_id = self._store.match(selector)
+        row = self._row(job_id)
+        job = self._view(row)
+        if job.state not in WAITING:
+            return job, None
+        waits = (await self._explain(row[25], [job_id])).get(job_id)
+        if waits is None or waits.waiting is None:
+            return self._merged(self._view(self._row(job_id)), waits), None
+        waiting, offer = waits.waiting, waits.offer
+        if offer is not None and waiting.resource is None:
+            since, ahead = waiting.since, waits.ahead
+            [waiting] = await self._supervisor.ask(
+                lambda reply: supervisor_messages.Place(((offer, ahead, since),), reply)
+            )
+        return with_waiting(job, waits.state, waiting), waiting
+
+    async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:
+        return await self._ask(repo, lambda reply: Explain(tuple(ids), reply))
+
+    def _merged(self, job: JobView, waits: Waits | None) -> JobView:
+        if waits is None:
+            return job
+        return with_waiting(job, waits.state, waits.waiting)

@@ -1,0 +1,100 @@
+"""What can be asked of the repositories."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.actors.repository_messages import SetEnabled
+from forge_actors.domain.errors import MailboxClosed
+from forge_actors.domain.jobs import STATES, WAITING
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
+from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.views import timestamp
+
+if TYPE_CHECKING:
+    from forge_actors.domain.repositories import Repository
+
+
+class RepositoryControl(ControlBase):
+    """The part of the port `Control` that is about repositories."""
+
+    async def add_repository(
+        self, path: str, name: str | None = None
+    ) -> RepositoryView:
+        repo, note = await self._registry.add(path, name)
+        return self._repository_view(repo, note=note)
+
+    async def repositories(self) -> list[RepositoryView]:
+        counts = self._repository_counts()
+        return [
+            self._repository_view(repo, counts.get(repo.id, (0, 0)))
+            for repo in self._registry.all()
+        ]
+
+    async def repository(self, name: str) -> RepositoryDetails:
+        repo, _ = await self._registry.find(name)
+        found = dict(self._store.read("repository_states", repo.id))
+        counts: dict[str, int] = {
+            state: found[state] for state in STATES if state in found
+        }
+        running = [
+            str(row[0]) for row in self._store.read("repository_running", repo.id)
+        ]
+        waiting = sum(counts.get(state, 0) for state in WAITING)
+        # The registry's own are those of the start of the runtime.
+        [(fence, last)] = self._store.read("repository_turn", repo.id)
+        return RepositoryDetails(
+            **structs.asdict(self._repository_view(repo, (waiting, len(running)))),
+            common_dir=repo.common_dir,
+            fence=fence,
+            last_dispatch=timestamp(last) if last else None,
+            counts=counts,
+            running_jobs=running,
+        )
+
+    async def remove_repository(
+        self, name: str, *, cancel: bool = False
+    ) -> RepositoryView:
+        repo, _ = await self._registry.find(name)
+        if cancel:
+            rows = self._store.read("active_ids", repo.id)
+            active = [str(row[0]) for row in rows]
+            for job in active:
+                await self._cancel(job, repo.id, None)
+            await self._endings.wait(active)
+        return self._repository_view(await self._registry.remove(repo))
+
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        repo, _ = await self._registry.find(name)
+        changed = await self._registry.enable(repo, enabled)
+        # Also an actor without jobs: it may be awake, and remembers what it loaded.
+        actor = await self._open(repo.id)
+        with suppress(MailboxClosed):
+            actor.tell(SetEnabled(enabled))
+        counts = self._repository_counts().get(repo.id, (0, 0))
+        return self._repository_view(changed, counts)
+
+    def _repository_counts(self) -> dict[str, tuple[int, int]]:
+        rows = self._store.read("repository_counts")
+        return {repo: (active - running, running) for repo, running, active in rows}
+
+    def _repository_view(
+        self,
+        repo: Repository,
+        counts: tuple[int, int] = (0, 0),
+        note: str | None = None,
+    ) -> RepositoryView:
+        waiting, running = counts
+        return RepositoryView(
+            id=repo.id,
+            name=repo.name,
+            path=repo.path,
+            enabled=repo.enabled,
+            waiting=waiting,
+            running=running,
+            added_at=timestamp(repo.added_at),
+            note=note,
+        )
