@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 from msgspec import Struct
 
+from benchmarks.report import median
 from benchmarks.rows import Bench, Sample
 from forge_actors.actors.mailbox import Reply, open_mailbox, serving
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from benchmarks.peer_venv import PeerPython
     from forge_actors.actors.mailbox import Inbox, Mailbox
 
-#: Measured in turn as often, so that both meet the same moments of the machine.
-PAIRS = 5
+#: Short turns, so that all meet the same moments of the machine: in each block our
+#: tells and those of a bare channel are measured `TURNS` times, then asks, then Pykka.
+BLOCKS = 5
+TURNS = 5
 #: Messages that are sent before the reader gets its turn.
 BURST = 64
 
@@ -33,32 +35,44 @@ class Question(Struct, frozen=True):
 
 
 def measure(bench: Bench) -> Iterable[Sample]:
-    """Tells of both kinds in the same loop, then asks, then Pykka's."""
+    """Tells of both kinds in the same loop, asks, and Pykka's."""
     count = bench.messages
-    ours, bare = [], []
-    for _ in range(PAIRS):
-        ours.append(trio.run(tell_ours, count))
-        bare.append(trio.run(tell_bare, count))
-    asks = [trio.run(ask_ours, count) for _ in range(PAIRS)]
-    unit, note = "per s", f"{count} messages, median of {PAIRS}"
-    loop = f"{note}; {BURST} sent at a time, one task sends and one reads"
-    one = "one asker, the next ask after the answer"
-    yield Sample("tell", statistics.median(ours), unit, f"our mailbox: {loop}")
-    yield Sample("tell-trio", statistics.median(bare), unit, "a bare memory channel")
-    yield Sample("ask", statistics.median(asks), unit, f"our mailbox: {note}; {one}")
-    yield from measure_pykka(bench.peers, count)
+    missing = bench.peers.lacks("pykka")
+    rates: dict[str, list[float]] = {}
+
+    def add(name: str, *found: float) -> None:
+        rates.setdefault(name, []).extend(found)
+
+    version = None
+    for _ in range(BLOCKS):
+        for _ in range(TURNS):
+            add("tell", trio.run(tell_ours, count))
+            add("tell-trio", trio.run(tell_bare, count))
+            add("ask", trio.run(ask_ours, count))
+        if missing is None:
+            found = pykka(bench.peers, count)
+            add("tell-pykka", *found["tells"])
+            add("ask-pykka", *found["asks"])
+            version = found["version"]
+    loop = f"{BURST} sent at a time, one task sends and one reads"
+    peer = missing or f"Pykka {version}, a thread an actor"
+    notes = {
+        "tell": f"our mailbox: {loop}",
+        "tell-trio": f"a bare memory channel: {loop}",
+        "tell-pykka": peer,
+        "ask": "our mailbox: one asker, the next ask after the answer",
+        "ask-pykka": peer,
+    }
+    for name, note in notes.items():
+        yield Sample(name, median(rates.get(name, ())), "per s", note)
 
 
-def measure_pykka(peers: PeerPython, count: int) -> Iterable[Sample]:
-    names = ("tell-pykka", "ask-pykka")
-    missing = peers.lacks("pykka")
-    if missing is not None:
-        yield from (Sample(name, None, "per s", missing) for name in names)
-        return
-    found = json.loads(peers.run("peer_pykka.py", json.dumps([count, PAIRS])))
-    note = f"Pykka {found['version']}, a thread an actor"
-    for name, rates in zip(names, (found["tells"], found["asks"]), strict=True):
-        yield Sample(name, statistics.median(rates), "per s", note)
+def pykka(peers: PeerPython, count: int) -> dict[str, Any]:
+    """Its version, and `TURNS` rates of its tells and of its asks."""
+    found: dict[str, Any] = json.loads(
+        peers.run("peer_pykka.py", json.dumps([count, TURNS]))
+    )
+    return found
 
 
 async def tell_ours(count: int) -> float:

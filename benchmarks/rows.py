@@ -45,7 +45,7 @@ class Bench:
     repositories: int = 20
     deep: int = 100_000
     starts: int = 200
-    messages: int = 20_000
+    messages: int = 4000
     batch: int = 10_000
     callers: int = 50
     calls: int = 100
@@ -71,7 +71,7 @@ class Bench:
     def shrink(self) -> None:
         """Sizes that show whether everything works, and no more."""
         self.jobs, self.warm_up, self.deep = min(self.jobs, 200), 40, 2000
-        self.starts, self.messages, self.shell_starts = 20, 2000, 5
+        self.starts, self.messages, self.shell_starts = 20, 1000, 5
         self.batch, self.calls, self.awake = 1000, 5, 100
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0
