@@ -105,9 +105,7 @@ class ServiceControl(OutputControl):
 
     async def _set_drain(self, *, on: bool) -> None:
         await self._supervisor.ask(
-            lambda reply: SetPause(
-                DRAIN, on, jobs=False, reply=reply
-            )
+            lambda reply: SetPause(DRAIN, on, jobs=False, reply=reply)
         )
 
     def close(self) -> None:

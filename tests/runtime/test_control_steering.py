@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.errors import ForgeError, InvalidInput, Refused
+from forge_actors.domain.events import EventQuery
 from forge_actors.domain.requests import JobEdit
 from tests.runtime.control_kit import controlled
 from tests.runtime.kit import running
@@ -142,11 +143,15 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         view = await case.control.edit(job, JobEdit(claims=["read:workspace"]))
         [claim] = view.claims
         assert claim.startswith("read:workspace")
-        events = await case.control.events(0, limit=1000, wait=False)
-        edits = [event.data for event in events if event.kind == "job_edited"]
-        assert edits[0]["priority"] == "P0"
-        assert edits[0]["timeout"] == 300.0
-        assert edits[1] == {"claims": [claim]}
+        page = await case.control.events(EventQuery(kind=("job_edited",)), wait=False)
+        first, second = (event.data["changed"] for event in page.events)
+        assert first == {
+            "priority": "P0",
+            "claims": [["write", "repo-content", "*", ""]],
+            "labels": ["x"],
+        } | {"timeout": 300.0}
+        folder = str(tmp_path / "app")
+        assert second == {"claims": [["read", "workspace", "", folder]]}
         with pytest.raises(Refused, match="runs: only a job that waits"):
             await case.control.edit(holder, JobEdit(priority="P0"))
         await case.end(holder, job)
