@@ -212,12 +212,36 @@ def _names() -> list[str]:
     return [column.split()[-1].rpartition(".")[2] for column in columns]
 
 
+def _problem(home: str, receipt: dict[str, Any]) -> str | None:
+    if "error" not in receipt or receipt["ending"] in ("spawn", "lost"):
+        return None
+    return _shown(home, receipt["error"])
+
+
+def _usage(receipt: dict[str, Any]) -> dict[str, float]:
+    if not receipt.get("identity"):
+        return {}
+    lost = {name: receipt[name] for name in _LOST if name in receipt}
+    return {name: receipt.get(name, 0) for name in _USAGE} | lost
+
+
+def _after_job(home: str, told: dict[str, Any] | None) -> dict[str, Any] | None:
+    if told is None or "error" not in told:
+        return told
+    return {**told, "error": _shown(home, told["error"])}
+
+
 def _error(home: str, text: str | None) -> dict[str, str] | None:
     """An error as the runtime would have shown it."""
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
-    return {**error, "message": scrub(redact(error["message"]), roots_of(home))}
+    return {**error, "message": _shown(home, error["message"])}
+
+
+def _shown(home: str, message: str) -> str:
+    """A message without secrets and private paths."""
+    return scrub(redact(message), roots_of(home))
 
 
 def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -248,11 +272,12 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
         "paused": False,
-        "usage": {name: receipt.get(name, 0) for name in _USAGE}
-        if receipt.get("identity")
-        else {},
+        "usage": _usage(receipt),
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
+        "problem": _problem(home, receipt),
+        "after_job": _after_job(home, receipt.get("after_job")),
+        "paused_seconds": receipt.get("paused_seconds"),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
 
@@ -264,6 +289,9 @@ _USAGE = (
     "stdout_bytes",
     "stderr_bytes",
 )
+
+
+_LOST = ("stdout_lost", "stderr_lost")
 
 
 def _duration(started: float | None, finished: float | None) -> float | None:

@@ -8,6 +8,7 @@ from msgspec import Struct, field, structs
 
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
 
 State = Literal[
@@ -141,6 +142,9 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     grace: float = 10.0
     keep_leftovers: bool = False
     exit_attempts: int = 1
+    pty: bool = False
+    limits: ProcessLimits | None = None
+    after_job: str | None = None
 
 
 class Job(Struct, kw_only=True, gc=False):
@@ -212,5 +216,11 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     leftovers: list[str] = field(default_factory=list)
     #: One of them still held its output open.
     output_held: bool = False
+    #: What became of the command that followed it.
+    after_job: AfterJob | None = None
+    #: What went wrong beside it, such as a log that could not be written.
+    problem: str | None = None
+    #: Seconds the last attempt stood still, if it was paused.
+    paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False

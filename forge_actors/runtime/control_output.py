@@ -56,12 +56,17 @@ class OutputControl(ControlBase):
             number = attempt or max(1, now.attempt)
             over = now.is_over(number)
             base = log_base(str(self._home), job_id, number)
+            # Before it is read: what comes in between must not be waited for.
+            known = sum(logs.size(base, each) for each in STREAMS) if wait else 0
             chunk = logs.read(base, which, offset, limit)
+            if over and not (chunk.data or chunk.missing):
+                end = chunk.offset + self._lost(job_id, which, number)
+                missing = max(0, end - max(offset, chunk.offset))
+                return LogChunk(end, b"", missing, ended=True)
             if chunk.data or chunk.missing or over or not wait:
                 return LogChunk(
                     chunk.offset, chunk.data, chunk.missing, over and not chunk.data
                 )
-            known = sum(logs.size(base, stream) for stream in STREAMS)
             await self.wait_output(job_id, known, attempt=number)
 
     async def wait_output(
@@ -92,6 +97,12 @@ class OutputControl(ControlBase):
         moment = parse_moment(since, self._clock.now(), field="since")
         job = self._view(self._row(self._store.match(selector)))
         return kept_start(str(self._home), job, stream_named(stream), moment, attempt)
+
+    def _lost(self, job_id: str, stream: str, attempt: int) -> int:
+        """How many bytes its receipt says the log could not take, at the end."""
+        job = self._view(self._row(job_id))
+        lost = job.usage.get(f"{stream}_lost", 0)
+        return int(lost) if job.attempt == attempt else 0
 
     def _progress(self, job_id: str) -> _Progress:
         [(state, attempt)] = self._store.read("job_progress", job_id)

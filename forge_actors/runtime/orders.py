@@ -83,6 +83,9 @@ class OrderMaker:
             stop_signal=spec.stop_signal,
             grace=spec.grace,
             keep_leftovers=spec.keep_leftovers,
+            pty=spec.pty,
+            limits=spec.limits,
+            after_job=spec.after_job,
         )
 
 

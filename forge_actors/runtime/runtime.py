@@ -279,8 +279,10 @@ class Parts:
         event = Event("runtime_started", now, data={"pid": os.getpid()})
         in_force = limits_in_force(limits, self._settings.repository_workers, now)
         self._store.save([Noted(event), Noted(in_force)])
-        # Of an attempt without a receipt the agent died too: what it ran may still run.
-        known = {(entry.job, entry.attempt) for entry in found}
+        # Of an attempt without a whole receipt the agent died too: what it ran may
+        # still run.
+        unclaimed = {(entry.job, entry.attempt): entry for entry in found}
+        known = {key for key, entry in unclaimed.items() if entry.complete}
         reserved = self._store.reader.execute(
             "SELECT id, attempt FROM job WHERE state IN ('dispatched', 'running')"
         )
@@ -300,7 +302,7 @@ class Parts:
             ),
             gone=self._gone,
             retries_passes=self._embedded,
-            unclaimed={(entry.job, entry.attempt): entry for entry in found},
+            unclaimed=unclaimed,
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
             pauses=tuple(

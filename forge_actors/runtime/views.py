@@ -14,7 +14,7 @@ from msgspec import structs
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
-from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView, repository_scope
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
@@ -109,7 +109,24 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
+        after_job=_after_job(end, roots),
+        problem=_problem(end, roots),
+        paused_seconds=end.paused_seconds or None if end else None,
     )
+
+
+def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:
+    told = None if receipt is None else receipt.after_job
+    if told is None or told.error is None:
+        return told
+    return structs.replace(told, error=scrub(redact(told.error), roots))
+
+
+def _problem(receipt: Receipt | None, roots: Roots) -> str | None:
+    """What went wrong beside the job. That it did not start is its error instead."""
+    if receipt is None or receipt.error is None or receipt.ending in ("spawn", "lost"):
+        return None
+    return scrub(redact(receipt.error), roots)
 
 
 def _duration(started: float | None, finished: float | None) -> float | None:
@@ -121,12 +138,14 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 def _usage(receipt: Receipt | None) -> dict[str, float]:
     if receipt is None or receipt.identity is None:
         return {}
+    lost = {"stdout_lost": receipt.stdout_lost, "stderr_lost": receipt.stderr_lost}
     return {
         "user_seconds": receipt.user_seconds,
         "system_seconds": receipt.system_seconds,
         "max_rss_kib": receipt.max_rss_kib,
         "stdout_bytes": receipt.stdout_bytes,
         "stderr_bytes": receipt.stderr_bytes,
+        **{name: count for name, count in lost.items() if count},
     }
 
 

@@ -17,7 +17,13 @@ import trio
 from msgspec import Struct
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
+from forge_actors.domain.launch import (
+    AfterJob,
+    Ending,
+    LaunchOrder,
+    ProcessIdentity,
+    Receipt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -240,6 +246,7 @@ class FakeLauncher:
             exit_code=outcome.exit_code if began else None,
             signal=outcome.signal if began else None,
             paused_seconds=attempt.paused_seconds,
+            after_job=AfterJob(exit_code=0) if began and order.after_job else None,
             error=outcome.spawn_error,
             stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
             stderr_bytes=len(outcome.stderr_tail.encode()),

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 import trio.testing
+from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown
+from forge_actors.domain.launch import AfterJob
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -161,6 +163,23 @@ async def check_leaving_ends_what_is_paused(open_: Open, order: MakeOrder) -> No
     assert (receipt.ending, receipt.forced) == ("owner", False)
 
 
+async def check_what_follows_a_job_is_told_and_changes_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        for number, argv in enumerate([("false",), SLEEP, ("/no/such/program",)]):
+            wanted = order(*argv, job=f"job-{number}")
+            attempt = launcher.launch(structs.replace(wanted, after_job="true"))
+            if argv == SLEEP:
+                attempt.stop()
+            receipt = await attempt.exited()
+            began = await attempt.started() is not None
+            assert began == (argv != ("/no/such/program",))
+            assert receipt.after_job == (AfterJob(exit_code=0) if began else None)
+            assert receipt.exit_code == (1 if argv == ("false",) else None)
+            assert receipt.ending == ["exit", "stop", "spawn"][number]
+
+
 async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
         pass
@@ -235,6 +254,7 @@ CHECKS: tuple[Check, ...] = (
     check_pausing_twice_and_resuming_what_runs_do_nothing,
     check_pausing_after_the_end_does_nothing,
     check_leaving_ends_what_is_paused,
+    check_what_follows_a_job_is_told_and_changes_nothing,
     check_nothing_starts_after_the_end,
     check_forget_may_be_repeated,
     check_forget_leaves_a_running_attempt_alone,

@@ -97,31 +97,51 @@ class Copy:
         """Go to where the last `lines` lines begin, or stay if that is behind us."""
         least = self.offset
         last = await self._piece(-1, 1)
-        begin = last.next_offset
+        # Without any data, what is missing is told.
+        begin = last.next_offset if last.data else last.offset - last.missing
         self.offset = max(least, begin)
         # The newline that ends the last line begins no further one.
         left = lines + (last.data == b"\n") if lines else 0
         while left and begin > least:
             end, begin = begin, max(least, begin - PIECE)
-            chunk = await self._piece(begin, end - begin)
-            found = chunk.data.count(b"\n")
+            start, data = await self._between(begin, end)
+            found = data.count(b"\n")
             if found >= left:
-                self.offset = chunk.offset + _nth_last_newline(chunk.data, left) + 1
+                self.offset = start + _nth_last_newline(data, left) + 1
                 return
             left -= found
-            self.offset = chunk.offset
-            if chunk.missing:
+            self.offset = start
+            if start > begin:
                 return
+
+    async def _between(self, begin: int, end: int) -> tuple[int, bytes]:
+        """What is kept of this part of the stream, and where that begins.
+
+        A chunk is shorter than asked for where the log is divided, and behind a gap
+        it holds more than the part: neither may be counted wrong.
+        """
+        data = b""
+        while begin + len(data) < end:
+            chunk = await self._piece(begin + len(data), end - begin - len(data))
+            if chunk.missing:
+                begin, data = chunk.offset, b""
+            if not chunk.data:
+                break
+            data += chunk.data
+        return begin, data[: max(0, end - begin)]
 
     async def _piece(self, offset: int, limit: int) -> LogChunk:
         return await self._control.read_log(
             self._job, self.name, offset, limit=limit, attempt=self._attempt
         )
 
-    async def send(self, send: Send, *, limit: int, wait: bool = False) -> int:
+    async def send(
+        self, send: Send, *, limit: int, wait: bool = False, once: bool = False
+    ) -> int:
         """Send the next `limit` bytes, as far as there are any; how far it came.
 
-        With `wait` what there will be too, until the attempt is over.
+        With `wait` what there will be too, until the attempt is over. With `once` only
+        the next piece.
         """
         begin, stop = self.offset, self.offset + limit
         while self.offset < stop:
@@ -136,8 +156,8 @@ class Copy:
                 self._last = data[-1:]
                 self._begun = True
             self.offset = min(stop, chunk.next_offset)
-            self.ended = chunk.ended
-            if chunk.ended or not chunk.data:
+            self.ended = chunk.ended and self.offset == chunk.next_offset
+            if once or chunk.ended or not chunk.data:
                 break
         return self.offset - begin
 

@@ -234,7 +234,11 @@ class _Output:
         while True:
             for copy, out in pairs:
                 wait = follow and single
-                self._left -= await copy.send(out, limit=self._left, wait=wait)
+                # Of a job that never stops printing, all there is would be no end.
+                once = follow and not single
+                self._left -= await copy.send(
+                    out, limit=self._left, wait=wait, once=once
+                )
                 if not follow or copy.ended:
                     await copy.finish(out)
             ended = all(copy.ended for copy in self._copies)

@@ -272,10 +272,14 @@ class NodeLauncher:
         await self._agent.wait()
         self._agent.socket.close()
         # It wrote each receipt down before it told us: some may be known only there.
-        for receipt in read_receipts(self._agent.journal):
-            attempt = unsettled.pop((receipt.job, receipt.attempt), None)
-            if attempt is not None:
-                attempt.settle_end(receipt)
+        written = {(r.job, r.attempt): r for r in read_receipts(self._agent.journal)}
+        commands = {
+            key for key in unsettled if key in written and not written[key].complete
+        }
+        if commands:
+            await sweep(commands)
+        for key in unsettled.keys() & written:
+            unsettled.pop(key).settle_end(written[key])
         if unsettled:
             error = "the node agent ended unexpectedly; what it ran was ended"
             if not await sweep(unsettled.keys()):

@@ -21,11 +21,11 @@ from forge_actors.edges.node.agent.output import Stream
 from forge_actors.edges.node.agent.suspension import Suspension
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from resource import struct_rusage
 
     from forge_actors.edges.node.agent.order import Order
+    from forge_actors.edges.node.agent.spawn import Child
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
@@ -43,7 +43,10 @@ RUNNING, LINGERING, STOPPING, KILLING = range(4)
 
 
 class Job:
-    """An attempt whose leader was started. Times are monotonic unless called wall."""
+    """An attempt whose leader was started. Times are monotonic unless called wall.
+
+    The command that runs after a job is one more, with the job as `previous`.
+    """
 
     __slots__ = (
         "_forced",
@@ -52,10 +55,10 @@ class Job:
         "_problems",
         "_spared",
         "_suspension",
+        "_terminal",
         "_told",
         "_until",
         "began",
-        "child",
         "due",
         "ending",
         "group_gone",
@@ -66,6 +69,7 @@ class Job:
         "output_held",
         "phase",
         "pid",
+        "previous",
         "start",
         "started_at",
         "status",
@@ -77,25 +81,32 @@ class Job:
     def __init__(
         self,
         order: Order,
-        child: subprocess.Popen[bytes],
-        stdout: int,
-        stderr: int,
+        child: Child,
         start: int,
         now: float,
+        previous: Job | None = None,
     ) -> None:
         self.order = order
         self.key = order.key
-        self.child = child
-        self.pid = child.pid
+        self.pid, stdout, stderr, self._terminal = child
+        self.previous = previous
         self.start = start
         self.began = now
         self.last_output = now
         self.started_at = time()
-        limit = order.output_limit
-        self.streams = (
-            Stream(stdout, order.log + b".stdout", limit, keep_tail=False),
-            Stream(stderr, order.log + b".stderr", limit, keep_tail=True),
-        )
+        if previous is None:
+            limit = order.output_limit
+            self.streams = (
+                # Of a terminal it is all there is.
+                Stream(stdout, order.log + b".stdout", limit, keep_tail=order.pty),
+                Stream(stderr, order.log + b".stderr", limit, keep_tail=not order.pty),
+            )
+            if self._terminal is not None:
+                self.streams[0].read = self._terminal.read
+        else:
+            self.streams = previous.streams
+            self.streams[0].go_on(stdout)
+            self.streams[1].go_on(stderr)
         self.status: int | None = None
         self.usage: struct_rusage | None = None
         self.phase = RUNNING
@@ -137,8 +148,9 @@ class Job:
         return 0.0 if self._suspension is None else self._suspension.total
 
     @property
-    def output_total(self) -> int:
-        return self.streams[0].total + self.streams[1].total
+    def output_kept(self) -> int:
+        """Bytes that a reader of the log can have passed."""
+        return self.streams[0].kept + self.streams[1].kept
 
     def pause(self, now: float) -> None:
         """Suspend the group now and the rest of the tree from the next `advance` on.
@@ -197,8 +209,8 @@ class Job:
     def leader_ended(self, now: float, status: int, usage: struct_rusage) -> None:
         self.status = status
         self.usage = usage
-        # So that Popen does not wait for it when it is collected.
-        self.child.returncode = status
+        if self._terminal is not None:
+            self._terminal.release()
         if self.phase == RUNNING:
             self.phase = LINGERING
             self._until = now + (KEEP_DRAIN if self.order.keep_leftovers else LINGER)
@@ -332,13 +344,17 @@ class Job:
         if self._forced:
             receipt["forced"] = True
         if self.paused_seconds:
-            receipt["paused_seconds"] = self.paused_seconds
-        if stderr.tail:
-            receipt["stderr_tail"] = stderr.tail.decode(errors="replace")
+            receipt["paused_seconds"] = round(self.paused_seconds, 3)
+        tail = stderr.tail or stdout.tail
+        if tail:
+            receipt["stderr_tail"] = tail.decode(errors="replace")
         if self.leftovers:
             receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
         if self.output_held:
             receipt["output_held"] = True
+        for name, stream in (("stdout_lost", stdout), ("stderr_lost", stderr)):
+            if stream.error is not None:
+                receipt[name] = stream.total - stream.kept
         problems = self._problems + [s.error for s in self.streams if s.error]
         if problems:
             receipt["error"] = "; ".join(problems)

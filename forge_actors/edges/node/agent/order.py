@@ -1,4 +1,4 @@
-"""An order from the service: checked, and made into a running child.
+"""An order from the service, checked.
 
 Texts that are bytes to the system (arguments, environment, paths) travel as latin-1,
 one character a byte, so that every byte passes through JSON.
@@ -6,10 +6,7 @@ one character a byte, so that every byte passes through JSON.
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
-import subprocess
 from typing import Any
 
 
@@ -17,14 +14,11 @@ class Malformed(ValueError):
     """A message that no service of this version sends."""
 
 
-class SpawnFailed(Exception):
-    """The job could not be started; the message is one sentence for the user."""
-
-
 class Order:
     """See `domain.launch.LaunchOrder`; here as the agent needs it."""
 
     __slots__ = (
+        "after_job",
         "argv",
         "cwd",
         "env",
@@ -33,8 +27,10 @@ class Order:
         "idle",
         "keep_leftovers",
         "key",
+        "limits",
         "log",
         "output_limit",
+        "pty",
         "stdin",
         "stop_signal",
         "wall",
@@ -62,6 +58,11 @@ class Order:
             self.stop_signal = int(signal.Signals[message["stop_signal"]])
             self.grace = float(message["grace"])
             self.keep_leftovers = bool(message["keep_leftovers"])
+            # Not sent when they have their default.
+            self.pty = bool(message.get("pty"))
+            self.limits: dict[str, int] | None = message.get("limits")
+            after: str | None = message.get("after_job")
+            self.after_job = None if after is None else _bytes(after)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise Malformed(f"malformed order: {error!r}") from None
         if not self.argv:
@@ -73,94 +74,5 @@ def environment(texts: dict[str, str]) -> dict[bytes, bytes]:
     return {_bytes(name): _bytes(value) for name, value in texts.items()}
 
 
-def _readable(name: bytes) -> str:
-    # Not fsdecode: its surrogates are no UTF-8, and the receipt could not be read.
-    return name.decode(errors="replace")
-
-
 def _bytes(text: str) -> bytes:
     return text.encode("latin-1")
-
-
-class Spawner:
-    """Starts children. Holds /dev/null open: nearly every job reads from it."""
-
-    def __init__(self) -> None:
-        self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-    def spawn(self, order: Order) -> tuple[subprocess.Popen[bytes], int, int]:
-        """Start the child; also the reading ends of its stdout and stderr.
-
-        Raises:
-            SpawnFailed: it does not run, and nothing of it is left.
-        """
-        stdin = self._null
-        pipes: list[int] = []
-        try:
-            if order.stdin is not None:
-                stdin = _open_stdin(order.stdin)
-            # Not O_NONBLOCK for pipe2: that would hold for the job's end as well.
-            pipes += os.pipe()
-            pipes += os.pipe()
-            os.set_blocking(pipes[0], False)
-            os.set_blocking(pipes[2], False)
-            child = subprocess.Popen(
-                order.argv,
-                stdin=stdin,
-                stdout=pipes[1],
-                stderr=pipes[3],
-                cwd=order.cwd,
-                env=order.env,
-                start_new_session=True,
-                close_fds=True,
-            )
-        except (OSError, ValueError) as error:
-            for fd in pipes[::2]:
-                os.close(fd)
-            raise SpawnFailed(_explain(order, error)) from None
-        finally:
-            if stdin != self._null:
-                os.close(stdin)
-            for fd in pipes[1::2]:
-                os.close(fd)
-        return child, pipes[0], pipes[2]
-
-
-def _open_stdin(path: bytes) -> int:
-    # O_NONBLOCK: opening a FIFO without a writer would stop the agent, for ever.
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        name = _readable(path)
-        message = f"the stdin file {name} cannot be read: {error.strerror}"
-        raise SpawnFailed(message) from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise SpawnFailed(f"the stdin file {_readable(path)} is not a plain file")
-    os.set_blocking(fd, True)
-    return fd
-
-
-def _explain(order: Order, error: OSError | ValueError) -> str:
-    """One sentence; Popen itself does not tell the folder and the program apart."""
-    program = _readable(order.argv[0])
-    cwd = _readable(order.cwd)
-    if not isinstance(error, OSError):
-        return f"the command cannot be passed to the system: {error}"
-    if not os.path.isdir(order.cwd):
-        what = "is not a folder" if os.path.lexists(order.cwd) else "does not exist"
-        return f"the working folder {cwd} {what}"
-    if not os.access(order.cwd, os.X_OK):
-        return f"the working folder {cwd} may not be entered: permission denied"
-    path = os.path.join(order.cwd, order.argv[0])
-    if isinstance(error, FileNotFoundError):
-        if b"/" not in order.argv[0]:
-            where = _readable(order.env.get(b"PATH", os.defpath.encode()))
-            return f"there is no program {program} in PATH ({where})"
-        if os.path.exists(path):
-            return f"the interpreter that {program} names does not exist"
-        return f"there is no program {program}"
-    if isinstance(error, PermissionError):
-        what = "is a folder" if os.path.isdir(path) else "permission denied"
-        return f"the program {program} may not be run: {what}"
-    return f"the program {program} could not be started: {error.strerror}"

@@ -46,7 +46,8 @@ class Stream:
     """The reading end of one pipe and where its bytes go.
 
     `total` counts every byte the job wrote. `error` says, once, why the log is
-    incomplete; from then on bytes are only counted.
+    incomplete; from then on bytes are only counted. `kept` is where a reader finds the
+    stream to end: `total`, until there is an error.
     """
 
     __slots__ = (
@@ -63,13 +64,18 @@ class Stream:
         "_times",
         "error",
         "fd",
+        "kept",
+        "read",
         "tail",
         "total",
     )
 
     def __init__(self, fd: int, path: bytes, limit: int, *, keep_tail: bool) -> None:
         self.fd = fd
+        #: As `os.read`, which it is for a pipe.
+        self.read = os.read
         self.total = 0
+        self.kept = 0
         self.tail = b""
         self.error: str | None = None
         self._path = path
@@ -85,7 +91,7 @@ class Stream:
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
-        data = os.read(self.fd, READ_SIZE)
+        data = self.read(self.fd, READ_SIZE)
         if not data:
             return False
         self.take(data)
@@ -119,9 +125,22 @@ class Stream:
                 start = self._head
             if data and self._ring_size:
                 self._write_ring(data, start)
+            self.kept = self.total
         except OSError as error:
+            self.kept = self._written(start)
             name = self._path.decode(errors="replace")
             self.error = f"the log {name} is incomplete: {error.strerror}"
+
+    def _written(self, ring: int) -> int:
+        """Where the log ends after an error; `ring` is what its header says then."""
+        if self._ring >= 0:
+            return ring
+        return os.fstat(self._file).st_size if self._file >= 0 else 0
+
+    def go_on(self, fd: int) -> None:
+        """Take what comes from another pipe behind what is there."""
+        self.fd = fd
+        self.read = os.read
 
     def close(self) -> None:
         for fd in (self.fd, self._file, self._ring, self._times):

@@ -51,6 +51,11 @@ class Process(NamedTuple):
     held: bool = False
 
 
+def all_pids() -> list[int]:
+    names = os.listdir("/proc")  # noqa: PTH208 - names are all we need, fast
+    return [int(name) for name in names if name.isdecimal()]
+
+
 def read_process(pid: int) -> Process | None:
     """The process with this pid now, or None."""
     try:
@@ -192,9 +197,9 @@ class Snapshot:
             self._children.setdefault(process.parent, []).append(process)
 
     def _read_unknown(self) -> None:
-        for name in os.listdir("/proc"):  # noqa: PTH208 - names are all we need, fast
-            if name.isdecimal() and int(name) not in self.processes:
-                process = read_process(int(name))
+        for pid in all_pids():
+            if pid not in self.processes:
+                process = read_process(pid)
                 if process is not None:
                     self.processes[process.pid] = process
 
