@@ -1,4 +1,4 @@
-"""A disk of a few kilobytes, for what happens when it is full. Needs root."""
+"""A disk of a few kilobytes, or one that takes nothing. Needs root."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def small_disk(place: Path, kib: int) -> Iterator[None]:
         ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], check=True
     )
     try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@contextlib.contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    """Let nothing be written to this folder, by root neither."""
+    subprocess.run(["mount", "--bind", str(place), str(place)], check=True)
+    try:
+        options = "remount,bind,ro"
+        subprocess.run(["mount", "-o", options, str(place)], check=True)
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -20,7 +20,12 @@ import apsw
 from forge_actors.client.errors import no_service
 from forge_actors.client.home import STORE, has_store
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.errors import NotFound, Refused, StoreFromTheFuture
+from forge_actors.domain.errors import (
+    NotFound,
+    Refused,
+    StoreFailed,
+    StoreFromTheFuture,
+)
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
@@ -179,23 +184,35 @@ def opened(home: str) -> Iterator[apsw.Connection]:
 
     Raises:
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
+        StoreFailed: it cannot be read, or is no store.
     """
     if not has_store(home):
         raise no_service(home)
     path = os.path.join(home, STORE)
-    # By URI and read-only, so that a reader can never make or change a store.
-    store = apsw.Connection(
-        f"file:{quote(path)}?mode=ro",
-        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-    )
     try:
-        store.set_busy_timeout(BUSY_TIMEOUT_MS)
-        version = store.pragma("user_version")
-        if not isinstance(version, int) or version > SCHEMA:
-            raise StoreFromTheFuture
-        yield store
-    finally:
-        store.close()
+        store = _connection(path)
+        try:
+            store.set_busy_timeout(BUSY_TIMEOUT_MS)
+            version = store.pragma("user_version")
+            if not isinstance(version, int) or version > SCHEMA:
+                raise StoreFromTheFuture
+            yield store
+        finally:
+            store.close()
+    except apsw.Error as error:
+        raise StoreFailed(f"the store {path} cannot be read: {error}") from error
+
+
+def _connection(path: str) -> apsw.Connection:
+    # By URI and read-only, so that a reader can never make or change a store.
+    uri = f"file:{quote(path)}?mode=ro"
+    # A reader makes the files beside a store anew, which it cannot where nothing can be
+    # written; but there nobody else can change the store either.
+    if not (os.access(os.path.dirname(path), os.W_OK) or os.path.exists(f"{path}-wal")):
+        uri += "&immutable=1"
+    return apsw.Connection(
+        uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
 
 
 def roots_of(home: str) -> Roots:

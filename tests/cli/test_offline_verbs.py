@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from forge_actors.runtime.runtime import open_runtime
+from tests.small_disk import needs_root, read_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,3 +167,28 @@ def test_a_mistake_is_one_line_there_too(
     assert err.startswith("forge-actors: ")
     assert message in err
     assert (kept.home / "store.sqlite").exists()
+
+
+@needs_root
+@pytest.mark.parametrize("words", [*READERS, "events"])
+def test_a_home_that_cannot_be_written_to_is_read(
+    kept: Kept, shell: Shell, words: str
+) -> None:
+    with read_only(kept.home):
+        status, out, err = shell.now(*words.split())
+    assert status == (4 if words == "status" else 0)
+    assert err == NOTE.format(kept.home)
+    assert out
+
+
+@pytest.mark.parametrize("words", [*READERS, "events"])
+def test_a_store_that_is_none_is_named(
+    tmp_path: Path, shell: Shell, words: str
+) -> None:
+    store = tmp_path / "store.sqlite"
+    store.write_bytes(b"junk" * 5000)
+    status, out, err = shell.now(*words.split())
+    assert (status, out) == (1, "")
+    assert err == (
+        f"forge-actors: the store {store} cannot be read: file is not a database\n"
+    )
