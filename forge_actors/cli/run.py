@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.verb import UsageError, note
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -53,6 +54,9 @@ def run(args: argparse.Namespace) -> int:
         code = _run_command(args, home) if args.file is None else _run_file(args, home)
         done = code == 0
         return code
+    except (InvalidInput, NotFound, Refused):
+        done = True  # nothing ran, so there is nothing to look at
+        raise
     finally:
         if args.home is None:
             _leave(home, keep=args.keep or not done)

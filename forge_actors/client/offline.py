@@ -210,9 +210,7 @@ def _connection(path: str) -> apsw.Connection:
     # written; but there nobody else can change the store either.
     if not (os.access(os.path.dirname(path), os.W_OK) or os.path.exists(f"{path}-wal")):
         uri += "&immutable=1"
-    return apsw.Connection(
-        uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    )
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def roots_of(home: str) -> Roots:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 from msgspec import Struct, structs
 
-from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.events import EventQuery
-from forge_actors.domain.jobfile import JobFile, check
+from forge_actors.domain.jobfile import FileRepository, JobFile, check
 from forge_actors.domain.jobs import TERMINAL, JobView
 from forge_actors.domain.requests import JobQuery, JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
@@ -79,20 +79,24 @@ def load_job_file(path: Path) -> tuple[JobFile, Settings]:
         check(file)
         return file, settings_from(file.settings, os.environ)
     except InvalidInput as error:
-        raise InvalidInput(
-            f"{path}: {error.field}", error.problem, allowed=error.allowed
-        ) from None
+        raise _in_file(path, error.field, error) from None
+
+
+def _in_file(path: Path, field: str, error: InvalidInput) -> InvalidInput:
+    return InvalidInput(f"{path}: {field}", error.problem, allowed=error.allowed)
 
 
 async def run_file(path: Path, home: Path, watcher: Watcher) -> Progress:
     """Run every job of the file in a runtime on `home`; how it went.
 
     Raises:
-        InvalidInput: the file is not valid, or a repository cannot be had.
+        InvalidInput: the file is not valid, or a repository cannot be had; no job was
+            started.
+        Refused: two of its repositories are one.
     """
     file, settings = load_job_file(path)
     async with open_runtime(home, settings) as runtime:
-        await _prepare(runtime, file, path.parent, watcher)
+        await _prepare(runtime, file, path, watcher)
         requests = [
             structs.replace(request, origin="run", name=request.name or f"job {n}")
             for n, request in enumerate(file.job, start=1)
@@ -101,27 +105,38 @@ async def run_file(path: Path, home: Path, watcher: Watcher) -> Progress:
             handles = await runtime.submit_all(requests)
         except InvalidInput as error:
             field = error.field.replace("jobs[", "job[")
-            raise InvalidInput(
-                f"{path}: {field}", error.problem, allowed=error.allowed
-            ) from None
+            if len(requests) == 1:  # of which the place is not told
+                field = f"job[0].{field}"
+            raise _in_file(path, field, error) from None
         return await _watch(runtime, handles, watcher)
 
 
 async def _prepare(
-    runtime: Runtime, file: JobFile, folder: Path, watcher: Watcher
+    runtime: Runtime, file: JobFile, path: Path, watcher: Watcher
 ) -> None:
-    git = GitProgram()
+    for index, repository in enumerate(file.repository):
+        where = f"repository[{index}]"
+        try:
+            place = await _place(runtime, repository, path.parent, watcher)
+            await runtime.add_repository(place, repository.name)
+        except InvalidInput as error:
+            raise _in_file(path, f"{where}.{error.field}", error) from None
+        except Refused as error:
+            raise Refused(f"{path}: {where}.{error}") from None
+
+
+async def _place(
+    runtime: Runtime, repository: FileRepository, folder: Path, watcher: Watcher
+) -> Path:
+    if repository.path is not None:
+        return folder / Path(repository.path).expanduser()
+    assert repository.clone is not None, "a checked file has one of the two"
     clones = runtime.home / "clones"
-    for repository in file.repository:
-        if repository.path is not None:
-            place = folder / Path(repository.path).expanduser()
-        else:
-            assert repository.clone is not None, "a checked file has one of the two"
-            place = clones / repository.name
-            watcher.note(f"cloning {repository.name}")
-            clones.mkdir(mode=0o700, exist_ok=True)
-            await git.clone(_source(repository.clone, folder), place)
-        await runtime.add_repository(place, repository.name)
+    watcher.note(f"cloning {repository.name}")
+    clones.mkdir(mode=0o700, exist_ok=True)
+    place = clones / repository.name
+    await GitProgram().clone(_source(repository.clone, folder), place)
+    return place
 
 
 def _source(clone: str, folder: Path) -> str:

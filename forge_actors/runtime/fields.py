@@ -105,7 +105,9 @@ def replay_of(request: JobRequest, kind: Kind, prefix: str) -> Replay:
 def spec_of(request: JobRequest, kind: Kind, checkout: str, prefix: str) -> JobSpec:
     attempts = request.max_attempts
     if attempts is not None and not 1 <= attempts <= MAX_ATTEMPTS:
-        raise InvalidInput(f"{prefix}max_attempts", f"is outside 1 to {MAX_ATTEMPTS}")
+        raise InvalidInput(
+            f"{prefix}max_attempts", f"{attempts} is outside 1 to {MAX_ATTEMPTS}"
+        )
     argv = decode_argv(request.argv, field=f"{prefix}argv")
     return JobSpec(
         argv=tuple(encode_argv(argv)),
@@ -181,8 +183,13 @@ def _folder(cwd: str | None, checkout: str, field: str) -> str:
 
 
 def _file(stdin: str | None, field: str) -> str | None:
-    if stdin is not None and not (os.path.isabs(stdin) and os.path.isfile(stdin)):
-        raise InvalidInput(field, f"{stdin!r} is no file with an absolute path")
+    if stdin is None:
+        return None
+    if not os.path.isabs(stdin):
+        raise InvalidInput(field, f"{stdin!r} is not absolute")
+    if not os.path.isfile(stdin):
+        problem = "is no file" if os.path.exists(stdin) else "does not exist"
+        raise InvalidInput(field, f"{stdin!r} {problem}")
     return stdin
 
 
@@ -223,8 +230,10 @@ def _shell_command(command: str | None, field: str) -> str | None:
 
 def _env(env: dict[str, str], field: str) -> dict[str, str]:
     for name, value in env.items():
-        if not name or "=" in name or "\0" in name + value:
+        if not name or "=" in name or "\0" in name:
             raise InvalidInput(field, f"{name!r} cannot name a variable")
+        if "\0" in value:
+            raise InvalidInput(field, f"the value of {name!r} has a NUL byte")
         if name.startswith("FORGE_"):
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env

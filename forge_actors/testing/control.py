@@ -99,8 +99,6 @@ class FakeControl(FakeWatching, FakeSteering):
         self, path: str, name: str | None = None
     ) -> RepositoryView:
         await self._begin()
-        if not path.startswith("/"):
-            raise InvalidInput("path", f"{path!r} is not absolute")
         name = name or path.rsplit("/", 1)[-1]
         view = RepositoryView(f"r-{name}", name, path, True, 0, 0, STARTED)
         self.repos[name] = view

@@ -117,6 +117,10 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         ("GET", "/jobs/nowhere/logs/stdout", None, 404, "there is no job"),
         ("GET", "/jobs/nowhere/logs/stdin", None, 400, "stream: 'stdin' is unknown"),
         ("POST", "/jobs/nowhere/cancel", None, 404, "there is no job"),
+        ("POST", "/stop", {"x": 1}, 400, "x: is not a known field"),
+        ("POST", "/stop", [], 400, "expected `object`"),
+        ("POST", "/repositories/app/disable", {"x": 1}, 400, "x: is not a known"),
+        ("POST", "/repositories/app/enable", {"x": 1}, 400, "x: is not a known"),
         ("POST", "/jobs", None, 400, "missing required field `jobs`"),
         ("POST", "/jobs", [], 400, "expected `object`"),
         ("POST", "/jobs", {"jobs": []}, 400, "jobs: must hold 1 to"),
@@ -147,6 +151,7 @@ async def test_every_mistake_has_its_status_and_its_sentence(
         found, text = await api.error(method, target, body)
         assert found == status
         assert message in text
+        assert not api.control.stop_requested.is_set()
 
 
 @pytest.mark.parametrize("blank", [0, 2])

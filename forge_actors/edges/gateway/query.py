@@ -27,6 +27,10 @@ _TRUE = frozenset({"1", "true", "yes"})
 T = TypeVar("T")
 
 
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request that says all in its path."""
+
+
 class Query:
     """The parameters of one request; a name that its route does not know is refused.
 

@@ -27,7 +27,13 @@ from forge_actors.edges.gateway.messages import (
     error_response,
     json_response,
 )
-from forge_actors.edges.gateway.query import Query, at_line, decode, decode_lines
+from forge_actors.edges.gateway.query import (
+    Nothing,
+    Query,
+    at_line,
+    decode,
+    decode_lines,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
@@ -151,6 +157,7 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
 
 
 async def stop(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
     call.control.request_stop()
     return json_response({"stopping": True}, status=202)
 
@@ -270,6 +277,9 @@ async def list_repositories(call: Call) -> Answer:
 
 async def add_repository(call: Call) -> Answer:
     wanted = decode(call.request.body, NewRepository)
+    # The folder that a service was started in means nothing to its clients.
+    if not os.path.isabs(wanted.path):
+        raise InvalidInput("path", f"{wanted.path!r} is not absolute")
     view = await call.control.add_repository(wanted.path, wanted.name)
     return json_response(view, status=201)
 
@@ -286,12 +296,14 @@ async def remove_repository(call: Call) -> Answer:
 
 
 async def enable_repository(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
     return json_response(
         await call.control.enable_repository(call.parts[0], enabled=True)
     )
 
 
 async def disable_repository(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
     return json_response(
         await call.control.enable_repository(call.parts[0], enabled=False)
     )

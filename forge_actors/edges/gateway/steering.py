@@ -8,15 +8,11 @@ from msgspec import Struct
 
 from forge_actors.domain.requests import JobEdit
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.query import Nothing, decode
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.messages import Response
     from forge_actors.edges.gateway.routes import Call
-
-
-class Nothing(Struct, forbid_unknown_fields=True):
-    """The body of a request that says all in its path."""
 
 
 class Scope(Struct, forbid_unknown_fields=True):
