@@ -119,5 +119,12 @@ def _print(lines: Iterable[bytes], *, as_json: bool) -> None:
     columns = None if as_json else terminal_width()
     for raw in lines:
         event: Json | None = None if as_json else json.loads(raw)
-        text = raw.decode("utf-8") if event is None else line(event)
+        text = _escaped(raw) if event is None else line(event)
         print(text if columns is None else fit(text, columns))
+
+
+def _escaped(raw: bytes) -> str:
+    """The line, what is no ASCII in it escaped: it could steer a terminal."""
+    if raw.isascii():
+        return raw.decode("ascii")
+    return json.dumps(json.loads(raw), separators=(",", ":"))

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     view = _one(service, args)
     if view["note"]:
-        note(clean(view["note"]))
+        note(view["note"])
     if args.json:
         print_json(view)
     elif args.action == "show":

@@ -9,20 +9,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.cleaner import Cleaner
 from forge_actors.cli.verb import UsageError, note
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
-    from typing import BinaryIO
+    from typing import TextIO
 
     from forge_actors.runtime.batch import Progress, Watcher
 
 HELP = (
     "Run a file of jobs under its limits, or one command in the current repository,\n"
     "and return when everything has ended. With a command the exit status is its own;\n"
-    "with a file it is 1 if a job did not succeed."
+    "with a file it is 1 if a job did not succeed. The output of a command goes into\n"
+    "a pipe or a file as it is; on a terminal control characters are left out."
 )
 EXAMPLES = """\
   forge-actors run examples/quickstart.toml
@@ -91,7 +92,6 @@ def _run_file(args: argparse.Namespace, home: Path) -> int:
 def _run_command(args: argparse.Namespace, home: Path) -> int:
     import trio
 
-    from forge_actors.cli.text import clean
     from forge_actors.cli.wait import own_code
     from forge_actors.domain.requests import JobRequest, encode_argv
     from forge_actors.runtime.batch import run_command
@@ -103,10 +103,12 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
         timeout=args.timeout,
         origin="run",
     )
-    sink = sys.stderr.buffer if args.json else sys.stdout.buffer
-    view = trio.run(
-        run_command, request, home, _writer(sink), _writer(sys.stderr.buffer)
-    )
+    sinks = [_Sink(sys.stderr if args.json else sys.stdout), _Sink(sys.stderr)]
+    try:
+        view = trio.run(run_command, request, home, *sinks)
+    finally:
+        for sink in sinks:
+            sink.end()
     job = as_json(view)
     if args.json:
         from forge_actors.cli.verb import print_json
@@ -114,13 +116,25 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
         print_json(job)
     elif view.error is not None and view.exit_code is None:
         # What it printed last was on this terminal already.
-        note(clean(view.error.message.partition("\n")[0]))
+        note(view.error.message.partition("\n")[0])
     return own_code(job)
 
 
-def _writer(stream: BinaryIO) -> Callable[[bytes], None]:
-    def write(data: bytes) -> None:
-        stream.write(data)
-        stream.flush()
+class _Sink:
+    """Where the output of the command goes: as it is, but fit for a terminal on one."""
 
-    return write
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream.buffer
+        self._cleaner = Cleaner() if stream.isatty() else None
+
+    def __call__(self, data: bytes) -> None:
+        self._write(self._cleaner.feed(data).encode() if self._cleaner else data)
+
+    def end(self) -> None:
+        """Write what was held back: it could have been the beginning of a sequence."""
+        if self._cleaner is not None:
+            self._write(self._cleaner.feed(b"", final=True).encode())
+
+    def _write(self, data: bytes) -> None:
+        self._stream.write(data)
+        self._stream.flush()

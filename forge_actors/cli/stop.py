@@ -6,6 +6,7 @@ import os
 import select
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.sync import Service
 
@@ -31,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(answer)
     else:
-        print(f"the service on {service.home} {'stops' if args.no_wait else 'ended'}")
+        done = "stops" if args.no_wait else "ended"
+        print(clean(f"the service on {service.home} {done}"))
     return 0
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from forge_actors.cli.text import DEFAULT_WIDTH, terminal_width
+from forge_actors.cli.text import DEFAULT_WIDTH, clean, terminal_width
 from forge_actors.domain.errors import ForgeError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def print_json(value: object) -> None:
 
 def note(text: str) -> None:
     """Tell the user something that is not the result."""
-    print(f"forge-actors: {text}", file=sys.stderr)
+    print(clean(f"forge-actors: {text}"), file=sys.stderr)
 
 
 def origin() -> str:
