@@ -20,11 +20,11 @@ from msgspec import Struct
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.moves import Moves
 from forge_actors.actors.tokens import Grant
-from forge_actors.domain.capacity import Offer
+from forge_actors.domain.capacity import Offer, RepositoryLimits
 from forge_actors.domain.errors import MailboxClosed, NotFound
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.waiting import Waiting
+from forge_actors.domain.place import Waits, explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,15 +61,6 @@ class Cancel(Struct, frozen=True):
     reply: Reply[bool]
 
 
-class Waits(Struct, frozen=True):
-    """One job's state as it is now, what it waits for, and how many are before it."""
-
-    state: State
-    waiting: Waiting | None = None
-    offer: Offer | None = None
-    ahead: int = 0
-
-
 class Explain(Struct, frozen=True):
     """What these jobs wait for; those that are not waiting here are left out."""
 
@@ -79,6 +70,10 @@ class Explain(Struct, frozen=True):
 
 class SetEnabled(Struct, frozen=True):
     enabled: bool
+
+
+class SetLimits(Struct, frozen=True):
+    limits: RepositoryLimits
 
 
 class Pass(Struct, frozen=True):
@@ -100,6 +95,7 @@ Message = (
     | Cancel
     | Explain
     | SetEnabled
+    | SetLimits
     | Pass
     | Stop
 )
@@ -263,9 +259,11 @@ class _Repository:
             case Cancel(job, grace, reply):
                 self._cancel(job, grace, reply, now)
             case Explain(jobs, reply):
-                reply.answer(self._explain(jobs, now))
+                reply.answer(explain(self._ledger, jobs, now))
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
+            case SetLimits(limits):
+                self._ledger.set_limits(limits)
             case Pass():
                 self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
@@ -365,26 +363,6 @@ class _Repository:
         # A person's cancel stands, even if the service stops before the job has ended.
         self._stopping.setdefault(job, reason)
         self._workers[job, self._ledger.jobs[job].attempt].stop(grace)
-
-    def _explain(self, jobs: tuple[str, ...], now: float) -> dict[str, Waits]:
-        answers: dict[str, Waits] = {}
-        for job_id in jobs:
-            job = self._ledger.jobs.get(job_id)
-            if job is None:
-                continue
-            if job.state in RESERVED:
-                answers[job_id] = Waits(job.state)
-                continue
-            waiting = self._ledger.waiting(job_id, now)
-            state = self._ledger.state_of(job_id, waiting)
-            offer, ahead = None, 0
-            if waiting.kind == "token":
-                offer = Offer(
-                    self._repo, job.id, job.tokens, job.priority, job.queued_at
-                )
-                ahead = self._ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
-            answers[job_id] = Waits(state, waiting, offer, ahead)
-        return answers
 
     def _save(self) -> None:
         # The end of a job is recorded before its tokens are given to another, so that

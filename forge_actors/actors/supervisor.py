@@ -23,7 +23,13 @@ from forge_actors.actors import repository
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.tokens import Grant, Returned
 from forge_actors.actors.worker import Worker
-from forge_actors.domain.capacity import Capacity, Limits, Offer
+from forge_actors.domain.capacity import (
+    Capacity,
+    Limits,
+    Offer,
+    RepositoryLimits,
+    TokenUse,
+)
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
@@ -79,14 +85,6 @@ class Ended(Struct, frozen=True):
     error: Exception | None
 
 
-class TokenUse(Struct, frozen=True):
-    """How many tokens of one kind are in use, by which jobs, of how many."""
-
-    used: int
-    limit: int
-    jobs: tuple[str, ...]
-
-
 class Survey(Struct, frozen=True):
     """The counts at one moment."""
 
@@ -114,13 +112,25 @@ class Place(Struct, frozen=True):
     reply: Reply[list[Waiting]]
 
 
+class SetLimits(Struct, frozen=True):
+    """Grant by other limits from now on; what runs is left alone.
+
+    The store gives the ledgers that are loaded from now on the limits for repositories.
+    """
+
+    limits: Limits
+    repositories: RepositoryLimits
+
+
 class Stop(Struct, frozen=True):
     """Grant nothing more, stop every worker, end every repository, then end."""
 
     reason: StopReason
 
 
-Message = Wanted | Returned | Open | Submitted | Ended | Count | Place | Stop
+Message = (
+    Wanted | Returned | Open | Submitted | Ended | Count | Place | SetLimits | Stop
+)
 
 
 class Context(Struct, frozen=True):
@@ -251,6 +261,13 @@ class _Supervisor:
                             for asked in offers
                         ]
                     )
+            case SetLimits(limits, repositories):
+                self._capacity.set_limits(limits)
+                self._line.reconsider()
+                # The pressure is another one by other limits.
+                self._sampled_at = -PRESSURE_SECONDS
+                for child in self._children.values():
+                    _tell(child, repository.SetLimits(repositories))
             case Stop(reason):
                 self._stop = reason
                 for child in self._children.values():
@@ -360,17 +377,13 @@ class _Supervisor:
         capacity = self._capacity
         return Survey(
             tokens={
-                kind: TokenUse(capacity.used(kind), limit, self._jobs(capacity, kind))
-                for kind, limit in capacity.limits.tokens.items()
+                kind: capacity.use(kind, self._jobs_of) for kind in capacity.kinds()
             },
             active_repositories=len(capacity.active_repositories),
             awake=len(self._children),
             pressure=capacity.pressure,
             waiting=sum(1 for _ in self._line.offers()),
         )
-
-    def _jobs(self, capacity: Capacity, kind: str) -> tuple[str, ...]:
-        return self._jobs_of(capacity.holders(kind))
 
     def _jobs_of(self, grants: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(job for g in grants if (job := self._grants[g].job) is not None)

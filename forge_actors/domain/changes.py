@@ -92,6 +92,12 @@ class RepositoryChanged(Struct, frozen=True):
     event: Event
 
 
+class SettingsChanged(Struct, frozen=True):
+    """The event says what changed; unlike one that is only noted it can be refused."""
+
+    event: Event
+
+
 class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
@@ -107,5 +113,6 @@ Change = (
     | JobEnded
     | RepositoryAdded
     | RepositoryChanged
+    | SettingsChanged
     | Noted
 )

@@ -55,8 +55,11 @@ def rank_of(job: Job, now: float) -> Rank:
 class Lanes:
     """The ready jobs. Heap entries may be stale; they are dropped when they surface."""
 
-    def __init__(self, overtake_after: float) -> None:
-        self.overtake_after = overtake_after
+    def __init__(self, overtake_after: float, known: frozenset[str] | None) -> None:
+        self._overtake_after = overtake_after
+        #: The kinds of token that there are; None for any. A lane that needs another
+        #: one is passed over, and reserves nothing.
+        self._known = known
         #: Ready jobs, in the order in which they became ready.
         self.ready: dict[str, tuple[Job, Lane]] = {}
         self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
@@ -100,9 +103,24 @@ class Lanes:
             self._lanes.pop((lane.claims, lane.tokens), None)
         return lane
 
+    def set_limits(self, overtake_after: float, known: frozenset[str] | None) -> None:
+        """Go by other limits from now on."""
+        self._overtake_after, self._known = overtake_after, known
+        self._starved.clear()
+        self._starves_at = -_NEVER
+        self.reconsider()
+
+    def unknown(self, tokens: Tokens) -> str | None:
+        """The first of these kinds that there is no more."""
+        if self._known is None:
+            return None
+        return next((kind for kind in tokens if kind not in self._known), None)
+
     def tokens(self) -> tuple[Tokens, ...]:
-        """Every set of tokens that some ready job needs."""
-        return tuple(self._index)
+        """Every set of tokens that some ready job needs, and could have."""
+        if self._known is None:
+            return tuple(self._index)
+        return tuple(kinds for kinds in self._index if self._known.issuperset(kinds))
 
     def best(self, tokens: Tokens, leases: Leases, now: float) -> Job | None:
         """The first job in order that needs these tokens and whose claims are free."""
@@ -151,11 +169,13 @@ class Lanes:
         return self._starved.values()
 
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
+        if self.unknown(lane.tokens) is not None:
+            return
         for level in _LEVELS:
             head = self._head(lane, level)
             if head is None:
                 continue
-            due = head[0] + self.overtake_after
+            due = head[0] + self._overtake_after
             if due <= now:
                 starved[head[1]] = self.ready[head[1]][0]
             else:
@@ -210,7 +230,7 @@ class Lanes:
         for level in _LEVELS:
             head = self._head(lane, level)
             if head is not None and head[1] not in self._starved:
-                due = head[0] + self.overtake_after
+                due = head[0] + self._overtake_after
                 self._starves_at = min(self._starves_at, due)
 
 

@@ -21,11 +21,12 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
 from forge_actors.domain.recovery import decide
-from forge_actors.domain.waiting import Waiting, state_for_family
+from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, State
@@ -55,6 +56,7 @@ class Ledger:
         enabled: bool = True,
         workers: int = 4,
         overtake_after: float = 1800.0,
+        known: frozenset[str] | None = None,
     ) -> None:
         self.repo = repo
         self.fence = fence
@@ -64,7 +66,7 @@ class Ledger:
         self.leases: dict[str, tuple[Claim, ...]] = {}
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
-        self._lanes = Lanes(overtake_after)
+        self._lanes = Lanes(overtake_after, known)
         self._deadlines: list[tuple[float, str]] = []
         self._due: dict[str, float] = {}
 
@@ -120,6 +122,11 @@ class Ledger:
         """Take in a job that was saved as dispatched or running."""
         self.jobs[job.id] = job
         self.leases[job.id] = job.claims
+
+    def set_limits(self, limits: RepositoryLimits) -> None:
+        """Go by other limits from now on; what runs is left alone."""
+        self.workers = limits.workers
+        self._lanes.set_limits(limits.overtake_after, limits.known)
 
     def dependency_ended(
         self, dependency: str, state: State, now: float
@@ -262,7 +269,7 @@ class Ledger:
         job = self.jobs[job_id]
         if waiting is None:
             return job.state
-        if waiting.kind == "dependency":
+        if job_id in self._unmet:
             return "waiting_for_dependency"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
         if not blocked:
@@ -273,6 +280,9 @@ class Ledger:
     def waiting(self, job_id: str, now: float) -> Waiting:
         """What keeps a waiting job from being offered; kind `token` if nothing does."""
         job = self.jobs[job_id]
+        gone = self._lanes.unknown(job.tokens)
+        if gone is not None:
+            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
         unmet = self._unmet.get(job_id)
         if unmet:
             names = tuple(sorted(unmet))

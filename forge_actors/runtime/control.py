@@ -29,12 +29,13 @@ class RuntimeControl(RepositoryControl, JobControl, OutputControl):
         for kind, use in survey.tokens.items():
             entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
             if kind.startswith("provider:"):
-                providers[kind.partition(":")[2]] = {**entry, "state": "open"}
+                state = "open" if use.known else "removed"
+                providers[kind.partition(":")[2]] = {**entry, "state": state}
             else:
                 capacity[kind] = entry
         capacity["active_repositories"] = {
             "used": survey.active_repositories,
-            "limit": self._settings.limits.active_repositories,
+            "limit": self._settings().limits.active_repositories,
         }
         trouble = self._store.trouble
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []

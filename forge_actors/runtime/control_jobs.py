@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors import supervisor
-from forge_actors.actors.repository import Explain, Waits
+from forge_actors.actors.repository import Explain
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
+from forge_actors.domain.place import Waits
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.views import (

@@ -29,6 +29,7 @@ from forge_actors.domain.changes import (
     Noted,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
@@ -83,7 +84,7 @@ class Rows:
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
-            case Noted():
+            case Noted() | SettingsChanged():
                 pass
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))

@@ -18,12 +18,14 @@ import trio
 from msgspec import convert
 from trio_util import AsyncValue
 
+from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
     JobEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -48,7 +50,7 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
+_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged, SettingsChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
 
@@ -98,15 +100,14 @@ class SqliteStore:
         writer: apsw.Connection,
         reader: apsw.Connection,
         *,
-        repository_workers: int,
-        overtake_after: float,
+        limits: RepositoryLimits,
     ) -> None:
         self._db = writer
         #: Sees only what is committed; for everybody who reads to tell others.
         self.reader = reader
         self._sql = queries()
-        self._repository_workers = repository_workers
-        self._overtake_after = overtake_after
+        #: What ledgers go by that are loaded from now on.
+        self.limits = limits
         self._last_seq: int = self.read("last_event")[0][0]
         #: The `seq` of the last event that is durable.
         self.committed = AsyncValue(self._last_seq)
@@ -310,8 +311,9 @@ class SqliteStore:
             repo,
             fence=fence,
             enabled=bool(enabled) and removed is None,
-            workers=self._repository_workers,
-            overtake_after=self._overtake_after,
+            workers=self.limits.workers,
+            overtake_after=self.limits.overtake_after,
+            known=self.limits.known,
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
@@ -363,6 +365,7 @@ async def open_store(
     *,
     repository_workers: int,
     overtake_after: float,
+    known: frozenset[str] | None = None,
     lasting: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
@@ -378,12 +381,8 @@ async def open_store(
         if lasting:
             with suppress(*_DISK_ERRORS):
                 grow_log(writer)
-        store = SqliteStore(
-            writer,
-            reader,
-            repository_workers=repository_workers,
-            overtake_after=overtake_after,
-        )
+        limits = RepositoryLimits(repository_workers, overtake_after, known)
+        store = SqliteStore(writer, reader, limits=limits)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)
             try:

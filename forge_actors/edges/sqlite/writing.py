@@ -18,6 +18,7 @@ from forge_actors.domain.changes import (
     Noted,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def _change_repository(
     db.execute(sql["change_repository"], (*fields, repository.id))
 
 
-def _nothing(db: apsw.Connection, sql: dict[str, str], change: Noted) -> None:
+def _nothing(
+    db: apsw.Connection, sql: dict[str, str], change: Noted | SettingsChanged
+) -> None:
     """The event says all of it."""
 
 
@@ -145,5 +148,6 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobEnded: _end,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
+    SettingsChanged: _nothing,
     Noted: _nothing,
 }
