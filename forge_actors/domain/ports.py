@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         JobRequest,
         LogChunk,
     )
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 
 class Clock(Protocol):
@@ -187,6 +188,12 @@ class Control(Protocol):
 
     async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
         """Events with a larger `seq` than `after`, oldest first."""
+
+    async def settings(self) -> list[SettingView]:
+        """Every setting in force, with where it comes from."""
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Read the file and the environment again; what changed, or nothing at all."""
 
     def request_stop(self) -> None:
         """Begin an orderly stop of the whole runtime; returns at once."""

@@ -61,7 +61,7 @@ class Admission:
         registry: Registry,
         clock: Clock,
         ids: IdSource,
-        settings: Settings,
+        settings: Callable[[], Settings],
         submitted: Callable[[str, tuple[Job, ...]], None],
     ) -> None:
         self._store = store
@@ -150,7 +150,7 @@ class Admission:
         return result, self._store.save(changes, then=submitted)
 
     def _check_room(self, count: int) -> None:
-        limit = self._settings.limits.queued_jobs
+        limit = self._settings().limits.queued_jobs
         [(active,)] = self._store.read_pending("active_total")
         if active + count > limit:
             raise Refused(
@@ -236,11 +236,11 @@ class Admission:
         return JobAdded(job, spec, details, event)
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
-        if provider is not None and provider not in self._settings.providers:
+        if provider is not None and provider not in self._settings().providers:
             raise InvalidInput(
                 f"{prefix}provider",
                 f"{provider!r} is no known provider",
-                allowed=tuple(sorted(self._settings.providers)),
+                allowed=tuple(sorted(self._settings().providers)),
             )
 
     def _dependencies(

@@ -19,6 +19,7 @@ from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.settings import settings_from
+from forge_actors.runtime.sources import given, overruled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +77,8 @@ def load_job_file(path: Path) -> tuple[JobFile, Settings]:
     try:
         file = convert(data, JobFile)
         check(file)
-        return file, settings_from(file.settings, os.environ)
+        settings = given(settings_from(file.settings))
+        return file, overruled(settings, os.environ).settings
     except InvalidInput as error:
         raise InvalidInput(
             f"{path}: {error.field}", error.problem, allowed=error.allowed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from forge_actors import __version__
 from forge_actors.actors import supervisor
@@ -11,6 +12,9 @@ from forge_actors.runtime.control_jobs import JobControl
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.views import timestamp
+
+if TYPE_CHECKING:
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 
 class RuntimeControl(RepositoryControl, JobControl, OutputControl):
@@ -66,6 +70,12 @@ class RuntimeControl(RepositoryControl, JobControl, OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
+
+    async def settings(self) -> list[SettingView]:
+        return self._settings.loaded.views()
+
+    async def reload_settings(self) -> list[SettingChange]:
+        return await self._settings.reload()
 
     def close(self) -> None:
         """The runtime ends: whoever waits for what will not happen learns so."""

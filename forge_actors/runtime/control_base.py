@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
+    from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
-    from forge_actors.runtime.settings import Settings
 
 
 class ControlBase:
@@ -36,7 +36,7 @@ class ControlBase:
         store: SqliteStore,
         launcher: NodeLauncher,
         clock: Clock,
-        settings: Settings,
+        settings: SettingsInForce,
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[supervisor.Message],

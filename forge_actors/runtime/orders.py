@@ -9,7 +9,7 @@ from forge_actors.domain.launch import LaunchOrder
 from forge_actors.domain.requests import decode_argv
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from forge_actors.domain.jobs import Job
@@ -52,7 +52,9 @@ def allowed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
 class OrderMaker:
     """Builds launch orders; the launcher adds what every job has in its environment."""
 
-    def __init__(self, home: Path, store: Store, output_limit: int) -> None:
+    def __init__(
+        self, home: Path, store: Store, output_limit: Callable[[], int]
+    ) -> None:
         self._home = str(home)
         self._store = store
         self._output_limit = output_limit
@@ -77,7 +79,7 @@ class OrderMaker:
             },
             stdin=spec.stdin,
             log=log_base(self._home, job.id, job.attempt),
-            output_limit=self._output_limit,
+            output_limit=self._output_limit(),
             wall=spec.budgets.execution,
             idle=spec.budgets.idle,
             stop_signal=spec.stop_signal,

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +31,12 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ids import IdSource
+from forge_actors.runtime.in_force import SettingsInForce
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.settings import (
-    Settings,
-    checked,
-    load_settings,
-    settings_from,
-)
+from forge_actors.runtime.settings import Settings, checked, settings_from
+from forge_actors.runtime.sources import SETTINGS_FILE, Loaded, given, load
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import JobQuery
 
 STORE_FILE = "store.sqlite"
-SETTINGS_FILE = "settings.toml"
 EVENT_PAGE = 1000
 #: Seconds an orderly stop may take before what is left is cancelled.
 STOP_SECONDS = 120.0
@@ -202,7 +199,8 @@ async def _open(
     folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
-    resolved = _resolve(home, settings)
+    loaded = _resolve(home, settings)
+    limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
         with own_home(home):
@@ -210,15 +208,23 @@ async def _open(
             async with (
                 open_store(
                     home / STORE_FILE,
-                    repository_workers=resolved.repository_workers,
-                    overtake_after=resolved.overtake_after,
+                    repository_workers=limits.workers,
+                    overtake_after=limits.overtake_after,
+                    known=limits.known,
                     lasting=stop == "shutdown",
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
+                path = home / SETTINGS_FILE if settings is None else None
+                clock = Clock()
                 parts = Parts(
-                    home, resolved, store, launcher, embedded=stop == "cancelled"
+                    home,
+                    SettingsInForce(loaded, path, store, clock),
+                    store,
+                    launcher,
+                    clock,
+                    embedded=stop == "cancelled",
                 )
                 mailbox = await parts.start(nursery, found)
                 control = parts.control(mailbox)
@@ -244,9 +250,10 @@ class Parts:
     def __init__(
         self,
         home: Path,
-        settings: Settings,
+        settings: SettingsInForce,
         store: SqliteStore,
         launcher: NodeLauncher,
+        clock: Clock,
         *,
         embedded: bool,
     ) -> None:
@@ -254,7 +261,8 @@ class Parts:
         self._settings = settings
         self._store = store
         self._launcher = launcher
-        self._clock = Clock()
+        self._clock = clock
+        self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
@@ -277,16 +285,15 @@ class Parts:
         if lost := set(reserved) - known:
             await sweep(lost)
         context = supervisor.Context(
-            limits=self._settings.token_limits(),
+            limits=self._settings().token_limits(),
             store=self._store,
             launcher=self._launcher,
             clock=self._clock,
-            pressure=PressureGauge(
-                min_free_memory_mb=self._settings.pressure.min_free_memory_mb,
-                max_load_per_cpu=self._settings.pressure.max_load_per_cpu,
-            ),
+            pressure=self._pressure,
             make_order=OrderMaker(
-                self._home, self._store, self._settings.output.stream_bytes
+                self._home,
+                self._store,
+                lambda: self._settings().output.stream_bytes,
             ),
             gone=self._gone,
             retries_passes=self._embedded,
@@ -302,6 +309,9 @@ class Parts:
         ).wait()
         remove_receipts(self._home)
         return mailbox
+
+    def _pressure(self) -> str | None:
+        return self._gauge()
 
     def _gone(self, repo: str) -> str | None:
         known = self.registry.get(repo)
@@ -321,7 +331,20 @@ class Parts:
         finally:
             self._ended.set()
 
+    def _exchange(
+        self, mailbox: Mailbox[supervisor.Message], settings: Settings
+    ) -> None:
+        """Give other settings to those who hold what they were told at the start."""
+        self._gauge = _gauge(settings)
+        self._store.limits = settings.repository_limits()
+        with suppress(MailboxClosed):
+            mailbox.tell(
+                supervisor.SetLimits(settings.token_limits(), self._store.limits)
+            )
+
     def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+        self._settings.exchanged = partial(self._exchange, mailbox)
+
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
@@ -359,9 +382,16 @@ class Parts:
         self.scope.cancel()
 
 
-def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Settings:
+def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Loaded:
     if settings is None:
-        return load_settings(home / SETTINGS_FILE)
+        return load(home / SETTINGS_FILE)
     if isinstance(settings, Settings):
-        return checked(settings)
-    return settings_from(settings)
+        return given(checked(settings))
+    return given(settings_from(settings))
+
+
+def _gauge(settings: Settings) -> PressureGauge:
+    return PressureGauge(
+        min_free_memory_mb=settings.pressure.min_free_memory_mb,
+        max_load_per_cpu=settings.pressure.max_load_per_cpu,
+    )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 STARTED = "2026-01-02T03:04:05Z"
 SHORTEST_SELECTOR = 4
@@ -42,6 +43,9 @@ class FakeControl:
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
         self.log: list[Event] = []
+        self.setting_views: list[SettingView] = []
+        #: What the next reload finds changed.
+        self.setting_changes: list[SettingChange] = []
         self.stop_requested = trio.Event()
         #: Requests that are held right now.
         self.held = 0
@@ -267,6 +271,15 @@ class FakeControl:
                 break
             await self._change()
         return found[:limit]
+
+    async def settings(self) -> list[SettingView]:
+        await self._begin()
+        return self.setting_views
+
+    async def reload_settings(self) -> list[SettingChange]:
+        await self._begin()
+        changes, self.setting_changes = self.setting_changes, []
+        return changes
 
     def request_stop(self) -> None:
         self.stop_requested.set()

@@ -141,6 +141,14 @@ async def stop(call: Call) -> Answer:
     return json_response({"stopping": True}, status=202)
 
 
+async def show_settings(call: Call) -> Answer:
+    return json_response({"settings": await call.control.settings()})
+
+
+async def reload_settings(call: Call) -> Answer:
+    return json_response({"changed": await call.control.reload_settings()})
+
+
 async def list_jobs(call: Call) -> Answer:
     query = call.query
     wanted = {
@@ -282,6 +290,8 @@ _FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
 ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
     ("GET", "/v1/status", (), status),
     ("POST", "/v1/stop", (), stop),
+    ("GET", "/v1/settings", (), show_settings),
+    ("POST", "/v1/settings/reload", (), reload_settings),
     ("GET", "/v1/jobs", _FILTERS, list_jobs),
     ("POST", "/v1/jobs", (), submit),
     ("POST", "/v1/batch", ("base",), submit_batch),

@@ -1,0 +1,89 @@
+"""The settings in force, and how they are exchanged while jobs run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.domain.changes import SettingsChanged
+from forge_actors.domain.errors import Refused
+from forge_actors.domain.events import Event
+from forge_actors.domain.settings import SettingChange
+from forge_actors.runtime.settings import LIVE
+from forge_actors.runtime.sources import Loaded, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from forge_actors.domain.ports import Clock, Store
+    from forge_actors.runtime.settings import Settings
+
+
+class SettingsInForce:
+    """Calling it gives the settings as they are now."""
+
+    def __init__(
+        self, loaded: Loaded, path: Path | None, store: Store, clock: Clock
+    ) -> None:
+        self._loaded = loaded
+        #: The file they come from; None if a program gave them.
+        self._path = path
+        self._store = store
+        self._clock = clock
+        self._one_at_a_time = trio.Lock()
+        #: Tells the parts of the runtime that hold limits of their own.
+        self.exchanged: Callable[[Settings], None] = lambda _: None
+
+    def __call__(self) -> Settings:
+        return self._loaded.settings
+
+    @property
+    def loaded(self) -> Loaded:
+        """The settings with where each comes from."""
+        return self._loaded
+
+    async def reload(self) -> list[SettingChange]:
+        """Read the file and the environment again; all of it holds or none.
+
+        What changed is durable before it holds.
+
+        Raises:
+            InvalidInput: naming the file and its line, or the variable.
+            Refused: there is no file to read again.
+            StoreFailed: it could not be saved.
+        """
+        if self._path is None:
+            raise Refused("these settings were given by the program that runs this")
+        async with self._one_at_a_time:
+            loaded = load(self._path, os.environ)
+            changes = compare(self(), loaded.settings)
+            if not changes:
+                self._loaded = loaded  # the same from another place, perhaps
+                return []
+            told = {each.name: {"old": each.old, "new": each.new} for each in changes}
+            event = Event("settings_changed", self._clock.now(), data={"changed": told})
+
+            def hold() -> None:
+                self._loaded = loaded
+                self.exchanged(loaded.settings)
+
+            await self._store.save([SettingsChanged(event)], then=hold).wait()
+            return changes
+
+
+def compare(old: Settings, new: Settings) -> list[SettingChange]:
+    """What is different, by the full names of settings."""
+    before, after = old.values(), new.values()
+    return [
+        SettingChange(
+            name,
+            before.get(name),
+            after.get(name),
+            needs_restart=name.partition(".")[0] not in LIVE,
+        )
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
