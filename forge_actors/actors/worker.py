@@ -84,6 +84,8 @@ class Worker:
     async def _attempt(self, order: LaunchOrder) -> Receipt:
         if self._stopped:
             return self._never_ran(order, "stop", "it was stopped before it started")
+        if order.problem is not None:
+            return self._never_ran(order, "spawn", order.problem)
         try:
             running = self._running = self._launcher.launch(order)
         except LauncherDown as error:

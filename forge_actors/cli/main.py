@@ -27,6 +27,8 @@ VERBS = {
     "status": "the service, its limits and what it does",
     "stop": "stop the service",
     "run": "run a file of jobs, or one command, to the end",
+    "settings": "check, show or reload the settings",
+    "secret": "set, list or remove secrets that jobs get",
     "doctor": "check what this machine offers",
 }
 USAGE = """\

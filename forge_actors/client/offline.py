@@ -158,6 +158,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         else {},
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
+        "secrets": spec.get("secrets", []),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
 

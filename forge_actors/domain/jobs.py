@@ -141,6 +141,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True):
     grace: float = 10.0
     keep_leftovers: bool = False
     exit_attempts: int = 1
+    #: Names of secrets that it gets as variables.
+    secrets: tuple[str, ...] = ()
 
 
 class Job(Struct, kw_only=True):
@@ -208,3 +210,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     leftovers: list[str] = field(default_factory=list)
     #: One of them still held its output open.
     output_held: bool = False
+    #: Names of the secrets that it gets as variables.
+    secrets: list[str] = field(default_factory=list)

@@ -20,6 +20,15 @@ class ProcessIdentity(Struct, frozen=True):
     start_ticks: int
 
 
+class Secrets(dict[str, str]):
+    """Values by the names of their variables; printed as their names alone."""
+
+    def __repr__(self) -> str:
+        return f"<secrets: {', '.join(self) or 'none'}>"
+
+    __str__ = __repr__
+
+
 class LaunchOrder(Struct, frozen=True):
     """Everything needed to start one attempt of one job."""
 
@@ -40,6 +49,10 @@ class LaunchOrder(Struct, frozen=True):
     stop_signal: str
     grace: float
     keep_leftovers: bool
+    #: More variables, whose values are masked in the output and told to nobody else.
+    secrets: dict[str, str] = Secrets()
+    #: Why it cannot be started at all; nothing is launched then.
+    problem: str | None = None
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):

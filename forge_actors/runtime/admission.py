@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import Move, SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
+    from forge_actors.runtime.secrets import SecretFolder
     from forge_actors.runtime.settings import Settings
 
 _canonical = msgspec.json.Encoder(order="deterministic")
@@ -62,6 +63,7 @@ class Admission:
         clock: Clock,
         ids: IdSource,
         settings: Callable[[], Settings],
+        secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
     ) -> None:
         self._store = store
@@ -69,6 +71,7 @@ class Admission:
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._secrets = secrets
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
 
@@ -202,7 +205,7 @@ class Admission:
         after, met = self._dependencies(request, names, prefix)
         claims = claims_of(request, kind, checkout, prefix)
         replay = replay_of(request, kind, prefix)
-        spec = spec_of(request, kind, checkout, prefix)
+        spec = spec_of(request, kind, checkout, self._secrets, prefix)
         attempts = request.max_attempts
         job = Job(
             id=self._ids.make(now),

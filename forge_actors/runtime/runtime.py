@@ -35,6 +35,7 @@ from forge_actors.runtime.in_force import SettingsInForce
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.settings import Settings, checked, settings_from
 from forge_actors.runtime.sources import SETTINGS_FILE, Loaded, given, load
 
@@ -356,6 +357,7 @@ class Parts:
             self._clock,
             self._ids,
             self._settings,
+            SecretFolder(self._home),
             submitted,
         )
         return RuntimeControl(

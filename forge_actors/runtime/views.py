@@ -108,6 +108,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
+        secrets=list(details.secrets),
     )
 
 
@@ -157,7 +158,6 @@ _FOR: dict[WaitingKind, str] = {
     "retry": "its next attempt",
     "reservation": "a job that goes first",
     "disabled": "its repository to be enabled",
-    "policy": "a rule to allow it",
 }
 
 
@@ -169,6 +169,8 @@ def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
         names = ", ".join(waiting.holders) if shown else ""
         holders = f" (by {names})" if names else ""
         since = _span(now - waiting.since)
+        if waiting.kind == "policy":
+            return f"It cannot run: {waiting.detail}; since {since}."
         return (
             f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place};"
             f" since {since}."

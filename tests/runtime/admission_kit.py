@@ -22,6 +22,7 @@ from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.settings import settings_from
 from forge_actors.testing.clock import FakeClock
 
@@ -69,7 +70,8 @@ class Case:
             self.registry,
             self.clock,
             ids,
-            settings_from(tables),
+            lambda: settings_from(tables),
+            SecretFolder(folder),
             lambda repo, jobs: self.told.append((repo, jobs)),
         )
 

@@ -39,7 +39,7 @@ class OneSpec:
 
 def make(spec: JobSpec) -> OrderMaker:
     store: Store = OneSpec(spec)  # type: ignore[assignment]
-    return OrderMaker(Path("/home/h"), store, 4096)
+    return OrderMaker(Path("/home/h"), store, lambda: 4096)
 
 
 def job(**changes: object) -> Job:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from forge_actors.domain.launch import Ending, LaunchOrder, Receipt
+from forge_actors.domain.launch import Ending, LaunchOrder, Receipt, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Start(Struct, tag_field="op", tag="start"):
+class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     """A `LaunchOrder`. The same job and attempt again starts nothing."""
 
     job: str
@@ -35,6 +35,7 @@ class Start(Struct, tag_field="op", tag="start"):
     stop_signal: str
     grace: float
     keep_leftovers: bool
+    secrets: dict[str, str] = {}
 
 
 class Stop(Struct, tag_field="op", tag="stop"):
@@ -115,6 +116,7 @@ def start(order: LaunchOrder) -> Start:
         stop_signal=order.stop_signal,
         grace=order.grace,
         keep_leftovers=order.keep_leftovers,
+        secrets=Secrets(_latin_all(order.secrets)) if order.secrets else {},
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.loop import NEVER
+from forge_actors.edges.node.agent.masking import Masking
 from forge_actors.edges.node.agent.output import Stream
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Job:
             Stream(stdout, order.log + b".stdout", limit, keep_tail=False),
             Stream(stderr, order.log + b".stderr", limit, keep_tail=True),
         )
+        if order.masked:
+            for stream in self.streams:
+                stream.masking = Masking(order.masked)
         self.status: int | None = None
         self.usage: struct_rusage | None = None
         self.phase = RUNNING

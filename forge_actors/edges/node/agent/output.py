@@ -13,6 +13,10 @@ import errno
 import os
 import stat
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge_actors.edges.node.agent.masking import Masking
 
 #: Most bytes taken from one pipe in one turn, so that a noisy job delays no other one.
 READ_SIZE = 64 * 1024
@@ -35,8 +39,8 @@ def split_limit(limit: int) -> tuple[int, int]:
 class Stream:
     """The reading end of one pipe and where its bytes go.
 
-    `total` counts every byte the job wrote. `error` says, once, why the log is
-    incomplete; from then on bytes are only counted.
+    `total` counts every byte the job wrote, masked ones as their mark. `error` says,
+    once, why the log is incomplete; from then on bytes are only counted.
     """
 
     __slots__ = (
@@ -48,6 +52,7 @@ class Stream:
         "_ring_size",
         "error",
         "fd",
+        "masking",
         "tail",
         "total",
     )
@@ -57,6 +62,8 @@ class Stream:
         self.total = 0
         self.tail = b""
         self.error: str | None = None
+        #: Takes secrets out of what is written; offsets are those of the result.
+        self.masking: Masking | None = None
         self._path = path
         self._keep_tail = keep_tail
         self._head, self._ring_size = split_limit(limit)
@@ -68,7 +75,10 @@ class Stream:
         data = os.read(self.fd, READ_SIZE)
         if not data:
             return False
-        self.take(data)
+        if self.masking is not None:
+            data = self.masking.feed(data)
+        if data:
+            self.take(data)
         return True
 
     def drain(self) -> bool:
@@ -102,6 +112,8 @@ class Stream:
             self.error = f"the log {name} is incomplete: {error.strerror}"
 
     def close(self) -> None:
+        if self.masking is not None and (rest := self.masking.flush()):
+            self.take(rest)
         for fd in (self.fd, self._file, self._ring):
             if fd >= 0:
                 os.close(fd)
