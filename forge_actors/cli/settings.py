@@ -24,6 +24,7 @@ EXAMPLES = """\
   forge-actors settings reload
 """
 HEAD = ("SETTING", "VALUE", "SOURCE")
+_VIEW = ("name", "value", "source", "at")
 #: What holds where a setting has no value of its own.
 _INSTEAD = {"limits.repository_workers": "as limits.workers"}
 
@@ -67,8 +68,6 @@ def _read(home: str | None, file: str | None) -> list[dict[str, Any]]:
     """The settings of a file and of the environment here."""
     from pathlib import Path
 
-    from msgspec import to_builtins
-
     from forge_actors.runtime.sources import SETTINGS_FILE, load
 
     path = Path(resolve_home(home), SETTINGS_FILE) if file is None else Path(file)
@@ -76,8 +75,9 @@ def _read(home: str | None, file: str | None) -> list[dict[str, Any]]:
         if file is not None:
             raise InvalidInput(file, "does not exist")
         note(f"there is no {path}: the defaults hold")
-    views: list[dict[str, Any]] = to_builtins(load(path).views())
-    return views
+    return [
+        {name: getattr(view, name) for name in _VIEW} for view in load(path).views()
+    ]
 
 
 def _reload(service: Service, args: argparse.Namespace) -> int:

@@ -76,11 +76,6 @@ def load(path: Path, environ: Mapping[str, str] = os.environ) -> Loaded:
     return overruled(Loaded(settings, _sources(path, text, data, settings)), environ)
 
 
-def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The same, without where they come from."""
-    return load(path, environ).settings
-
-
 def given(settings: Settings) -> Loaded:
     """Settings that a program gave."""
     values = settings.values().items()
@@ -210,6 +205,8 @@ def _place(path: Path, text: str, field: str) -> str:
             continue
         if f"{field}.".startswith(f"{name}.") and len(name) > len(best):
             best, found = name, number
+        elif found is None and name.startswith(f"{field}."):
+            found = number  # a table that is only in the names of others
     return str(path) if found is None else f"{path}:{found}"
 
 

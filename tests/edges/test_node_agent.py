@@ -91,7 +91,7 @@ async def test_a_job_without_output_makes_no_files(home: Path) -> None:
 async def test_the_environment_is_exactly_the_one_given(home: Path) -> None:
     wanted = order(home, "env", "-0", env={"A": "1\n2", "B\udcff": "\udcfe"})
     await run(home, wanted)
-    data = logs.read(wanted.log, "stdout", 0, 1 << 20, 1 << 20).data
+    data = logs.read(wanted.log, "stdout", 0, 1 << 20).data
     path = os.fsencode(os.environ["PATH"])
     marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
     assert sorted(data.split(b"\0")) == sorted(
@@ -109,7 +109,7 @@ async def test_a_job_adds_to_what_every_job_has_and_replaces_it(home: Path) -> N
         os.kill(launcher.agent_pid, signal.SIGKILL)
         assert (await first.exited()).ending == "lost"
         await launcher.launch(wanted).exited()  # the next agent is told as well
-    data = logs.read(wanted.log, "stdout", 0, 1 << 20, 1 << 20).data
+    data = logs.read(wanted.log, "stdout", 0, 1 << 20).data
     path = os.fsencode(os.environ["PATH"])
     marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
     own = [b"BOTH=own", b"OWN=1"]
@@ -123,7 +123,7 @@ async def test_arguments_pass_byte_for_byte(home: Path) -> None:
     program = "import os,sys; os.write(1, b'|'.join(map(os.fsencode, sys.argv[1:])))"
     wanted = order(home, sys.executable, "-c", program, *arguments)
     await run(home, wanted)
-    data = logs.read(wanted.log, "stdout", 0, 1 << 20, 1 << 20).data
+    data = logs.read(wanted.log, "stdout", 0, 1 << 20).data
     assert data == b"|".join(os.fsencode(each) for each in arguments)
 
 
