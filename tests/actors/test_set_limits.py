@@ -45,24 +45,24 @@ async def exchange(
 async def test_a_lower_limit_touches_nothing_that_runs(tmp_path: Path) -> None:
     async with world(tmp_path, limits=limits(workers=3)) as made:
         await made.submit(*(made.job(f"j{n}") for n in range(6)))
-        assert made.running == ["j0", "j1", "j2"]
+        assert sorted(made.running) == ["j0", "j1", "j2"]
         await exchange(made, workers=1)
-        assert made.running == ["j0", "j1", "j2"]
+        assert sorted(made.running) == ["j0", "j1", "j2"]
         assert (await made.survey()).tokens["workers"].used == 3
         await made.finish("j0")
         await made.finish("j1")
-        assert made.running == ["j2"]
+        assert sorted(made.running) == ["j2"]
         await made.finish("j2")
-        assert made.running == ["j3"]
+        assert sorted(made.running) == ["j3"]
         assert made.launcher.stops == []
 
 
 async def test_a_higher_limit_starts_more_at_once(tmp_path: Path) -> None:
     async with world(tmp_path, limits=limits(workers=1)) as made:
         await made.submit(*(made.job(f"j{n}") for n in range(4)))
-        assert made.running == ["j0"]
+        assert sorted(made.running) == ["j0"]
         await exchange(made, workers=3)
-        assert made.running == ["j0", "j1", "j2"]
+        assert sorted(made.running) == ["j0", "j1", "j2"]
 
 
 async def test_fewer_active_repositories_let_those_that_run_end(tmp_path: Path) -> None:
@@ -70,12 +70,12 @@ async def test_fewer_active_repositories_let_those_that_run_end(tmp_path: Path) 
         await made.submit(made.job("a1", "a"), made.job("b1", "b"))
         await exchange(made, repositories=1)
         await made.submit(made.job("a2", "a"), made.job("b2", "b"))
-        assert made.running == ["a1", "b1"]
+        assert sorted(made.running) == ["a1", "b1"]
         await made.finish("b1")
-        assert made.running == ["a1", "a2"]
+        assert sorted(made.running) == ["a1", "a2"]
         await made.finish("a1")
         await made.finish("a2")
-        assert made.running == ["b2"]
+        assert sorted(made.running) == ["b2"]
 
 
 async def test_the_workers_of_a_repository_change_where_it_is_awake_and_asleep(
@@ -90,7 +90,7 @@ async def test_the_workers_of_a_repository_change_where_it_is_awake_and_asleep(
         await made.finish("j0")
         await made.finish("j1")
         await made.submit(made.job("j4", "awake"))
-        assert made.running == ["j2", "j3"]
+        assert sorted(made.running) == ["j2", "j3"]
         await made.submit(*(made.job(f"k{n}", "asleep") for n in range(4)))
         assert sorted(made.running) == ["j2", "j3", "k0", "k1"]
 
@@ -104,7 +104,7 @@ async def test_a_provider_that_is_gone_stops_only_what_waits_for_it(
         await made.submit(made.job("runs", "a", provider="local"))
         await made.submit(made.job("stuck", "a", provider="local"))
         await exchange(made)
-        assert made.running == ["runs"]
+        assert sorted(made.running) == ["runs"]
         survey = await made.survey()
         assert survey.tokens["provider:local"].limit == 0
         waits = await made.explain("stuck", "a")
@@ -123,12 +123,12 @@ async def test_a_provider_that_is_gone_stops_only_what_waits_for_it(
 async def test_another_limit_of_the_pressure_counts_at_once(tmp_path: Path) -> None:
     async with world(tmp_path, limits=limits(workers=4), pressure="full") as made:
         await made.submit(*(made.job(f"j{n}") for n in range(3)))
-        assert made.running == ["j0"]
+        assert sorted(made.running) == ["j0"]
         await exchange(made, pressure_workers=2)
-        assert made.running == ["j0", "j1"]
+        assert sorted(made.running) == ["j0", "j1"]
         made.pressure = None
         await exchange(made)
-        assert made.running == ["j0", "j1", "j2"]
+        assert sorted(made.running) == ["j0", "j1", "j2"]
 
 
 async def test_who_is_overtaken_too_long_follows_the_setting(tmp_path: Path) -> None:
@@ -141,6 +141,6 @@ async def test_who_is_overtaken_too_long_follows_the_setting(tmp_path: Path) -> 
         await exchange(made, overtake_after=30.0, local=1, heavy=2)
         # Its provider and the last of the scarce other kinds are kept for `old`.
         await made.submit(made.job("check2", "c", kind="check", priority=2))
-        assert made.running == ["holder", "check"]
+        assert sorted(made.running) == ["check", "holder"]
         await exchange(made, overtake_after=1800.0, local=1, heavy=2)
-        assert made.running == ["holder", "check", "check2"]
+        assert sorted(made.running) == ["check", "check2", "holder"]
