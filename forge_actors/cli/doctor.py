@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         _subreaper(),
         _pidfd(),
         _cgroup(),
+        _limits(),
     ]
     broken = any(check.state == "broken" for check in checks)
     if args.json:
@@ -224,3 +225,12 @@ def _cgroup() -> Check:
     if not os.access(root, os.W_OK):
         return Check("cgroup", "missing", f"{root} cannot be written to")
     return Check("cgroup", "ok", "version 2, writable")
+
+
+def _limits() -> Check:
+    """What `--memory` and `--pids` of a job mean here."""
+    if os.geteuid() == 0:
+        return Check(
+            "limits", "missing", "memory per process (rlimit), no pids of root"
+        )
+    return Check("limits", "ok", "memory per process, pids per user (rlimit)")

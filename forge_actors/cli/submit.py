@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,10 @@ _PLAIN = (
     "max_attempts",
     "stop_signal",
     "grace",
+    "nice",
+    "memory",
+    "pids",
+    "after_job",
 )
 
 
@@ -99,6 +104,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="processes it leaves behind may live on",
     )
+    add("--pty", action="store_true", help="give it a terminal (80x24), nobody types")
+    add("--nice", type=int, metavar="N", help="step back behind others: 0 to 19")
+    add("--memory", metavar="SIZE", help="what each process may allocate, like 2G")
+    add("--pids", type=int, metavar="N", help="processes and threads it may add")
+    add(
+        "--after-job",
+        metavar="CMD",
+        help="a shell command for its end, however it ends, at most 60 s",
+    )
     add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
 
 
@@ -157,6 +171,7 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "labels": args.label,
         "read_only": args.read_only,
         "keep_leftovers": args.keep_leftovers,
+        "pty": args.pty,
         "env": dict(_variable(text) for text in args.env),
         "secrets": args.secret,
     }
@@ -173,7 +188,17 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
     parent = os.environ.get("FORGE_JOB_ID")
     if parent:
         request["origin"] = f"job:{parent}"
+    for name, value in request.items():
+        _check_text(name, value)
     return request
+
+
+def _check_text(name: str, value: object) -> None:
+    """Only arguments may be bytes that are no text; the rest travels as JSON."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(name, "is no UTF-8 text") from None
 
 
 def _encode(argument: str) -> str | dict[str, str]:

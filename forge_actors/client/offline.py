@@ -113,17 +113,28 @@ def _names() -> list[str]:
     return [column.split()[-1].rpartition(".")[2] for column in columns]
 
 
+def _after_job(home: str, told: dict[str, Any] | None) -> dict[str, Any] | None:
+    if told is None or "error" not in told:
+        return told
+    return {**told, "error": _shown(home, told["error"])}
+
+
 def _error(home: str, text: str | None) -> dict[str, str] | None:
     """An error as the runtime would have shown it."""
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
+    return {**error, "message": _shown(home, error["message"])}
+
+
+def _shown(home: str, message: str) -> str:
+    """A message without secrets and private paths."""
     forge, user, temporary = (
         (folder, os.path.realpath(folder))
         for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
     )
     roots = private_roots(user, forge, temporary)
-    return {**error, "message": scrub(redact(error["message"]), roots)}
+    return scrub(redact(message), roots)
 
 
 def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +170,8 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
         "secrets": spec.get("secrets", []),
+        "after_job": _after_job(home, receipt.get("after_job")),
+        "paused_seconds": receipt.get("paused_seconds"),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
 

@@ -8,6 +8,7 @@ from msgspec import Struct, field, structs
 
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
 
 State = Literal[
@@ -143,6 +144,9 @@ class JobSpec(Struct, frozen=True, omit_defaults=True):
     exit_attempts: int = 1
     #: Names of secrets that it gets as variables.
     secrets: tuple[str, ...] = ()
+    pty: bool = False
+    limits: ProcessLimits | None = None
+    after_job: str | None = None
 
 
 class Job(Struct, kw_only=True):
@@ -212,3 +216,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     output_held: bool = False
     #: Names of the secrets that it gets as variables.
     secrets: list[str] = field(default_factory=list)
+    #: What became of the command that followed it.
+    after_job: AfterJob | None = None
+    #: Seconds the last attempt stood still, if it was paused.
+    paused_seconds: float | None = None

@@ -29,6 +29,19 @@ class Secrets(dict[str, str]):
     __str__ = __repr__
 
 
+class ProcessLimits(Struct, frozen=True, omit_defaults=True):
+    """What the system keeps a job's processes to.
+
+    `nice` is added to the niceness, 0 to 19. `memory` is in bytes, for each process.
+    `pids` is how many processes and threads the user may have beyond what it has when
+    the job starts.
+    """
+
+    nice: int = 0
+    memory: int | None = None
+    pids: int | None = None
+
+
 class LaunchOrder(Struct, frozen=True):
     """Everything needed to start one attempt of one job."""
 
@@ -53,6 +66,25 @@ class LaunchOrder(Struct, frozen=True):
     secrets: dict[str, str] = Secrets()
     #: Why it cannot be started at all; nothing is launched then.
     problem: str | None = None
+    #: Its three streams are a terminal; what it prints there is its stdout.
+    pty: bool = False
+    limits: ProcessLimits | None = None
+    #: A shell command to run when nothing of the job is left, whatever it came to.
+    after_job: str | None = None
+
+
+class AfterJob(Struct, frozen=True, omit_defaults=True):
+    """What became of the command that followed a job.
+
+    `error` says why it did not run, or what could not be done. `unfinished`: the
+    launcher was lost while it ran.
+    """
+
+    exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    error: str | None = None
+    unfinished: bool = False
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):
@@ -72,18 +104,26 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     signal: str | None = None
     forced: bool = False
+    #: Seconds it stood still because it was paused; no budget counts them.
+    paused_seconds: float = 0.0
     error: str | None = None
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_kib: int = 0
     stdout_bytes: int = 0
     stderr_bytes: int = 0
-    #: The last 16 KiB of stderr, undecodable bytes replaced.
+    #: The last 16 KiB of stderr, or of the terminal, undecodable bytes replaced.
     stderr_tail: str = ""
     #: Processes the job left behind when it ended by itself, as `pid name`.
     leftovers: tuple[str, ...] = ()
     #: A stream that a leftover still held open when the job ended.
     output_held: bool = False
+    after_job: AfterJob | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Nothing of the attempt can be running any more."""
+        return self.after_job is None or not self.after_job.unfinished
 
 
 class WorkerStarted(Struct, frozen=True):

@@ -50,6 +50,16 @@ class RunningAttempt(Protocol):
         Without `grace` the order's own holds. A second call can only shorten it.
         """
 
+    def pause(self) -> None:
+        """Ask for the whole tree to stand still, and with it the time budgets.
+
+        Changes nothing for an attempt that is paused or about to end. `stop` of a
+        paused attempt lets it go on, so that it can act on the signal.
+        """
+
+    def resume(self) -> None:
+        """Let a paused tree go on; changes nothing for one that runs."""
+
 
 class Launcher(Protocol):
     """Starts the processes of jobs and outlives none of them."""

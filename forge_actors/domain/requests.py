@@ -58,6 +58,12 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     stop_signal: str = "SIGTERM"
     grace: str | float | None = None
     keep_leftovers: bool = False
+    pty: bool = False
+    nice: int = 0
+    #: Bytes, or text such as `2G`.
+    memory: str | int | None = None
+    pids: int | None = None
+    after_job: str | None = None
     origin: str = "cli"
 
 

@@ -28,6 +28,8 @@ from forge_actors.domain.jobs import (
     Kind,
     Replay,
 )
+from forge_actors.domain.launch import ProcessLimits
+from forge_actors.domain.process_limits import parse_memory, parse_nice, parse_pids
 from forge_actors.domain.requests import (
     MAX_LABELS,
     MAX_NAME_LENGTH,
@@ -119,6 +121,9 @@ def spec_of(
         keep_leftovers=request.keep_leftovers,
         exit_attempts=attempts or 1,
         secrets=tuple(secrets_of(request, secrets, prefix)) if request.secrets else (),
+        pty=_pty(request, f"{prefix}pty"),
+        limits=_limits(request, prefix),
+        after_job=_shell_command(request.after_job, f"{prefix}after_job"),
     )
 
 
@@ -151,6 +156,41 @@ def _file(stdin: str | None, field: str) -> str | None:
     if stdin is not None and not (os.path.isabs(stdin) and os.path.isfile(stdin)):
         raise InvalidInput(field, f"{stdin!r} is no file with an absolute path")
     return stdin
+
+
+def _pty(request: JobRequest, field: str) -> bool:
+    if request.pty and request.stdin is not None:
+        raise InvalidInput(
+            field, "gives the job a terminal as its input, so it takes no stdin file"
+        )
+    return request.pty
+
+
+def _limits(request: JobRequest, prefix: str) -> ProcessLimits | None:
+    nice, memory, pids = request.nice, request.memory, request.pids
+    if not nice and memory is None and pids is None:
+        return None
+    if pids is not None and os.geteuid() == 0:
+        raise InvalidInput(
+            f"{prefix}pids",
+            "cannot be kept for root: the system counts processes of other users only",
+        )
+    return ProcessLimits(
+        nice=parse_nice(nice, field=f"{prefix}nice"),
+        memory=None
+        if memory is None
+        else parse_memory(memory, field=f"{prefix}memory"),
+        pids=None if pids is None else parse_pids(pids, field=f"{prefix}pids"),
+    )
+
+
+def _shell_command(command: str | None, field: str) -> str | None:
+    """It is one argument of the shell."""
+    if command is None:
+        return None
+    if not command.strip():
+        raise InvalidInput(field, "is empty")
+    return decode_argv([command], field=field)[0]
 
 
 def _env(env: dict[str, str], field: str) -> dict[str, str]:

@@ -11,15 +11,15 @@ from forge_actors.domain.changes import SettingsChanged
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.settings import SettingChange
-from forge_actors.runtime.settings import LIVE
-from forge_actors.runtime.sources import Loaded, load
+from forge_actors.runtime.settings import LIVE, Settings, checked, settings_from
+from forge_actors.runtime.sources import Loaded, given, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any
 
     from forge_actors.domain.ports import Clock, Store
-    from forge_actors.runtime.settings import Settings
 
 
 class SettingsInForce:
@@ -72,6 +72,19 @@ class SettingsInForce:
 
             await self._store.save([SettingsChanged(event)], then=hold).wait()
             return changes
+
+
+def resolve(path: Path, settings: Settings | Mapping[str, Any] | None) -> Loaded:
+    """The settings that a runtime begins with: those given, or else those of a file.
+
+    Raises:
+        InvalidInput: naming the field, and what it comes from.
+    """
+    if settings is None:
+        return load(path)
+    if isinstance(settings, Settings):
+        return given(checked(settings))
+    return given(settings_from(settings))
 
 
 def compare(old: Settings, new: Settings) -> list[SettingChange]:

@@ -90,6 +90,9 @@ class OrderMaker:
             stop_signal=spec.stop_signal,
             grace=spec.grace,
             keep_leftovers=spec.keep_leftovers,
+            pty=spec.pty,
+            limits=spec.limits,
+            after_job=spec.after_job,
         )
         return self._with_secrets(order, spec.secrets) if spec.secrets else order
 

@@ -31,13 +31,13 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ids import IdSource
-from forge_actors.runtime.in_force import SettingsInForce
+from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.settings import Settings, checked, settings_from
-from forge_actors.runtime.sources import SETTINGS_FILE, Loaded, given, load
+from forge_actors.runtime.settings import Settings
+from forge_actors.runtime.sources import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -200,7 +200,7 @@ async def _open(
     folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
-    loaded = _resolve(home, settings)
+    loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
@@ -278,8 +278,10 @@ class Parts:
         """Start the supervisor: every job that was saved is decided or waits again."""
         event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
         self._store.save([Noted(event)])
-        # Of an attempt without a receipt the agent died too: what it ran may still run.
-        known = {(entry.job, entry.attempt) for entry in found}
+        # Of an attempt without a whole receipt the agent died too: what it ran may
+        # still run.
+        unclaimed = {(entry.job, entry.attempt): entry for entry in found}
+        known = {key for key, entry in unclaimed.items() if entry.complete}
         reserved = self._store.reader.execute(
             "SELECT id, attempt FROM job WHERE state IN ('dispatched', 'running')"
         )
@@ -298,7 +300,7 @@ class Parts:
             ),
             gone=self._gone,
             retries_passes=self._embedded,
-            unclaimed={(entry.job, entry.attempt): entry for entry in found},
+            unclaimed=unclaimed,
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
         )
@@ -382,14 +384,6 @@ class Parts:
             await self._ended.wait()
             self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()
-
-
-def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Loaded:
-    if settings is None:
-        return load(home / SETTINGS_FILE)
-    if isinstance(settings, Settings):
-        return given(checked(settings))
-    return given(settings_from(settings))
 
 
 def _gauge(settings: Settings) -> PressureGauge:

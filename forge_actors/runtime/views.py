@@ -14,7 +14,7 @@ from msgspec import structs
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
-from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
@@ -109,7 +109,16 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
         secrets=list(details.secrets),
+        after_job=_after_job(end, roots),
+        paused_seconds=end.paused_seconds or None if end else None,
     )
+
+
+def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:
+    told = None if receipt is None else receipt.after_job
+    if told is None or told.error is None:
+        return told
+    return structs.replace(told, error=scrub(redact(told.error), roots))
 
 
 def _duration(started: float | None, finished: float | None) -> float | None:

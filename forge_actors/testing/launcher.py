@@ -17,7 +17,13 @@ import trio
 from msgspec import Struct
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
+from forge_actors.domain.launch import (
+    AfterJob,
+    Ending,
+    LaunchOrder,
+    ProcessIdentity,
+    Receipt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -53,6 +59,9 @@ class FakeAttempt:
         self.identity: ProcessIdentity | None = identity
         self.receipt: Receipt | None = None
         self.output_bytes = 0
+        #: When the present pause began; None while it runs.
+        self.paused_since: float | None = None
+        self.paused_seconds = 0.0
         self.changed = trio.Event()
         self._launcher = launcher
 
@@ -73,6 +82,15 @@ class FakeAttempt:
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         self._launcher.asked_to_stop(self, grace, ending)
 
+    def pause(self) -> None:
+        if self.receipt is None and self.paused_since is None:
+            self.paused_since = trio.current_time()
+
+    def resume(self) -> None:
+        if self.paused_since is not None:
+            self.paused_seconds += trio.current_time() - self.paused_since
+            self.paused_since = None
+
     def change(self) -> None:
         """Wake whoever waits for something of this attempt."""
         self.changed.set()
@@ -82,7 +100,8 @@ class FakeAttempt:
 class FakeLauncher:
     """Starts nothing and remembers everything.
 
-    Attempts run until `finish`, a stop, or the end of the launcher. With `auto` each
+    Attempts run until `finish`, a stop, or the end of the launcher. `paused` names
+    those that stand still; pauses are measured by the trio clock. With `auto` each
     order is shown to it first: an `Outcome` ends the attempt at once, None lets it run.
     With `obeys_stop=False` a stop is only noted in `stops`. `now` gives the times of
     receipts.
@@ -116,8 +135,12 @@ class FakeLauncher:
 
     @property
     def running(self) -> list[FakeAttempt]:
-        """In the order of their launch."""
+        """In the order of their launch, paused ones included."""
         return [each for each in self._attempts.values() if each.receipt is None]
+
+    @property
+    def paused(self) -> list[FakeAttempt]:
+        return [each for each in self.running if each.paused_since is not None]
 
     # The port.
 
@@ -211,6 +234,7 @@ class FakeLauncher:
             ending = "spawn"
             attempt.identity = None
         began = attempt.identity is not None
+        attempt.resume()
         attempt.receipt = Receipt(
             job=order.job,
             attempt=order.attempt,
@@ -221,6 +245,8 @@ class FakeLauncher:
             identity=attempt.identity,
             exit_code=outcome.exit_code if began else None,
             signal=outcome.signal if began else None,
+            paused_seconds=attempt.paused_seconds,
+            after_job=AfterJob(exit_code=0) if began and order.after_job else None,
             error=outcome.spawn_error,
             stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
             stderr_bytes=len(outcome.stderr_tail.encode()),

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 import trio.testing
+from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown
+from forge_actors.domain.launch import AfterJob
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -112,6 +114,72 @@ async def check_leaving_ends_what_runs(open_: Open, order: MakeOrder) -> None:
     assert (await attempt.exited()).ending == "owner"
 
 
+async def check_a_paused_attempt_can_be_stopped(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        attempt.pause()
+        attempt.stop(grace=60)
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.signal) == ("stop", "SIGTERM")
+        assert not receipt.forced
+
+
+async def check_pausing_twice_and_resuming_what_runs_do_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        attempt.resume()
+        attempt.stop()
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.paused_seconds) == ("stop", 0)
+        second = launcher.launch(order(*SLEEP, attempt=2))
+        for call in (second.pause, second.pause, second.resume, second.resume):
+            call()
+        second.stop()
+        assert (await second.exited()).ending == "stop"
+
+
+async def check_pausing_after_the_end_does_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order("false"))
+        receipt = await attempt.exited()
+        attempt.pause()
+        attempt.resume()
+        assert await attempt.exited() == receipt
+        assert receipt.paused_seconds == 0
+        again = launcher.launch(order("true", job="again"))
+        assert (await again.exited()).ending == "exit"
+
+
+async def check_leaving_ends_what_is_paused(open_: Open, order: MakeOrder) -> None:
+    async with open_() as launcher:
+        attempt = launcher.launch(order(*SLEEP))
+        await attempt.started()
+        attempt.pause()
+    receipt = await attempt.exited()
+    assert (receipt.ending, receipt.forced) == ("owner", False)
+
+
+async def check_what_follows_a_job_is_told_and_changes_nothing(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        for number, argv in enumerate([("false",), SLEEP, ("/no/such/program",)]):
+            wanted = order(*argv, job=f"job-{number}")
+            attempt = launcher.launch(structs.replace(wanted, after_job="true"))
+            if argv == SLEEP:
+                attempt.stop()
+            receipt = await attempt.exited()
+            began = await attempt.started() is not None
+            assert began == (argv != ("/no/such/program",))
+            assert receipt.after_job == (AfterJob(exit_code=0) if began else None)
+            assert receipt.exit_code == (1 if argv == ("false",) else None)
+            assert receipt.ending == ["exit", "stop", "spawn"][number]
+
+
 async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
         pass
@@ -182,6 +250,11 @@ CHECKS: tuple[Check, ...] = (
     check_stop_gives_the_ending_it_was_asked_for,
     check_stop_after_the_end_does_nothing,
     check_leaving_ends_what_runs,
+    check_a_paused_attempt_can_be_stopped,
+    check_pausing_twice_and_resuming_what_runs_do_nothing,
+    check_pausing_after_the_end_does_nothing,
+    check_leaving_ends_what_is_paused,
+    check_what_follows_a_job_is_told_and_changes_nothing,
     check_nothing_starts_after_the_end,
     check_forget_may_be_repeated,
     check_forget_leaves_a_running_attempt_alone,

@@ -78,6 +78,7 @@ async def test_every_option_of_submit_reaches_the_service(
         " --request-id r --name n --label l --label m --provider claude --unique u"
         " --read-only --replay safe --max-attempts 2 --cwd /tmp --env A=b=c --env TAKEN"
         " --stdin-file /etc/hosts --stop-signal SIGINT --grace 1s --keep-leftovers"
+        " --pty --nice 5 --memory 2G --pids 64 --after-job 'make clean; date'"
     )
     async with fake_service(tmp_path) as control:
         status, out, _ = await shell("submit", *words, "--", "x", "--repo", "--", "y")
@@ -93,6 +94,8 @@ async def test_every_option_of_submit_reaches_the_service(
     assert (found.provider, found.replay, found.max_attempts) == ("claude", "safe", 2)
     assert found.read_only
     assert found.keep_leftovers
+    assert (found.pty, found.nice, found.memory, found.pids) == (True, 5, "2G", 64)
+    assert found.after_job == "make clean; date"
     assert found.env == {"A": "b=c", "TAKEN": "from here"}
     assert (found.cwd, found.stdin) == ("/tmp", "/etc/hosts")
     assert found.stop_signal == "SIGINT"

@@ -154,6 +154,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "x" * 201}, "name"),
     ({"request_id": ""}, "request_id"),
     ({"unique": "x" * 201}, "unique"),
+    ({"pty": True, "stdin": "/etc/passwd"}, "pty"),
+    ({"nice": 20}, "nice"),
+    ({"nice": -1}, "nice"),
+    ({"memory": "2 apples"}, "memory"),
+    ({"memory": "512K"}, "memory"),
+    ({"pids": 0}, "pids"),
+    ({"after_job": " "}, "after_job"),
+    ({"after_job": "a\0b"}, "after_job"),
 ]
 
 
@@ -177,6 +185,10 @@ OTHERS: list[dict[str, Any]] = [
     {"labels": ["l"]},
     {"unique": "k"},
     {"keep_leftovers": True},
+    {"pty": True},
+    {"nice": 1},
+    {"memory": "2G"},
+    {"after_job": "true"},
 ]
 
 

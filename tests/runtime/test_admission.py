@@ -10,6 +10,7 @@ from msgspec import structs
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import Budgets
+from forge_actors.domain.launch import ProcessLimits
 from forge_actors.domain.requests import Accepted, JobRequest
 
 if TYPE_CHECKING:
@@ -62,6 +63,29 @@ async def test_each_kind_has_its_execution_budget(
         assert case.store.spec(job.id).budgets == Budgets(execution=seconds)
         job = await case.submit(kind=kind, timeout="90s", idle_timeout=5)
         assert case.store.spec(job.id).budgets == Budgets(execution=90.0, idle=5.0)
+
+
+async def test_what_limits_a_job_and_follows_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    async with admission(tmp_path) as case:
+        plain = await case.submit()
+        job = await case.submit(pty=True, nice=19, memory="1G", pids=64, after_job="é")
+        spec = case.store.spec(job.id)
+        assert spec.limits == ProcessLimits(nice=19, memory=1 << 30, pids=64)
+        assert (spec.pty, spec.after_job) == (True, "é")
+        spec = case.store.spec(plain.id)
+        assert (spec.pty, spec.limits, spec.after_job) == (False, None, None)
+
+
+async def test_a_number_of_processes_is_refused_where_it_would_not_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    async with admission(tmp_path) as case:
+        with pytest.raises(InvalidInput, match="cannot be kept for root"):
+            await case.submit(pids=64)
 
 
 async def test_claims_are_read_and_two_spellings_are_one(tmp_path: Path) -> None:

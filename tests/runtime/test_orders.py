@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
+from forge_actors.domain.launch import ProcessLimits
 from forge_actors.runtime.orders import OrderMaker, allowed_environment, log_base
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def test_an_order_says_all_that_a_launcher_must_know() -> None:
         stop_signal="SIGINT",
         grace=3.0,
         keep_leftovers=True,
+        pty=True,
+        limits=ProcessLimits(memory=1 << 30),
+        after_job="make clean",
     )
     order = make(spec)(job())
     assert order.argv == ("echo", "caf\udce9")
@@ -92,6 +96,8 @@ def test_an_order_says_all_that_a_launcher_must_know() -> None:
     assert (order.wall, order.idle, order.output_limit) == (60.0, 5.0, 4096)
     assert (order.stop_signal, order.grace) == ("SIGINT", 3.0)
     assert order.keep_leftovers
+    assert (order.pty, order.after_job) == (True, "make clean")
+    assert order.limits == ProcessLimits(memory=1 << 30)
 
 
 def test_no_variable_of_a_job_overrules_ours() -> None:

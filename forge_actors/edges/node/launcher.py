@@ -21,6 +21,7 @@ from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.edges.node import wire
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent_process import AgentProcess
+from forge_actors.edges.node.attempt import Attempt
 from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
 from forge_actors.edges.node.receipts import read_receipts
 from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.edges.node.attempt import Key
 
 #: Seconds it may take to end all jobs; their graces are capped at 5 s then.
 _CLOSE_LIMIT = 15.0
@@ -44,8 +46,6 @@ _RESTARTS, _RESTART_PERIOD = 5, 60.0
 
 # Larger than the threshold of malloc, each read would map and unmap memory.
 _RECEIVE_SIZE = 64 * 1024
-
-Key = tuple[str, int]
 
 _log = logging.getLogger(__name__)
 
@@ -70,66 +70,6 @@ async def open_launcher(
             yield launcher
         finally:
             launcher.close()
-
-
-class Attempt:
-    """One attempt that was given to the launcher; see `domain.ports.RunningAttempt`."""
-
-    __slots__ = (
-        "_ended",
-        "_launcher",
-        "_settled",
-        "fence",
-        "identity",
-        "key",
-        "receipt",
-    )
-
-    def __init__(self, launcher: NodeLauncher, key: Key, fence: int) -> None:
-        self._launcher = launcher
-        self.key = key
-        self.fence = fence
-        self.identity: ProcessIdentity | None = None
-        self.receipt: Receipt | None = None
-        #: Set when it is known whether the process began, and when it ended.
-        self._settled = trio.Event()
-        self._ended: trio.Event | None = None
-
-    async def started(self) -> ProcessIdentity | None:
-        if self._settled.is_set():
-            # A checkpoint would cost a turn of the loop, for every job. Without it a
-            # caller cannot starve the others: this happens once an attempt.
-            await trio.lowlevel.checkpoint_if_cancelled()
-        else:
-            await self._settled.wait()
-        return self.identity
-
-    async def exited(self) -> Receipt:
-        if self.receipt is None:
-            if self._ended is None:
-                self._ended = trio.Event()
-            await self._ended.wait()
-        else:
-            await trio.lowlevel.checkpoint_if_cancelled()
-        assert self.receipt is not None
-        return self.receipt
-
-    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
-        if self.receipt is None:
-            self._launcher.send(wire.Stop(*self.key, grace=grace, ending=ending))
-
-    def settle_start(self, identity: ProcessIdentity | None) -> None:
-        self.identity = identity
-        self._settled.set()
-
-    def settle_end(self, receipt: Receipt) -> None:
-        """Keep the first receipt: there is only one."""
-        if self.receipt is None:
-            self.receipt = receipt
-            if not self._settled.is_set():
-                self.settle_start(receipt.identity)
-            if self._ended is not None:
-                self._ended.set()
 
 
 class NodeLauncher:
@@ -167,7 +107,7 @@ class NodeLauncher:
             return known
         if self._down is not None:
             raise LauncherDown(self._down)
-        attempt = Attempt(self, key, order.fence)
+        attempt = Attempt(self.send, key, order.fence)
         self._attempts[key] = attempt
         self.send(wire.start(order))
         return attempt
@@ -332,10 +272,14 @@ class NodeLauncher:
         await self._agent.wait()
         self._agent.socket.close()
         # It wrote each receipt down before it told us: some may be known only there.
-        for receipt in read_receipts(self._agent.journal):
-            attempt = unsettled.pop((receipt.job, receipt.attempt), None)
-            if attempt is not None:
-                attempt.settle_end(receipt)
+        written = {(r.job, r.attempt): r for r in read_receipts(self._agent.journal)}
+        commands = {
+            key for key in unsettled if key in written and not written[key].complete
+        }
+        if commands:
+            await sweep(commands)
+        for key in unsettled.keys() & written:
+            unsettled.pop(key).settle_end(written[key])
         if unsettled:
             error = "the node agent ended unexpectedly; what it ran was ended"
             if not await sweep(unsettled.keys()):

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from forge_actors.domain.launch import Ending, LaunchOrder, Receipt, Secrets
+from forge_actors.domain.launch import (
+    Ending,
+    LaunchOrder,
+    ProcessLimits,
+    Receipt,
+    Secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +42,9 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     grace: float
     keep_leftovers: bool
     secrets: dict[str, str] = {}
+    pty: bool = False
+    limits: ProcessLimits | None = None
+    after_job: str | None = None
 
 
 class Stop(Struct, tag_field="op", tag="stop"):
@@ -43,6 +52,16 @@ class Stop(Struct, tag_field="op", tag="stop"):
     attempt: int
     grace: float | None
     ending: Ending
+
+
+class Pause(Struct, tag_field="op", tag="pause"):
+    job: str
+    attempt: int
+
+
+class Resume(Struct, tag_field="op", tag="resume"):
+    job: str
+    attempt: int
 
 
 class Forget(Struct, tag_field="op", tag="forget"):
@@ -117,6 +136,9 @@ def start(order: LaunchOrder) -> Start:
         grace=order.grace,
         keep_leftovers=order.keep_leftovers,
         secrets=Secrets(_latin_all(order.secrets)) if order.secrets else {},
+        pty=order.pty,
+        limits=order.limits,
+        after_job=None if order.after_job is None else _latin(order.after_job),
     )
 
 

@@ -19,13 +19,13 @@ from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.loop import NEVER
 from forge_actors.edges.node.agent.masking import Masking
 from forge_actors.edges.node.agent.output import Stream
+from forge_actors.edges.node.agent.suspension import Suspension
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from resource import struct_rusage
 
-    from forge_actors.edges.node.agent.order import Order
+    from forge_actors.edges.node.agent.order import Child, Order
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
@@ -43,7 +43,10 @@ RUNNING, LINGERING, STOPPING, KILLING = range(4)
 
 
 class Job:
-    """An attempt whose leader was started. Times are monotonic unless called wall."""
+    """An attempt whose leader was started. Times are monotonic unless called wall.
+
+    The command that runs after a job is one more, with the job as `previous`.
+    """
 
     __slots__ = (
         "_forced",
@@ -51,6 +54,8 @@ class Job:
         "_pause",
         "_problems",
         "_spared",
+        "_suspension",
+        "_terminal",
         "_told",
         "_until",
         "began",
@@ -65,6 +70,7 @@ class Job:
         "output_held",
         "phase",
         "pid",
+        "previous",
         "start",
         "started_at",
         "status",
@@ -76,28 +82,36 @@ class Job:
     def __init__(
         self,
         order: Order,
-        child: subprocess.Popen[bytes],
-        stdout: int,
-        stderr: int,
+        child: Child,
         start: int,
         now: float,
+        previous: Job | None = None,
     ) -> None:
         self.order = order
         self.key = order.key
-        self.child = child
-        self.pid = child.pid
+        self.child, stdout, stderr, self._terminal = child
+        self.previous = previous
+        self.pid = self.child.pid
         self.start = start
         self.began = now
         self.last_output = now
         self.started_at = time()
-        limit = order.output_limit
-        self.streams = (
-            Stream(stdout, order.log + b".stdout", limit, keep_tail=False),
-            Stream(stderr, order.log + b".stderr", limit, keep_tail=True),
-        )
-        if order.masked:
-            for stream in self.streams:
-                stream.masking = Masking(order.masked)
+        if previous is None:
+            limit = order.output_limit
+            self.streams = (
+                # Of a terminal it is all there is.
+                Stream(stdout, order.log + b".stdout", limit, keep_tail=order.pty),
+                Stream(stderr, order.log + b".stderr", limit, keep_tail=not order.pty),
+            )
+            if self._terminal is not None:
+                self.streams[0].read = self._terminal.read
+            if order.masked:
+                for stream in self.streams:
+                    stream.masking = Masking(order.masked)
+        else:
+            self.streams = previous.streams
+            self.streams[0].go_on(stdout)
+            self.streams[1].go_on(stderr)
         self.status: int | None = None
         self.usage: struct_rusage | None = None
         self.phase = RUNNING
@@ -115,16 +129,65 @@ class Job:
         self._spared: set[tuple[int, int]] = set()
         self._pause = FIRST_PAUSE
         self._until = NEVER
+        #: Only of a job that was ever paused.
+        self._suspension: Suspension | None = None
         self.due = self._budget()
 
+    def _wall(self) -> float:
+        """When its execution budget is spent."""
+        if self.order.wall is None:
+            return NEVER
+        return self.began + self.paused_seconds + self.order.wall
+
     def _budget(self) -> float:
-        wall, idle = self.order.wall, self.order.idle
-        due = NEVER if wall is None else self.began + wall
-        return due if idle is None else min(due, self.last_output + idle)
+        wall, idle = self._wall(), self.order.idle
+        return wall if idle is None else min(wall, self.last_output + idle)
+
+    @property
+    def paused(self) -> bool:
+        return self._suspension is not None and self._suspension.since is not None
+
+    @property
+    def paused_seconds(self) -> float:
+        """Of all pauses that are over."""
+        return 0.0 if self._suspension is None else self._suspension.total
 
     @property
     def output_total(self) -> int:
         return self.streams[0].total + self.streams[1].total
+
+    def pause(self, now: float) -> None:
+        """Suspend the group now and the rest of the tree from the next `advance` on.
+
+        A job that is paused or about to end stays as it is.
+        """
+        if self.phase != RUNNING or self.paused:
+            return
+        if self._suspension is None:
+            self._suspension = Suspension()
+        self._suspension.begin(now)
+        self._signal_group(signal.SIGSTOP)
+        self.due = now
+
+    def resume(self, now: float, members: Members) -> None:
+        """Let a paused tree go on, with the budgets it had left."""
+        if self.paused:
+            # Looked at before the first one runs again, the tree is complete.
+            self._continue(now, self._without_spared(members(self)))
+            self.due = self._budget()
+
+    def _continue(self, now: float, members: list[Process]) -> None:
+        self._signal_group(signal.SIGCONT)
+        for process in members:
+            if process.group != self.pid or self.status is not None:
+                self._send(process, signal.SIGCONT)
+        self._end_pause(now)
+
+    def _end_pause(self, now: float) -> None:
+        suspension = self._suspension
+        if suspension is not None and suspension.since is not None:
+            self.last_output = now - max(0.0, suspension.since - self.last_output)
+            suspension.end(now)
 
     def stop(self, now: float, grace: float, ending: str) -> None:
         """Signal the group now and the rest of the tree at the next `advance`.
@@ -135,6 +198,7 @@ class Job:
         """
         if self.phase == RUNNING:
             self.ending = ending
+            self._end_pause(now)
         if self.phase < STOPPING:
             self._grouped = self._signal_group(self.order.stop_signal)
             self._signal_group(signal.SIGCONT)
@@ -151,6 +215,8 @@ class Job:
         self.usage = usage
         # So that Popen does not wait for it when it is collected.
         self.child.returncode = status
+        if self._terminal is not None:
+            self._terminal.release()
         if self.phase == RUNNING:
             self.phase = LINGERING
             self._until = now + (KEEP_DRAIN if self.order.keep_leftovers else LINGER)
@@ -159,15 +225,12 @@ class Job:
     def advance(self, now: float, members: Members) -> bool:
         """Do what is due. True once nothing of the job is left."""
         if self.phase == RUNNING:
-            wall = self.order.wall
-            if now >= self._budget():
-                over = wall is not None and now >= self.began + wall
-                ending = "wall" if over else "idle"
-                self.stop(now, self.order.grace, ending)
-            else:
-                self.due = self._budget()
+            self._advance_running(now, members)
             return False
         alive = self._without_spared(members(self))
+        if self.paused:
+            # Its leader was killed meanwhile: what is left must be able to end.
+            self._continue(now, alive)
         if not alive and self.status is not None:
             return True
         if self.phase == STOPPING and not self._told:
@@ -191,6 +254,16 @@ class Job:
             self.due = min(self.due, self._until)
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return False
+
+    def _advance_running(self, now: float, members: Members) -> None:
+        if self._suspension is not None and self.paused:
+            alive = self._without_spared(members(self))
+            self.due = self._suspension.halt(alive, self._send, now)
+        elif now >= self._budget():
+            ending = "wall" if now >= self._wall() else "idle"
+            self.stop(now, self.order.grace, ending)
+        else:
+            self.due = self._budget()
 
     def drain(self) -> bool:
         """Take what is in the pipes. True if somebody could still write."""
@@ -276,8 +349,11 @@ class Job:
             receipt["max_rss_kib"] = self.usage.ru_maxrss
         if self._forced:
             receipt["forced"] = True
-        if stderr.tail:
-            receipt["stderr_tail"] = stderr.tail.decode(errors="replace")
+        if self.paused_seconds:
+            receipt["paused_seconds"] = round(self.paused_seconds, 3)
+        tail = stderr.tail or stdout.tail
+        if tail:
+            receipt["stderr_tail"] = tail.decode(errors="replace")
         if self.leftovers:
             receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
         if self.output_held:

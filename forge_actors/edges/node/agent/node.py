@@ -12,7 +12,7 @@ import selectors
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent import after_job, tree
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
@@ -42,6 +42,10 @@ _LAST_WORDS = 2.0
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
+def _line(message: dict[str, Any]) -> bytes:
+    return _encode(message).encode()
+
+
 class Node:
     """The table of running jobs, and the only one who changes it."""
 
@@ -55,6 +59,8 @@ class Node:
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
         self._jobs: dict[Mark, Job] = {}
+        #: The receipts of jobs whose last command still runs.
+        self._results: dict[Mark, dict[str, Any]] = {}
         #: Leaders that are not reaped, by pid.
         self._leaders: dict[int, Job] = {}
         #: The processes as they were in this turn, for all who ask in it; dropped when
@@ -119,6 +125,10 @@ class Node:
                 grace = message["grace"]
                 grace = job.order.grace if grace is None else float(grace)
                 self._stop(job, grace, message["ending"])
+        elif operation in ("pause", "resume"):
+            job = self._jobs.get(key)
+            if job is not None:
+                self._suspend(job, pause=operation == "pause")
         elif operation == "watch":
             job = self._jobs.get(key)
             known = int(message["known"])
@@ -133,7 +143,7 @@ class Node:
         """Start an attempt, or repeat what became of it: it never runs twice."""
         job = self._jobs.get(key)
         if job is not None:
-            self._send_started(job)
+            self._send_started(job.previous or job)
             return
         written = self._journal.find(key)
         if written is not None:
@@ -144,7 +154,7 @@ class Node:
                 raise SpawnFailed("the node agent is stopping")
             order = Order(message, self._base)
             before = tree.boot_ns()
-            child, stdout, stderr = self._spawner.spawn(order)
+            child = self._spawner.spawn(order)
         except (Malformed, SpawnFailed) as error:
             receipt: dict[str, Any] = {
                 "job": key[0],
@@ -156,22 +166,33 @@ class Node:
             }
             self._publish(key, receipt)
             return
-        start = tree.start_between(child.pid, before, tree.boot_ns())
-        job = Job(order, child, stdout, stderr, start, monotonic())
-        self._jobs[key] = job
+        start = tree.start_between(child[0].pid, before, tree.boot_ns())
+        self._add(Job(order, child, start, monotonic()))
+        self._send_started(self._jobs[key])
+
+    def _add(self, job: Job) -> None:
+        self._jobs[job.key] = job
         self._leaders[job.pid] = job
         self._kin = None
         for stream in job.streams:
-            self._loop.register(
-                stream.fd, selectors.EVENT_READ, _Pump(self, job, stream)
-            )
+            if stream.fd >= 0:
+                self._loop.register(
+                    stream.fd, selectors.EVENT_READ, _Pump(self, job, stream)
+                )
         self._due = min(self._due, job.due)
-        self._send_started(job)
 
     def _stop(self, job: Job, grace: float, ending: str) -> None:
         job.stop(monotonic(), grace, ending)
         self._due = min(self._due, job.due)
         self._kin = None  # who is in its group is to be seen after the signal
+
+    def _suspend(self, job: Job, *, pause: bool) -> None:
+        self._kin = None  # what was seen before may have forked
+        if pause:
+            job.pause(monotonic())
+        else:
+            job.resume(monotonic(), self._members)
+        self._due = min(self._due, job.due)
 
     def _owner_gone(self) -> None:
         self._ending = True
@@ -242,6 +263,7 @@ class Node:
         self._loop.unregister(stream.fd)
         os.close(stream.fd)
         stream.fd = -1
+        stream.flush()
 
     def _finish(self, job: Job) -> None:
         """Nothing of the job is left, or what is left may stay."""
@@ -252,24 +274,53 @@ class Node:
         for stream in job.streams:
             if stream.fd >= 0:
                 self._close_pipe(stream)
-            stream.close()
-        del self._jobs[job.key]
         if job.leftovers and job.order.keep_leftovers:
             self._kept.keep(job)
-        self._publish(job.key, job.receipt(self._boot_id))
+        receipt = job.receipt(self._boot_id)
+        if job.previous is not None:
+            receipt = after_job.receipt_with(self._results.pop(job.key), receipt)
+        elif job.order.after_job is not None:
+            problem = self._start_after(job, receipt)
+            if problem is None:
+                return
+            receipt["after_job"] = {"error": problem}
+        del self._jobs[job.key]
+        for stream in job.streams:
+            stream.close()
+        self._publish(job.key, receipt)
         self._answer_watchers(job, None)
+
+    def _start_after(self, job: Job, receipt: dict[str, Any]) -> str | None:
+        """Start the command that follows a job, or say why it cannot be."""
+        order = after_job.order_for(job, receipt, owner_gone=self._ending)
+        try:
+            before = tree.boot_ns()
+            child = self._spawner.spawn(order)
+        except SpawnFailed as error:
+            return str(error)
+        # What the job came to must not be lost if we are lost with the command.
+        self._write_down(job.key, _line(receipt | {"after_job": after_job.UNFINISHED}))
+        self._results[job.key] = receipt
+        start = tree.start_between(child[0].pid, before, tree.boot_ns())
+        after = Job(order, child, start, monotonic(), previous=job)
+        after.watched = job.watched
+        self._add(after)
+        return None
 
     # What the service is told.
 
     def _publish(self, key: Mark, receipt: dict[str, Any]) -> None:
-        line = _encode(receipt).encode()
+        line = _line(receipt)
+        self._write_down(key, line)
+        self._send_exited(line)
+
+    def _write_down(self, key: Mark, line: bytes) -> None:
         try:
             self._journal.append(key, line)
         except OSError as error:
             # The service is still told, and saves it in its own place.
             problem = f"the receipt could not be written: {error.strerror}"
             self._send({"event": "error", "job": key[0], "problem": problem})
-        self._send_exited(line)
 
     def _answer_watchers(self, job: Job, total: int | None) -> None:
         """Answer those whose count is passed; all of them at the end (None)."""
@@ -311,7 +362,7 @@ class Node:
         self._append(message)
 
     def _append(self, message: dict[str, Any]) -> None:
-        self._channel.send(_encode(message).encode())
+        self._channel.send(_line(message))
 
 
 class _Pump:

@@ -10,13 +10,23 @@ import os
 import signal
 import stat
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.edges.node.agent.terminal import Terminal
 
 from forge_actors.edges.node.agent.masking import masked_values
 
 
 class Malformed(ValueError):
     """A message that no service of this version sends."""
+
+
+#: A process, and where its stdout and its stderr come from. With a terminal that is
+#: the former, and the latter is -1.
+Child = tuple["subprocess.Popen[bytes]", int, int, "Terminal | None"]
 
 
 class SpawnFailed(Exception):
@@ -27,6 +37,7 @@ class Order:
     """See `domain.launch.LaunchOrder`; here as the agent needs it."""
 
     __slots__ = (
+        "after_job",
         "argv",
         "cwd",
         "env",
@@ -35,9 +46,11 @@ class Order:
         "idle",
         "keep_leftovers",
         "key",
+        "limits",
         "log",
         "masked",
         "output_limit",
+        "pty",
         "stdin",
         "stop_signal",
         "wall",
@@ -66,6 +79,11 @@ class Order:
             self.stop_signal = int(signal.Signals[message["stop_signal"]])
             self.grace = float(message["grace"])
             self.keep_leftovers = bool(message["keep_leftovers"])
+            # Not sent when they have their default.
+            self.pty = bool(message.get("pty"))
+            self.limits: dict[str, int] | None = message.get("limits")
+            after: str | None = message.get("after_job")
+            self.after_job = None if after is None else _bytes(after)
         except Malformed:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -105,12 +123,14 @@ class Spawner:
     def __init__(self) -> None:
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
-    def spawn(self, order: Order) -> tuple[subprocess.Popen[bytes], int, int]:
-        """Start the child; also the reading ends of its stdout and stderr.
+    def spawn(self, order: Order) -> Child:
+        """Start the child.
 
         Raises:
             SpawnFailed: it does not run, and nothing of it is left.
         """
+        if order.pty:
+            return _spawn_with_terminal(order)
         stdin = self._null
         pipes: list[int] = []
         try:
@@ -121,17 +141,8 @@ class Spawner:
             pipes += os.pipe()
             os.set_blocking(pipes[0], False)
             os.set_blocking(pipes[2], False)
-            child = subprocess.Popen(
-                order.argv,
-                stdin=stdin,
-                stdout=pipes[1],
-                stderr=pipes[3],
-                cwd=order.cwd,
-                env=order.env,
-                start_new_session=True,
-                close_fds=True,
-            )
-        except (OSError, ValueError) as error:
+            child = _popen(order, stdin, pipes[1], pipes[3], _preparation(order))
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             for fd in pipes[::2]:
                 os.close(fd)
             raise SpawnFailed(_explain(order, error)) from None
@@ -140,7 +151,64 @@ class Spawner:
                 os.close(stdin)
             for fd in pipes[1::2]:
                 os.close(fd)
-        return child, pipes[0], pipes[2]
+        return child, pipes[0], pipes[2], None
+
+
+def _spawn_with_terminal(order: Order) -> Child:
+    # Only here: what few jobs need is loaded when the first one needs it.
+    from forge_actors.edges.node.agent.terminal import TERM, Terminal, take_control
+
+    limit = _preparation(order)
+
+    def prepare() -> None:
+        take_control()
+        if limit is not None:
+            limit()
+
+    order.env.setdefault(b"TERM", TERM)
+    try:
+        terminal = Terminal()
+    except OSError as error:
+        raise SpawnFailed(f"there is no terminal: {error.strerror}") from None
+    end = terminal.job_side
+    try:
+        child = _popen(order, end, end, end, prepare)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        terminal.close()
+        raise SpawnFailed(_explain(order, error)) from None
+    return child, terminal.fd, -1, terminal
+
+
+def _preparation(order: Order) -> Callable[[], None] | None:
+    """What the child does before it becomes the program.
+
+    Nothing, for nearly all jobs: with anything to do, Popen cannot use vfork.
+    """
+    if order.limits is None:
+        return None
+    from forge_actors.edges.node.agent.limits import Preparation, decode
+
+    return Preparation(decode(order.limits))
+
+
+def _popen(
+    order: Order,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    prepare: Callable[[], None] | None,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        order.argv,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=order.cwd,
+        env=order.env,
+        start_new_session=True,
+        close_fds=True,
+        preexec_fn=prepare,  # noqa: PLW1509 - the agent has one thread
+    )
 
 
 def _open_stdin(path: bytes) -> int:
@@ -158,8 +226,12 @@ def _open_stdin(path: bytes) -> int:
     return fd
 
 
-def _explain(order: Order, error: OSError | ValueError) -> str:
+def _explain(
+    order: Order, error: OSError | ValueError | subprocess.SubprocessError
+) -> str:
     """One sentence; Popen itself does not tell the folder and the program apart."""
+    if isinstance(error, subprocess.SubprocessError):
+        return "the terminal or the limits of the job could not be set up"
     program = _readable(order.argv[0])
     cwd = _readable(order.cwd)
     if not isinstance(error, OSError):

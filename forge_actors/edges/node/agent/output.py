@@ -53,12 +53,15 @@ class Stream:
         "error",
         "fd",
         "masking",
+        "read",
         "tail",
         "total",
     )
 
     def __init__(self, fd: int, path: bytes, limit: int, *, keep_tail: bool) -> None:
         self.fd = fd
+        #: As `os.read`, which it is for a pipe.
+        self.read = os.read
         self.total = 0
         self.tail = b""
         self.error: str | None = None
@@ -72,7 +75,7 @@ class Stream:
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
-        data = os.read(self.fd, READ_SIZE)
+        data = self.read(self.fd, READ_SIZE)
         if not data:
             return False
         if self.masking is not None:
@@ -111,9 +114,17 @@ class Stream:
             name = self._path.decode(errors="replace")
             self.error = f"the log {name} is incomplete: {error.strerror}"
 
-    def close(self) -> None:
+    def go_on(self, fd: int) -> None:
+        """Take what comes from another pipe behind what is there."""
+        self.fd = fd
+        self.read = os.read
+
+    def flush(self) -> None:
+        """Nothing follows: write what was held back."""
         if self.masking is not None and (rest := self.masking.flush()):
             self.take(rest)
+
+    def close(self) -> None:
         for fd in (self.fd, self._file, self._ring):
             if fd >= 0:
                 os.close(fd)

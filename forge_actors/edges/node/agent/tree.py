@@ -34,7 +34,11 @@ Mark = tuple[str, int]
 
 
 class Process(NamedTuple):
-    """One line of /proc. `start` is in clock ticks since boot."""
+    """One line of /proc. `start` is in clock ticks since boot.
+
+    `stopped`: by a signal or a debugger. `held`: it waits in the kernel, where signals
+    act only when it comes back.
+    """
 
     pid: int
     parent: int
@@ -43,6 +47,13 @@ class Process(NamedTuple):
     start: int
     defunct: bool
     name: str
+    stopped: bool = False
+    held: bool = False
+
+
+def all_pids() -> list[int]:
+    names = os.listdir("/proc")  # noqa: PTH208 - names are all we need, fast
+    return [int(name) for name in names if name.isdecimal()]
 
 
 def read_process(pid: int) -> Process | None:
@@ -69,6 +80,8 @@ def read_process(pid: int) -> Process | None:
         # A program whose first thread has ended shows as defunct while others run on.
         rest[0] in (b"Z", b"X") and int(rest[17]) <= 1,
         line[begin + 1 : end].decode(errors="replace"),
+        rest[0] in (b"T", b"t"),
+        rest[0] == b"D",
     )
 
 
@@ -184,9 +197,9 @@ class Snapshot:
             self._children.setdefault(process.parent, []).append(process)
 
     def _read_unknown(self) -> None:
-        for name in os.listdir("/proc"):  # noqa: PTH208 - names are all we need, fast
-            if name.isdecimal() and int(name) not in self.processes:
-                process = read_process(int(name))
+        for pid in all_pids():
+            if pid not in self.processes:
+                process = read_process(pid)
                 if process is not None:
                     self.processes[process.pid] = process
 

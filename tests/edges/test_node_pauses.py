@@ -1,0 +1,236 @@
+"""A job's tree can stand still and go on; its time budgets stand still with it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from forge_actors.testing.launcher import FakeLauncher
+from tests.edges.node_jobs import (
+    DOUBLE_FORK,
+    lasting_time,
+    opened,
+    order,
+    shell,
+    survivors,
+    text,
+)
+
+if TYPE_CHECKING:
+    from forge_actors.edges.node.launcher import NodeLauncher
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def lasting() -> str:
+    return lasting_time()
+
+
+async def passes(launcher: NodeLauncher, home: Path, seconds: float) -> None:
+    """Let time pass for the agent: a job that sleeps, and is never paused."""
+    clock = launcher.launch(order(home, "sleep", str(seconds), job=f"clock-{seconds}"))
+    assert (await clock.exited()).exit_code == 0
+
+
+def states(mark: str) -> set[str]:
+    """The letters in /proc of all processes that have `mark` in their command line."""
+    pids = [line.split()[0] for line in survivors(mark)]
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in pids]
+    return {stat.rpartition(")")[2].split()[0] for stat in stats}
+
+
+async def test_every_process_of_a_paused_tree_stands_still(
+    home: Path, lasting: str
+) -> None:
+    """P-09: children, those in sessions of their own, and what they orphaned."""
+    fork = f"{shlex.quote(sys.executable)} -c {shlex.quote(DOUBLE_FORK)} {lasting}"
+    script = (
+        f"(sleep {lasting} & sleep {lasting}) & setsid sleep {lasting} & {fork};"
+        f"{fork} -i; wait"
+    )
+    async with opened(home) as launcher:
+        attempt = launcher.launch(shell(home, script))
+        await launcher.wait_output("job", 1, len("forkedforked") - 1)
+        assert "T" not in states(lasting)
+        attempt.pause()
+        await passes(launcher, home, 0.5)
+        sleeping = [line for line in survivors(lasting) if " sleep" in line[:13]]
+        assert len(sleeping) == 5
+        assert states(lasting) == {"T"}
+        attempt.resume()
+        await passes(launcher, home, 0.2)
+        assert "T" not in states(lasting)
+        attempt.stop()
+        receipt = await attempt.exited()
+    assert (receipt.ending, receipt.forced) == ("stop", False)
+    assert receipt.paused_seconds > 0.4
+    assert not survivors(lasting)
+
+
+async def test_a_tree_that_forks_all_the_time_is_caught(
+    home: Path, lasting: str
+) -> None:
+    """Each new process is in a session of its own, and lets go of its parent."""
+    forks = (
+        "import os, time\n"
+        "os.write(1, b'.')\n"
+        "for number in range(1_000_000):\n"
+        "    if os.fork():\n"
+        "        os._exit(0)\n"
+        "    os.setsid()\n"
+        "    time.sleep(0.01)\n"
+    )
+    program = f"{shlex.quote(sys.executable)} -c {shlex.quote(forks)} {lasting}"
+    async with opened(home) as launcher:
+        attempt = launcher.launch(shell(home, f"{program} & {program} & wait; cat a"))
+        os.mkfifo(home / "a")
+        await launcher.wait_output("job", 1, 1)
+        await passes(launcher, home, 0.2)
+        attempt.pause()
+        await passes(launcher, home, 0.7)
+        standing = survivors(lasting)
+        assert states(lasting) == {"T"}
+        await passes(launcher, home, 0.2)
+        assert survivors(lasting) == standing
+        attempt.stop(grace=1)
+        await attempt.exited()
+    assert not survivors(lasting)
+
+
+async def test_time_budgets_stand_still_while_a_job_is_paused(home: Path) -> None:
+    """P-09: neither the execution budget nor the idle one counts the pause."""
+    os.mkfifo(home / "wall.go")
+    os.mkfifo(home / "idle.go")
+    script = "echo ready; read -r < $FORGE_JOB_ID.go; echo done"
+    async with opened(home) as launcher:
+        wall = launcher.launch(shell(home, script, job="wall", wall=1.5))
+        idle = launcher.launch(shell(home, script, job="idle", idle=1.5))
+        for attempt in (wall, idle):
+            await launcher.wait_output(attempt.key[0], 1, 0)
+            attempt.pause()
+        await passes(launcher, home, 2)
+        assert wall.receipt is None
+        assert idle.receipt is None
+        for attempt in (wall, idle):
+            attempt.resume()
+            go = home / f"{attempt.key[0]}.go"
+            await trio.to_thread.run_sync(go.write_text, "\n")
+        for attempt in (wall, idle):
+            receipt = await attempt.exited()
+            assert (receipt.ending, receipt.exit_code) == ("exit", 0)
+            assert receipt.paused_seconds > 1.9
+
+
+@pytest.mark.parametrize("budget", ["wall", "idle"])
+async def test_a_resumed_job_has_only_the_budget_it_had_left(
+    home: Path, budget: str
+) -> None:
+    wanted = shell(home, "echo; exec sleep 600", **{budget: 0.5})
+    async with opened(home) as launcher:
+        attempt = launcher.launch(wanted)
+        await launcher.wait_output("job", 1, 0)
+        attempt.pause()
+        await passes(launcher, home, 0.7)
+        attempt.resume()
+        receipt = await attempt.exited()
+    assert receipt.ending == budget
+    assert receipt.started_at is not None
+    lasted = receipt.ended_at - receipt.started_at
+    assert lasted >= receipt.paused_seconds + 0.49
+
+
+async def test_a_paused_job_acts_on_its_stop_signal(home: Path, lasting: str) -> None:
+    """P-08: with all of its tree, within its grace and without force."""
+    script = (
+        f"trap 'echo cleaned; exit 5' TERM; setsid sleep {lasting} & echo; "
+        f"while :; do sleep 0.05; done"
+    )
+    wanted = shell(home, script, grace=60)
+    async with opened(home) as launcher:
+        attempt = launcher.launch(wanted)
+        await launcher.wait_output("job", 1, 0)
+        attempt.pause()
+        await passes(launcher, home, 0.3)
+        attempt.stop()
+        receipt = await attempt.exited()
+    assert (receipt.ending, receipt.exit_code, receipt.forced) == ("stop", 5, False)
+    assert "cleaned" in text(wanted)
+    assert not survivors(lasting)
+
+
+async def test_the_end_of_the_service_ends_paused_jobs(
+    home: Path, lasting: str
+) -> None:
+    """P-08: a paused job does not hold up the end of its service."""
+    script = f"trap 'exit 5' TERM; echo; sleep {lasting} & wait"
+    async with opened(home) as launcher:
+        attempt = launcher.launch(shell(home, script))
+        await launcher.wait_output("job", 1, 0)
+        attempt.pause()
+        await passes(launcher, home, 0.2)
+    receipt = await attempt.exited()
+    assert (receipt.ending, receipt.exit_code) == ("owner", 5)
+    assert not survivors(lasting)
+
+
+async def test_what_is_left_of_a_paused_job_ends_when_its_leader_is_killed(
+    home: Path, lasting: str
+) -> None:
+    script = f"(trap 'echo told' TERM; sleep {lasting}) & echo; wait"
+    async with opened(home) as launcher:
+        attempt = launcher.launch(shell(home, script))
+        identity = await attempt.started()
+        assert identity is not None
+        await launcher.wait_output("job", 1, 0)
+        attempt.pause()
+        await passes(launcher, home, 0.2)
+        os.kill(identity.pid, signal.SIGKILL)
+        receipt = await attempt.exited()
+    assert (receipt.ending, receipt.signal) == ("exit", "SIGKILL")
+    assert receipt.paused_seconds > 0
+    assert not receipt.forced
+    assert not survivors(lasting)
+
+
+async def test_a_paused_job_costs_the_agent_nothing(home: Path) -> None:
+    def agent_ticks() -> int:
+        stat = Path(f"/proc/{launcher.agent_pid}/stat").read_text()
+        return sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+
+    async with opened(home) as launcher:
+        attempt = launcher.launch(order(home, "sleep", "600", idle=0.2))
+        await attempt.started()
+        attempt.pause()
+        await passes(launcher, home, 0.3)
+        before = agent_ticks()
+        await passes(launcher, home, 1)
+        assert agent_ticks() - before <= 2
+        attempt.stop()
+        await attempt.exited()
+
+
+@pytest.mark.mock_clock
+async def test_the_fake_counts_pauses_by_the_clock_of_the_test(home: Path) -> None:
+    async with FakeLauncher().open() as launcher:
+        attempt = launcher.launch(order(home, "anything"))
+        attempt.pause()
+        await trio.sleep(3)
+        attempt.pause()
+        assert launcher.paused == [attempt]
+        await trio.sleep(4)
+        attempt.resume()
+        assert launcher.paused == []
+        await trio.sleep(5)
+        launcher.finish("job")
+        assert (await attempt.exited()).paused_seconds == 7
