@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 import trio.testing
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 TEST_SECONDS = 30
+
+# How long an example takes says more of the machine than of us.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Settings of the developer's own service must not reach the tests, nor may git find
 # the configuration of whoever runs them.

@@ -106,6 +106,8 @@ class Worker(Protocol):
 
     def stop(self, grace: float | None = None) -> None: ...
 
+    def launch(self, order: LaunchOrder) -> None: ...
+
     async def run(self, order: LaunchOrder) -> None: ...
 
     def abandon(self, order: LaunchOrder) -> None: ...
@@ -329,6 +331,7 @@ class _Repository:
         # The commit may come after this actor has failed, when it takes no more tasks.
         if not self._closed:
             worker, order = self._unstarted.pop(job)
+            worker.launch(order)
             self._nursery.start_soon(worker.run, order)
 
     def _finish(

@@ -1,6 +1,6 @@
 """The worker actor: owns one attempt of one job, from launch to exit event.
 
-It is started when the dispatch is durable. It launches, tells its repository
+It launches when the dispatch is durable. Its task tells the repository
 `WorkerStarted` and, once the whole process tree is gone, `WorkerExited`. With that the
 grant passes to the repository, which gives it back when it has recorded the exit.
 Cancelling it is Kill: the tree is ended under a shield and the exit still told.
@@ -36,7 +36,7 @@ class Repository(Protocol):
 
 
 class Worker:
-    """One attempt. `run` is its task; `stop` is a notice to it."""
+    """One attempt. `launch` begins it, `run` is its task, `stop` is a notice to it."""
 
     def __init__(
         self,
@@ -54,6 +54,8 @@ class Worker:
         self._unclaimed = unclaimed
         self._running: RunningAttempt | None = None
         self._stopped = False
+        #: Why the launcher started nothing.
+        self._refused = "it was stopped before it started"
 
     def stop(self, grace: float | None = None) -> None:
         """End the attempt: its stop signal, the grace (or its own), then kill."""
@@ -71,6 +73,18 @@ class Worker:
         """Its exit is recorded: give the tokens back."""
         self._grant.give_back()
 
+    def launch(self, order: LaunchOrder) -> None:
+        """Give the order to the launcher, unless it was stopped first; then `run`.
+
+        Apart from `run`, so that the order leaves in this turn of the loop and not
+        after the first step of a new task.
+        """
+        if not self._stopped and order.problem is None:
+            try:
+                self._running = self._launcher.launch(order)
+            except LauncherDown as error:
+                self._refused = str(error)
+
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
             receipt = await self._attempt(order)
@@ -82,14 +96,11 @@ class Worker:
                 self._grant.pass_on()
 
     async def _attempt(self, order: LaunchOrder) -> Receipt:
-        if self._stopped:
-            return self._never_ran(order, "stop", "it was stopped before it started")
-        if order.problem is not None:
+        running = self._running
+        if running is None and order.problem is not None and not self._stopped:
             return self._never_ran(order, "spawn", order.problem)
-        try:
-            running = self._running = self._launcher.launch(order)
-        except LauncherDown as error:
-            return self._never_ran(order, "stop", str(error))
+        if running is None:
+            return self._never_ran(order, "stop", self._refused)
         try:
             identity = await running.started()
             if identity is not None:

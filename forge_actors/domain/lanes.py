@@ -17,7 +17,7 @@ from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.priority import PRIORITIES, Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -128,16 +128,14 @@ class Lanes:
             return None
         while True:
             reservations = self.reservations(now)
-            first: tuple[Rank, Job, Lane] | None = None
-            for job, lane in self._shown(tokens):
-                place = rank_of(job, now)
-                if first is None or place < first[0]:
-                    first = place, job, lane
-            if first is None:
+            shown = list(self._shown(tokens))
+            if not shown:
                 del self._index[tokens]
                 return None
-            place, job, lane = first
-            blocker = find_blocker(job.claims, place, leases, reservations, now)
+            job, lane = shown[0]
+            if len(shown) > 1:
+                job, lane = min(shown, key=lambda entry: rank_of(entry[0], now))
+            blocker = find_blocker(job, leases, reservations, now)
             if blocker is None:
                 return job
             self._park(lane, blocker[0], now)
@@ -235,17 +233,20 @@ class Lanes:
 
 
 def find_blocker(
-    claims: tuple[Claim, ...],
-    place: Rank,
+    job: Job,
     leases: Mapping[str, tuple[Claim, ...]],
-    reservations: Iterable[Job],
+    reservations: Collection[Job],
     now: float,
 ) -> tuple[str, Claim, bool] | None:
-    """Who keeps a job with these claims from starting: (job, claim, only reserved)."""
+    """Who keeps a job from starting: (that job, the claim, only reserved)."""
+    claims = job.claims
     for holder, held in leases.items():
         claim = first_conflict(claims, held)
         if claim is not None:
             return holder, claim, False
+    if not reservations:
+        return None
+    place = rank_of(job, now)
     for first in reservations:
         if rank_of(first, now) < place:
             claim = first_conflict(claims, first.claims)

@@ -292,8 +292,7 @@ class Ledger:
             return Waiting("disabled", job.queued_at, "its repository is disabled")
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
-        place = rank_of(job, now)
-        blocker = find_blocker(job.claims, place, self.leases, reservations, now)
+        blocker = find_blocker(job, self.leases, reservations, now)
         if blocker is not None:
             holder, claim, reserved = blocker
             kind: WaitingKind = "reservation" if reserved else "claim"

@@ -15,7 +15,7 @@ from forge_actors.edges.node import logs
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.orders import log_base
-from forge_actors.runtime.views import event
+from forge_actors.runtime.views import shown_event
 
 if TYPE_CHECKING:
     from forge_actors.domain.events import Event
@@ -87,8 +87,8 @@ class OutputControl(ControlBase):
                 )
             except BaseExceptionGroup as group:
                 raise only_failure(group) from None
-        rows = self._store.read("events_after", after, limit)
-        return [event(row, self._roots) for row in rows]
+        found = self._store.events(after, limit)
+        return [shown_event(event, self._roots) for event in found]
 
 
 def _stream(name: str) -> logs.Stream:

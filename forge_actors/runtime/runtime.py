@@ -318,7 +318,8 @@ class Parts:
 
     def _gone(self, repo: str) -> str | None:
         known = self.registry.get(repo)
-        if known is None or Path(known.path).is_dir():
+        # Not pathlib: this is asked at every dispatch.
+        if known is None or os.path.isdir(known.path):
             return None
         return f"the folder of its repository is gone: {known.path}"
 

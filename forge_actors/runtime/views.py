@@ -213,14 +213,13 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
 FROM job JOIN repository ON repository.id = job.repo"""
 
 
-def event(row: tuple[Any, ...], roots: Roots = ()) -> Event:
-    """A row of the query `events_after`, its error as views show it."""
-    seq, at, kind, repo, job, data = row
-    table: dict[str, Any] = msgspec.json.decode(data)
-    if "error" in table:
-        error = msgspec.convert(table["error"], JobError)
-        table["error"] = msgspec.to_builtins(shown_error(error, roots))
-    return Event(kind, at, repo, job, table, seq)
+def shown_event(event: Event, roots: Roots = ()) -> Event:
+    """An event of the store, its error as views show it."""
+    if "error" not in event.data:
+        return event
+    error = msgspec.convert(event.data["error"], JobError)
+    shown = msgspec.to_builtins(shown_error(error, roots))
+    return structs.replace(event, data={**event.data, "error": shown})
 
 
 def list_rows(

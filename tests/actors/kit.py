@@ -262,7 +262,7 @@ class World:
     def events(self) -> list[str]:
         if isinstance(self.store, MemoryStore):
             return [event.kind for event in self.store.durable.events]
-        return [row[2] for row in self.store.read("events_after", 0, 10_000)]
+        return [event.kind for event in self.store.events(0, 10_000)]
 
 
 ENDED = {"succeeded", "failed", "timed_out", "cancelled", "human_attention_required"}

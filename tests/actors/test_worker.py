@@ -55,6 +55,7 @@ class Case:
         )
 
     async def run(self) -> None:
+        self.worker.launch(self.order)
         await self.worker.run(self.order)
 
 

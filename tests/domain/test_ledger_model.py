@@ -284,7 +284,7 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None
+    max_examples=150, stateful_step_count=50
 )
 
 
@@ -378,5 +378,5 @@ class Reserving(RuleBasedStateMachine):
 
 test_reservations_hold_and_none_holds_for_ever = Reserving.TestCase
 test_reservations_hold_and_none_holds_for_ever.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None
+    max_examples=150, stateful_step_count=50
 )

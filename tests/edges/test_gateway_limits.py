@@ -242,7 +242,7 @@ _MUTATED = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.binary(max_size=200) | _MUTATED, min_size=1, max_size=5))
 async def test_the_server_survives_any_bytes(pieces: Sequence[bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:

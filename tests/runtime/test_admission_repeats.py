@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 import trio
 import trio.testing
@@ -24,8 +23,8 @@ async def test_the_history_says_where_a_job_came_from(tmp_path: Path) -> None:
     async with admission(tmp_path) as case:
         first = await case.submit("true", origin="mcp")
         await case.submit("true", after=[first.id])
-        rows = case.store.read("events_after", 0, 100)
-        told = [(row[2], msgspec.json.decode(row[5])) for row in rows if row[4]]
+        events = case.store.events(0, 100)
+        told = [(event.kind, event.data) for event in events if event.job]
         assert told == [
             ("job_queued", {"reason": "accepted", "origin": "mcp"}),
             ("job_waiting_for_dependency", {"reason": "accepted", "origin": "cli"}),

@@ -85,7 +85,7 @@ class Case:
         return Registry(self.store, self.git, self.clock, self.ids)
 
     def events(self) -> list[str]:
-        return [str(row[2]) for row in self.store.read("events_after", 0, 100)]
+        return [event.kind for event in self.store.events(0, 100)]
 
 
 @asynccontextmanager

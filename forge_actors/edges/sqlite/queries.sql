@@ -1,6 +1,6 @@
--- name: add_event
+-- name: add_history
 -- Every change brings its event in the same transaction.
-INSERT INTO event (seq, at, kind, repo, job, data) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO history (first, events) VALUES (?, ?);
 
 -- name: add_job
 -- accepted: -> queued or waiting_for_dependency
@@ -71,8 +71,8 @@ SELECT spec FROM job WHERE id = ?;
 -- name: job_state
 SELECT state FROM job WHERE id = ?;
 
--- name: last_event
-SELECT coalesce(max(seq), 0) FROM event;
+-- name: last_history
+SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
@@ -102,8 +102,11 @@ SELECT id, name, path, common_dir, device, inode, added_at, enabled, removed_at,
     last_dispatch
 FROM repository WHERE removed_at IS NULL ORDER BY name;
 
--- name: events_after
-SELECT seq, at, kind, repo, job, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?;
+-- name: history_after
+-- From the page that holds the event after this one.
+SELECT first, events FROM history
+WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
+ORDER BY first;
 
 -- name: view_job
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,

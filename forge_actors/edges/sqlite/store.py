@@ -31,6 +31,7 @@ from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailab
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
+from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
 from forge_actors.edges.sqlite.rows import job_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-#: Turns of the loop a commit waits for more moves to join it.
-SETTLE_TURNS = 8
+    from forge_actors.domain.events import Event
+
+#: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
+#: to reach the supervisor and the token it frees to reach the next job.
+SETTLE_TURNS = 3
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 #: Specs of waiting jobs kept in memory, about 1 KB each.
@@ -108,9 +112,10 @@ class SqliteStore:
         self._sql = queries()
         #: What ledgers go by that are loaded from now on.
         self.limits = limits
-        self._last_seq: int = self.read("last_event")[0][0]
         #: The `seq` of the last event that is durable.
-        self.committed = AsyncValue(self._last_seq)
+        self.committed = AsyncValue(history.last(reader, self._sql))
+        #: The events of the open transaction.
+        self._events: list[Event] = []
         #: Why nothing can be saved now, or None.
         self.trouble: str | None = None
         #: Moves that are not durable yet, oldest first.
@@ -174,8 +179,8 @@ class SqliteStore:
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
         for change in changes:
-            self._last_seq += 1
-            write(self._db, self._sql, change, self._last_seq)
+            write(self._db, self._sql, change)
+            self._events.append(change.event)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -202,24 +207,28 @@ class SqliteStore:
         # token it freed and the next dispatch share one sync.
         for _ in range(SETTLE_TURNS):
             await trio.lowlevel.checkpoint()
-            if trio.lowlevel.current_statistics().tasks_runnable == 0:
-                return
 
     def commit(self) -> None:
         """Make everything saved so far durable, and tell those who wait for it."""
         if self.trouble is not None:
             return
         try:
-            if self._db.in_transaction:
-                self._db.execute("COMMIT")
+            self._end_transaction()
         except _DISK_ERRORS as error:
             self._hold_back(error)
         else:
             self._publish()
 
+    def _end_transaction(self) -> None:
+        if self._db.in_transaction:
+            first = self.committed.value + 1
+            history.append(self._db, self._sql, first, self._events)
+            self._db.execute("COMMIT")
+
     def _publish(self) -> None:
         moves, self._moves = self._moves, []
-        last = self._last_seq
+        last = self.committed.value + len(self._events)
+        self._events = []
         self._pending, self._urgent = trio.Event(), trio.Event()
         for move in moves:
             for change in move.changes:
@@ -252,7 +261,7 @@ class SqliteStore:
     def _roll_back(self) -> None:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
-        self._last_seq = self.committed.value
+        self._events.clear()
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
@@ -261,8 +270,7 @@ class SqliteStore:
         try:
             for move in self._moves:
                 self._write(move.changes)
-            if self._db.in_transaction:
-                self._db.execute("COMMIT")
+            self._end_transaction()
         except _DISK_ERRORS:
             self._roll_back()
             return
@@ -274,6 +282,13 @@ class SqliteStore:
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
         return self._rows(self.reader, name, values)
+
+    def events(self, after: int, limit: int) -> list[Event]:
+        """The first durable events with a larger `seq` than `after`."""
+        try:
+            return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""

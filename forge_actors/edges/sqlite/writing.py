@@ -36,13 +36,9 @@ def _optional(value: object | None) -> str | None:
     return None if value is None else _json(value)
 
 
-def write(db: apsw.Connection, sql: dict[str, str], change: Change, seq: int) -> None:
-    """Write one change and its event into the open transaction."""
+def write(db: apsw.Connection, sql: dict[str, str], change: Change) -> None:
+    """Write the rows of one change, not its event, into the open transaction."""
     _WRITERS[type(change)](db, sql, change)
-    event = change.event
-    data = _json(event.data) if event.data else "{}"
-    row = (seq, event.at, event.kind, event.repo, event.job, data)
-    db.execute(sql["add_event"], row)
 
 
 def _dispatch(db: apsw.Connection, sql: dict[str, str], change: JobDispatched) -> None:

@@ -31,18 +31,14 @@ CREATE TABLE job (
     id             TEXT PRIMARY KEY,
     repo           TEXT NOT NULL REFERENCES repository (id),
     kind           TEXT NOT NULL,
-    state          TEXT NOT NULL CHECK (state IN (
-        'queued', 'waiting_for_dependency', 'waiting_for_workspace',
-        'waiting_for_heavy_check', 'waiting_for_integration',
-        'waiting_for_release_barrier', 'waiting_for_approval', 'waiting_for_limit',
-        'waiting_for_retry', 'dispatched', 'running', 'succeeded', 'failed',
-        'timed_out', 'cancelled', 'orphaned', 'stale', 'human_attention_required'
-    )),
+    state          TEXT NOT NULL,
     priority       INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 4),
     provider       TEXT,
     claims         TEXT NOT NULL,
     after          TEXT NOT NULL,
-    replay         TEXT NOT NULL CHECK (replay IN ('never', 'safe', 'always')),
+    replay         TEXT NOT NULL CHECK (
+        replay = 'never' OR replay = 'safe' OR replay = 'always'
+    ),
     attempt        INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
     max_attempts   INTEGER NOT NULL CHECK (max_attempts >= 1),
     fence          INTEGER,
@@ -64,28 +60,42 @@ CREATE TABLE job (
     identity       TEXT,
     error          TEXT,
     receipt        BLOB,
-    -- A job has ended exactly if it has an end.
-    CHECK ((finished_at IS NOT NULL) = (state IN (
-        'succeeded', 'failed', 'timed_out', 'cancelled', 'orphaned', 'stale',
-        'human_attention_required'
-    ))),
+    -- A state is one of these, and a job has ended exactly if it has an end. Not with
+    -- IN: SQLite would build a table of the words anew for each statement.
+    CHECK ((finished_at IS NOT NULL) IS (CASE state
+        WHEN 'queued' THEN 0
+        WHEN 'dispatched' THEN 0
+        WHEN 'succeeded' THEN 1
+        WHEN 'running' THEN 0
+        WHEN 'failed' THEN 1
+        WHEN 'waiting_for_dependency' THEN 0
+        WHEN 'waiting_for_workspace' THEN 0
+        WHEN 'waiting_for_heavy_check' THEN 0
+        WHEN 'waiting_for_integration' THEN 0
+        WHEN 'waiting_for_release_barrier' THEN 0
+        WHEN 'waiting_for_approval' THEN 0
+        WHEN 'waiting_for_limit' THEN 0
+        WHEN 'waiting_for_retry' THEN 0
+        WHEN 'timed_out' THEN 1
+        WHEN 'cancelled' THEN 1
+        WHEN 'orphaned' THEN 1
+        WHEN 'stale' THEN 1
+        WHEN 'human_attention_required' THEN 1
+    END)),
     -- Only a dispatch gives a fence, and what is reserved has one.
     CHECK (state NOT IN ('dispatched', 'running') OR
            (fence IS NOT NULL AND attempt > 0 AND dispatched_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX job_active ON job (repo, state) WHERE finished_at IS NULL;
+CREATE INDEX job_active ON job (repo) WHERE finished_at IS NULL;
 -- A request id names one job for ever; a unique key one active job at a time.
 CREATE UNIQUE INDEX job_request ON job (request_id) WHERE request_id IS NOT NULL;
 CREATE UNIQUE INDEX job_unique ON job (repo, unique_key)
     WHERE unique_key IS NOT NULL AND finished_at IS NULL;
 
--- The history: every move with its reason, in the order in which it was saved.
-CREATE TABLE event (
-    seq  INTEGER PRIMARY KEY,
-    at   REAL NOT NULL,
-    kind TEXT NOT NULL,
-    repo TEXT,
-    job  TEXT,
-    data TEXT NOT NULL
+-- The history: every move with its reason, in the order in which it was saved. A row is
+-- the JSON array of consecutive events; `first` is the number of the first of them.
+CREATE TABLE history (
+    first  INTEGER PRIMARY KEY,
+    events BLOB NOT NULL
 ) STRICT;
