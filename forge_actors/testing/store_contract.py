@@ -26,6 +26,7 @@ from forge_actors.domain.changes import (
     Noted,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
@@ -163,6 +164,16 @@ async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
         with trio.fail_after(2 * LAZY_LIMIT):
             await store.save([repository()], lazy=True).wait()
         assert trio.current_time() >= began
+
+
+async def check_changed_settings_are_durable_when_it_is_told(open_: Open) -> None:
+    async with open_() as store:
+        told: list[str] = []
+        event = Event("settings_changed", 1.0, data={"changed": {}})
+        saved = store.save([SettingsChanged(event)], then=lambda: told.append("then"))
+        assert told == []
+        await saved.wait()
+        assert told == ["then"]
 
 
 async def check_moves_are_durable_in_order(open_: Open) -> None:
@@ -303,6 +314,7 @@ CHECKS: tuple[Check, ...] = (
     check_loading_sees_what_is_saved_but_not_yet_durable,
     check_lazy_moves_ride_along,
     check_lazy_moves_are_soon_durable,
+    check_changed_settings_are_durable_when_it_is_told,
     check_moves_are_durable_in_order,
     check_a_job_comes_back_as_it_was_saved,
     check_every_move_of_a_job_survives,

@@ -58,6 +58,9 @@ CLIENT_VERBS = (
     "repo list",
     "repo add .",
     "status",
+    "settings show",
+    "settings reload",
+    "secret list",
     "stop",
 )
 

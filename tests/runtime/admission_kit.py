@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: What there is of secrets.
+SECRETS = ("KEY", "TOKEN")
 WRITE = (Claim("write", "repo-content", "*"),)
 
 
@@ -64,6 +66,7 @@ class Case:
         self.clock = FakeClock()
         ids = IdSource()
         self.registry = Registry(store, self.git, self.clock, ids)
+        self.secrets = SecretFolder(folder)
         self.told: list[tuple[str, tuple[Job, ...]]] = []
         self.admission = Admission(
             store,
@@ -71,7 +74,7 @@ class Case:
             self.clock,
             ids,
             lambda: settings_from(tables),
-            SecretFolder(folder),
+            self.secrets,
             lambda repo, jobs: self.told.append((repo, jobs)),
         )
 
@@ -98,6 +101,9 @@ async def admission(folder: Path, **tables: Any) -> AsyncGenerator[Case, None]:
         folder / "store.sqlite", repository_workers=4, overtake_after=1800.0
     ) as store:
         case = Case(store, folder, **tables)
+        (folder / "secrets").mkdir()
+        for name in SECRETS:
+            (folder / "secrets" / name).write_bytes(b"a-value-of-it")
         await case.add("app")
         yield case
 
@@ -149,6 +155,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"env": {"": "1"}}, "env"),
     ({"env": {"A": "\0"}}, "env"),
     ({"env": {"FORGE_JOB_ID": "x"}}, "env"),
+    ({"secrets": ["NOPE"]}, "secrets"),
+    ({"secrets": ["TOKEN", "FORGE_JOB_ID"]}, "secrets"),
+    ({"secrets": ["../store.sqlite"]}, "secrets"),
+    ({"secrets": ["TOKEN"], "env": {"TOKEN": "x"}}, "secrets"),
+    ({"secrets": [f"S{n}" for n in range(33)]}, "secrets"),
     ({"labels": [""]}, "labels"),
     ({"labels": ["x"] * 33}, "labels"),
     ({"name": "x" * 201}, "name"),
@@ -179,6 +190,7 @@ OTHERS: list[dict[str, Any]] = [
     {"queue_timeout": "2m"},
     {"grace": 1},
     {"env": {"A": "b"}},
+    {"secrets": ["TOKEN"]},
     {"stop_signal": "INT"},
     {"cwd": "sub"},
     {"name": "n"},
