@@ -92,14 +92,14 @@ async def test_what_a_service_goes_by_is_shown_and_reloaded(
         return await trio.to_thread.run_sync(call, tmp_path, capsys, *words)
 
     async with fake_service(tmp_path) as control:
-        control.setting_views = [SettingView("limits.workers", 7, "file", "/s.toml:1")]
+        control.setting_views = [SettingView("limits.workers", 7, "file", "/s:1")]
         status, out, err = await ask("settings", "show")
         assert (status, err) == (0, "")
         assert out.splitlines()[1].split() == [
             "limits.workers",
             "7",
             "file",
-            "/s.toml:1",
+            "/s:1",
         ]
         control.setting_changes = [
             SettingChange("limits.workers", 7, 8),
