@@ -6,6 +6,10 @@ import secrets
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
 _TIME_BITS, _RANDOM_BITS = 45, 50
+#: The first digit, then two at a time.
+_TOP = _TIME_BITS + _RANDOM_BITS - 5
+_SHIFTS = range(_TOP - 10, -1, -10)
+_PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 
 
 class IdSource:
@@ -32,8 +36,5 @@ class IdSource:
 
 
 def _encode(number: int) -> str:
-    digits = []
-    for _ in range((_TIME_BITS + _RANDOM_BITS) // 5):
-        digits.append(_ALPHABET[number & 31])
-        number >>= 5
-    return "".join(reversed(digits))
+    pairs = [_PAIRS[number >> shift & 1023] for shift in _SHIFTS]
+    return _ALPHABET[number >> _TOP & 31] + "".join(pairs)

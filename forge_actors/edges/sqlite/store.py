@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
 #: to reach the supervisor and the token it frees to reach the next job.
-SETTLE_TURNS = 3
+SETTLE_TURNS = 2
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 #: Specs of waiting jobs kept in memory, about 1 KB each.
@@ -151,8 +151,9 @@ class SqliteStore:
             raise self._refusal()
         else:
             self._moves.append(move)
-        self._pending.set()
-        if not lazy:
+        if not self._pending.is_set():
+            self._pending.set()
+        if not lazy and not self._urgent.is_set():
             self._urgent.set()
         return move
 
@@ -187,8 +188,9 @@ class SqliteStore:
         with self._scope:
             while True:
                 await self._pending.wait()
-                with trio.move_on_after(LAZY_SECONDS):
-                    await self._urgent.wait()
+                if not self._urgent.is_set():
+                    with trio.move_on_after(LAZY_SECONDS):
+                        await self._urgent.wait()
                 await self._settle()
                 self.commit()
                 while self.trouble is not None:
