@@ -32,6 +32,7 @@ from forge_actors.domain.requests import (
     convert,
     encode_argv,
 )
+from forge_actors.domain.settings import SettingChange, SettingView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -119,6 +120,16 @@ class Client:
     async def status(self) -> dict[str, Any]:
         status: dict[str, Any] = await self._call("GET", "status")
         return status
+
+    async def settings(self) -> list[SettingView]:
+        """Every setting in force, with where it comes from."""
+        answer = await self._call("GET", "settings")
+        return convert(answer["settings"], list[SettingView])
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Let the service read its settings again; what changed."""
+        answer = await self._call("POST", "settings", "reload")
+        return convert(answer["changed"], list[SettingChange])
 
     async def stop(self) -> None:
         """Begin an orderly stop of the service."""
