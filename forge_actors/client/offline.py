@@ -113,6 +113,19 @@ def _names() -> list[str]:
     return [column.split()[-1].rpartition(".")[2] for column in columns]
 
 
+def _problem(home: str, receipt: dict[str, Any]) -> str | None:
+    if "error" not in receipt or receipt["ending"] in ("spawn", "lost"):
+        return None
+    return _shown(home, receipt["error"])
+
+
+def _usage(receipt: dict[str, Any]) -> dict[str, float]:
+    if not receipt.get("identity"):
+        return {}
+    lost = {name: receipt[name] for name in _LOST if name in receipt}
+    return {name: receipt.get(name, 0) for name in _USAGE} | lost
+
+
 def _after_job(home: str, told: dict[str, Any] | None) -> dict[str, Any] | None:
     if told is None or "error" not in told:
         return told
@@ -164,12 +177,11 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
-        "usage": {name: receipt.get(name, 0) for name in _USAGE}
-        if receipt.get("identity")
-        else {},
+        "usage": _usage(receipt),
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
         "secrets": spec.get("secrets", []),
+        "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "paused_seconds": receipt.get("paused_seconds"),
     }
@@ -183,6 +195,9 @@ _USAGE = (
     "stdout_bytes",
     "stderr_bytes",
 )
+
+
+_LOST = ("stdout_lost", "stderr_lost")
 
 
 def _duration(started: float | None, finished: float | None) -> float | None:

@@ -218,5 +218,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     secrets: list[str] = field(default_factory=list)
     #: What became of the command that followed it.
     after_job: AfterJob | None = None
+    #: What went wrong beside it, such as a log that could not be written.
+    problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.
     paused_seconds: float | None = None

@@ -112,6 +112,9 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     max_rss_kib: int = 0
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    #: How many of these, the last ones, the log could not take: its disk was full.
+    stdout_lost: int = 0
+    stderr_lost: int = 0
     #: The last 16 KiB of stderr, or of the terminal, undecodable bytes replaced.
     stderr_tail: str = ""
     #: Processes the job left behind when it ended by itself, as `pid name`.

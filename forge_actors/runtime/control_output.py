@@ -43,12 +43,13 @@ class OutputControl(ControlBase):
             job = self._view(self._row(job_id))
             ended = job.state in TERMINAL
             base = self._log(job)
-            chunk = logs.read(base, which, offset, limit)
+            # Before it is read: what comes in between must not be waited for.
+            known = sum(logs.size(base, each) for each in STREAMS) if wait else 0
+            lost = int(job.usage.get(f"{which}_lost", 0)) if ended else 0
+            chunk = logs.read(base, which, offset, limit, ended=ended, lost=lost)
             if chunk.data or chunk.missing or ended or not wait:
-                return LogChunk(
-                    chunk.offset, chunk.data, chunk.missing, ended and not chunk.data
-                )
-            await self.wait_output(job_id, sum(logs.size(base, s) for s in STREAMS))
+                return chunk
+            await self.wait_output(job_id, known)
 
     async def wait_output(self, selector: str, known: int) -> None:
         job_id = self._store.match(selector)

@@ -110,6 +110,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         output_held=end.output_held if end else False,
         secrets=list(details.secrets),
         after_job=_after_job(end, roots),
+        problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
     )
 
@@ -121,6 +122,13 @@ def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:
     return structs.replace(told, error=scrub(redact(told.error), roots))
 
 
+def _problem(receipt: Receipt | None, roots: Roots) -> str | None:
+    """What went wrong beside the job. That it did not start is its error instead."""
+    if receipt is None or receipt.error is None or receipt.ending in ("spawn", "lost"):
+        return None
+    return scrub(redact(receipt.error), roots)
+
+
 def _duration(started: float | None, finished: float | None) -> float | None:
     if started is None or finished is None:
         return None
@@ -130,12 +138,14 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 def _usage(receipt: Receipt | None) -> dict[str, float]:
     if receipt is None or receipt.identity is None:
         return {}
+    lost = {"stdout_lost": receipt.stdout_lost, "stderr_lost": receipt.stderr_lost}
     return {
         "user_seconds": receipt.user_seconds,
         "system_seconds": receipt.system_seconds,
         "max_rss_kib": receipt.max_rss_kib,
         "stdout_bytes": receipt.stdout_bytes,
         "stderr_bytes": receipt.stderr_bytes,
+        **{name: count for name, count in lost.items() if count},
     }
 
 

@@ -16,6 +16,7 @@ from forge_actors.edges.node import logs, wire
 from forge_actors.edges.node.agent.masking import (
     LEAST_BYTES,
     MARK,
+    MOST_LINES,
     Masking,
     masked_values,
 )
@@ -106,6 +107,11 @@ def test_of_a_value_of_several_lines_each_is_masked_too() -> None:
     values = masked_values([b"-----BEGIN-----\r\nabcdefgh\r\nxyz\r\n"])
     assert mask(values, b"  abcdefgh\n") == b"  [redacted]\n"
     assert mask(values, b"xyz\n") == b"xyz\n"
+
+
+def test_of_a_value_of_very_many_lines_only_the_whole_is_looked_for() -> None:
+    value = b"".join(b"line %d\n" % number for number in range(MOST_LINES + 1))
+    assert masked_values([value]) == (value,)
 
 
 def test_a_flood_that_looks_like_a_value_takes_no_longer_than_any_other() -> None:

@@ -109,6 +109,39 @@ async def test_a_gap_is_a_line_of_its_own(tmp_path: Path) -> None:
         assert (await api.raw("GET", f"{logs}?offset=4"))[1] == note + b"tail"
 
 
+@pytest.mark.parametrize("lines", [1, 9_000, 15_000, 40_000])
+async def test_the_tail_of_output_with_a_gap_is_whole_lines(
+    tmp_path: Path, lines: int
+) -> None:
+    """The gap lies within the piece in which the first line is looked for."""
+    kept = [b"line %09d ........\n" % number for number in range(12_000)]
+    text = b"".join(kept)
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        api.control.write(job, b"head\n" + b"?" * 500_000 + text)
+        api.control.gaps[job, "stdout"] = (5, 500_005)
+        api.control.end(job)
+        logs = f"/jobs/{job}/logs/stdout"
+        found = (await api.raw("GET", f"{logs}?tail={lines}"))[1]
+    assert found == b"".join(kept[-lines:])
+
+
+async def test_a_stream_that_never_pauses_does_not_hide_the_other(
+    tmp_path: Path,
+) -> None:
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        api.control.write(job, b"." * 4_000_000)
+        api.control.write(job, b"error", stream="stderr")
+        async with await trio.open_unix_socket(api.path) as stream:
+            target = f"/v1/jobs/{job}/logs/both?follow=1&raw=1"
+            await stream.send_all(encode_request("GET", target))
+            reader, seen = ResponseReader(), b""
+            while b"error" not in seen:
+                seen += reader.feed(await stream.receive_some())
+        assert len(seen) < 1_000_000
+
+
 @pytest.mark.parametrize("stream", ["stdout", "both"])
 async def test_followed_output_ends_with_the_job(tmp_path: Path, stream: str) -> None:
     answers: list[Any] = []

@@ -76,7 +76,9 @@ async def _send_both(
     """Both streams by arrival while following, else one after the other."""
     while True:
         for copy in copies:
-            limit -= await copy.send(send, limit=limit)
+            # Not all there is: of a job that never stops printing that is no end.
+            most = min(limit, PIECE) if follow else limit
+            limit -= await copy.send(send, limit=most)
             if not follow or copy.ended:
                 await copy.finish(send)
         if not follow or limit <= 0 or all(copy.ended for copy in copies):
@@ -114,20 +116,38 @@ class _Copy:
     async def skip_to_last(self, lines: int) -> None:
         """Go to where the last `lines` lines begin."""
         last = await self._piece(-1, 1)
-        self.offset = begin = last.next_offset
+        # Without any data, what is missing is told.
+        begin = last.next_offset if last.data else last.offset - last.missing
+        self.offset = begin
         # The newline that ends the last line begins no further one.
         left = lines + (last.data == b"\n") if lines else 0
         while left and begin > 0:
             end, begin = begin, max(0, begin - PIECE)
-            chunk = await self._piece(begin, end - begin)
-            found = chunk.data.count(b"\n")
+            start, data = await self._between(begin, end)
+            found = data.count(b"\n")
             if found >= left:
-                self.offset = chunk.offset + _nth_last_newline(chunk.data, left) + 1
+                self.offset = start + _nth_last_newline(data, left) + 1
                 return
             left -= found
-            self.offset = chunk.offset
-            if chunk.missing:
+            self.offset = start
+            if start > begin:
                 return
+
+    async def _between(self, begin: int, end: int) -> tuple[int, bytes]:
+        """What is kept of this part of the stream, and where that begins.
+
+        A chunk is shorter than asked for where the log is divided, and behind a gap
+        it holds more than the part: neither may be counted wrong.
+        """
+        data = b""
+        while begin + len(data) < end:
+            chunk = await self._piece(begin + len(data), end - begin - len(data))
+            if chunk.missing:
+                begin, data = chunk.offset, b""
+            if not chunk.data:
+                break
+            data += chunk.data
+        return begin, data[: max(0, end - begin)]
 
     async def _piece(self, offset: int, limit: int) -> LogChunk:
         return await self._control.read_log(self._job, self._name, offset, limit=limit)

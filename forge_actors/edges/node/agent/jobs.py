@@ -153,8 +153,9 @@ class Job:
         return 0.0 if self._suspension is None else self._suspension.total
 
     @property
-    def output_total(self) -> int:
-        return self.streams[0].total + self.streams[1].total
+    def output_kept(self) -> int:
+        """Bytes that a reader of the log can have passed."""
+        return self.streams[0].kept + self.streams[1].kept
 
     def pause(self, now: float) -> None:
         """Suspend the group now and the rest of the tree from the next `advance` on.
@@ -358,6 +359,9 @@ class Job:
             receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
         if self.output_held:
             receipt["output_held"] = True
+        for name, stream in (("stdout_lost", stdout), ("stderr_lost", stderr)):
+            if stream.error is not None:
+                receipt[name] = stream.total - stream.kept
         problems = self._problems + [s.error for s in self.streams if s.error]
         if problems:
             receipt["error"] = "; ".join(problems)

@@ -13,17 +13,23 @@ if TYPE_CHECKING:
 
 #: Shorter values would be found where they are none, and leave no readable log.
 LEAST_BYTES = 6
+#: Each line of a value is masked too, unless it has more of them than this: every one
+#: is looked for in all of the output.
+MOST_LINES = 100
 MARK = b"[redacted]"
 
 
 def masked_values(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
-    """What is to be masked of these secrets: each value, and each line of a longer one.
+    """What is to be masked of these secrets: each value, and each line of it.
 
-    A terminal ends lines in its own way, and programs print values line by line.
+    Programs print a value line by line, and indent it.
     """
     found: dict[bytes, None] = {}
     for secret in secrets:
-        for value in (secret, *map(bytes.strip, secret.splitlines())):
+        lines = secret.splitlines()
+        if len(lines) > MOST_LINES:
+            lines = []
+        for value in (secret, *map(bytes.strip, lines)):
             if len(value) >= LEAST_BYTES:
                 found[value] = None
     return tuple(found)

@@ -132,7 +132,7 @@ class Node:
         elif operation == "watch":
             job = self._jobs.get(key)
             known = int(message["known"])
-            if job is None or job.output_total > known:
+            if job is None or job.output_kept > known:
                 self._send_output(key, known)
             else:
                 job.watched.append(known)
@@ -254,7 +254,7 @@ class Node:
             return
         if more:
             job.last_output = monotonic()
-            self._answer_watchers(job, job.output_total)
+            self._answer_watchers(job, job.output_kept)
         else:
             self._close_pipe(stream)
 

@@ -26,8 +26,9 @@ TAIL_SIZE = 16 * 1024
 LAST_READS = 64
 
 MAGIC = b"FORGELG2"
-#: Magic, bytes claimed, bytes written (see `Stream._write_ring`), then how many bytes
-#: the file and the ring take: the limit may be another one when the log is read.
+#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`. Then
+#: the sizes of the first half and of the ring: a reader must not depend on settings,
+#: which may have changed since.
 HEADER = struct.Struct("<8sQQQQ")
 
 
@@ -40,7 +41,8 @@ class Stream:
     """The reading end of one pipe and where its bytes go.
 
     `total` counts every byte the job wrote, masked ones as their mark. `error` says,
-    once, why the log is incomplete; from then on bytes are only counted.
+    once, why the log is incomplete; from then on bytes are only counted. `kept` is
+    where a reader finds the stream to end: `total`, until there is an error.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class Stream:
         "_ring_size",
         "error",
         "fd",
+        "kept",
         "masking",
         "read",
         "tail",
@@ -63,6 +66,7 @@ class Stream:
         #: As `os.read`, which it is for a pipe.
         self.read = os.read
         self.total = 0
+        self.kept = 0
         self.tail = b""
         self.error: str | None = None
         #: Takes secrets out of what is written; offsets are those of the result.
@@ -110,9 +114,17 @@ class Stream:
                 start = self._head
             if data and self._ring_size:
                 self._write_ring(data, start)
+            self.kept = self.total
         except OSError as error:
+            self.kept = self._written(start)
             name = self._path.decode(errors="replace")
             self.error = f"the log {name} is incomplete: {error.strerror}"
+
+    def _written(self, ring: int) -> int:
+        """Where the log ends after an error; `ring` is what its header says then."""
+        if self._ring >= 0:
+            return ring
+        return os.fstat(self._file).st_size if self._file >= 0 else 0
 
     def go_on(self, fd: int) -> None:
         """Take what comes from another pipe behind what is there."""
@@ -147,7 +159,7 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
-        sizes = self._head, self._ring_size
+        sizes = (self._head, self._ring_size)
         os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:
             start += len(data) - self._ring_size
