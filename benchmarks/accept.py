@@ -7,6 +7,7 @@ decision that a job has to wait. One batch call, then many callers with one job 
 from __future__ import annotations
 
 import contextlib
+import re
 import selectors
 import time
 from typing import TYPE_CHECKING
@@ -14,11 +15,16 @@ from typing import TYPE_CHECKING
 from benchmarks.cref import trivial_program
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import HOLDER, Service, ServiceFailed, running_service
-from benchmarks.wire import Answer, connect, request
+from benchmarks.wire import Refusal, connect, request
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable, Iterator, Sequence
+
+_ACCEPTED = re.compile(
+    rb"HTTP/1\.1 201 .*\r\n(?:[a-z-]+: .*\r\n)*?content-length: (?P<length>\d+)\r\n"
+    rb"(?:[a-z-]+: .*\r\n)*\r\n"
+)
 
 
 def measure(bench: Bench) -> Iterable[Sample]:
@@ -65,45 +71,53 @@ def held_service(bench: Bench) -> Iterator[tuple[Service, list[str]]]:
 
 
 class Caller:
-    """One connection that submits the same job again and again."""
+    """One connection that submits the same job again and again.
+
+    It shares the machine with the service that is measured, so it does no more than
+    read each answer whole and look whether the job was accepted.
+    """
 
     def __init__(self, path: str, repo: str, calls: int) -> None:
         job = {"repo": repo, "argv": [trivial_program()]}
-        self._path = path
         self._submit = request("POST", "/v1/jobs", {"jobs": [job]})
-        self._left = calls
-        self._answer = Answer()
+        self._data = b""
+        self.left = calls
         self.line: socket.socket = connect(path)
 
     def begin(self) -> None:
-        self._answer = Answer()
+        self._data = b""
         self.line.sendall(self._submit)
 
     def take(self) -> bool:
-        """Take what arrived; True when a whole response did."""
-        if not self._answer.feed(self.line.recv(65536)):
-            return False
-        if self._answer.status >= 400:
-            self._answer.result()
-        self._left -= 1
-        return True
+        """Take what arrived; True when a whole answer did.
 
-    @property
-    def done(self) -> bool:
-        return self._left == 0
-
-    def reconnect_if_closed(self) -> bool:
-        if not self._answer.closes:
+        Raises:
+            Refusal: the job was not accepted, or the connection was closed.
+        """
+        data = self.line.recv(65536)
+        self._data += data
+        if not data:
+            raise Refusal("the service closed a connection")
+        found = _ACCEPTED.match(self._data)
+        if found is None:
+            if b"\r\n\r\n" in self._data:
+                raise Refusal(self._data.decode(errors="replace")[:500])
             return False
-        self.line.close()
-        self.line = connect(self._path)
+        if len(self._data) < found.end() + int(found["length"]):
+            return False
+        self.left -= 1
         return True
 
 
 def run_callers(
     service: Service, names: Sequence[str], callers: int, calls: int
 ) -> float:
-    """Seconds until every caller had its last answer; all in this one thread."""
+    """Seconds until every caller had its last answer; all in this one thread.
+
+    Raises:
+        ServiceFailed: the service does not hold as many jobs as it accepted.
+    """
+    before = service.jobs
     lines = [
         Caller(service.socket, names[n % len(names)], calls) for n in range(callers)
     ]
@@ -119,15 +133,14 @@ def run_callers(
                 caller = key.data
                 if not caller.take():
                     continue
-                if caller.done:
+                if caller.left:
+                    caller.begin()
+                else:
                     ready.unregister(caller.line)
                     left -= 1
-                    continue
-                ready.unregister(caller.line)
-                caller.reconnect_if_closed()
-                ready.register(caller.line, selectors.EVENT_READ, caller)
-                caller.begin()
         seconds = time.perf_counter() - begin
     for caller in lines:
         caller.line.close()
+    if service.jobs - before != callers * calls:
+        raise ServiceFailed(f"{service.jobs - before} jobs of {callers * calls} exist")
     return seconds

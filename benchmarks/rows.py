@@ -41,7 +41,7 @@ class Bench:
     starts: int = 200
     batch: int = 10_000
     callers: int = 50
-    calls: int = 40
+    calls: int = 100
     registered: int = 1000
     idle_seconds: float = 30.0
     peer_python: str | None = None

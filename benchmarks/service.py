@@ -69,6 +69,12 @@ class Service:
         return None if value is None else str(value)
 
     @property
+    def jobs(self) -> int:
+        """How many jobs it has now, in whatever state."""
+        counts: dict[str, int] = self.api.get("status")["counts"]
+        return sum(counts.values())
+
+    @property
     def pids(self) -> list[int]:
         """The service and, if it has one, its agent."""
         return [pid for pid in (self.pid, self.agent_pid) if pid is not None]

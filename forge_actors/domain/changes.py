@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import Repository
 
 
-class JobDetails(Struct, frozen=True):
+class JobDetails(Struct, frozen=True, gc=False):
     """What readers want to know of a job and its scheduler never asks."""
 
     created_at: float
@@ -28,7 +28,7 @@ class JobDetails(Struct, frozen=True):
     retry_of: str | None = None
 
 
-class JobAdded(Struct, frozen=True):
+class JobAdded(Struct, frozen=True, gc=False):
     job: Job
     spec: JobSpec
     details: JobDetails

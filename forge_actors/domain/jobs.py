@@ -129,7 +129,7 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
-class JobSpec(Struct, frozen=True, omit_defaults=True):
+class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     """What is needed only when the job starts; kept in the store, not in memory."""
 
     #: Arguments that are no UTF-8 are `{"b64": "..."}`.
@@ -149,9 +149,11 @@ class JobSpec(Struct, frozen=True, omit_defaults=True):
     after_job: str | None = None
 
 
-class Job(Struct, kw_only=True):
+class Job(Struct, kw_only=True, gc=False):
     """The scheduling fields of a job, as its repository's ledger holds it.
 
+    It is part of no cycle, and there may be a hundred thousand: the collector of cycles
+    is spared them.
     Times are seconds of the wall clock. Invariants:
     `fence` is set while the job is dispatched or running, never while it waits.
     """

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
-    from forge_actors.edges.sqlite.store import Move, SqliteStore
+    from forge_actors.edges.sqlite.move import Move
+    from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.secrets import SecretFolder
@@ -154,7 +155,7 @@ class Admission:
 
     def _check_room(self, count: int) -> None:
         limit = self._settings().limits.queued_jobs
-        [(active,)] = self._store.read_pending("active_total")
+        active = self._store.active
         if active + count > limit:
             raise Refused(
                 f"{active} jobs wait or run and {count} more would pass the limit of"

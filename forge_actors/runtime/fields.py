@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MAX_GRACE = 3600.0
 MAX_ATTEMPTS = 100
 DEFAULT_GRACE = 10.0
+SIGNALS = frozenset(signal.Signals.__members__)
 
 
 def kind_of(request: JobRequest, prefix: str) -> Kind:
@@ -140,7 +141,7 @@ def _grace(value: str | float | None, field: str) -> float:
 
 def _signal(name: str, field: str) -> str:
     full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
-    if full not in signal.Signals.__members__:
+    if full not in SIGNALS:
         raise InvalidInput(field, f"{name!r} is no signal; write for example SIGINT")
     return full
 

@@ -10,7 +10,7 @@ import trio
 from forge_actors.client.home import prepare_socket_path
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler
+from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.testing.control import FakeControl
 
@@ -25,7 +25,7 @@ async def fake_service(
 ) -> AsyncGenerator[FakeControl, None]:
     """Serve a `FakeControl` on the control socket of `home`, an existing folder."""
     control = FakeControl()
-    server = Server(handler(control), limits=limits or Limits())
+    server = Server(handler(control), holds=holds, limits=limits or Limits())
     listener = unix_listener(prepare_socket_path(str(home)))
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve, [listener])

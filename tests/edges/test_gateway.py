@@ -149,6 +149,15 @@ async def test_a_broken_rule_is_answered_and_the_connection_closed(
         assert (await ask(path, PING))[0] == 200
 
 
+async def test_a_head_is_refused_without_a_body(path: str) -> None:
+    async with serving(path):
+        async with await connect(path) as stream:
+            await stream.send_all(head("HEAD / HTTP/1.1", "host: evil.example"))
+            data = await read_all(stream)
+        assert data.startswith(b"HTTP/1.1 403")
+        assert data.endswith(b"\r\n\r\n")
+
+
 async def test_another_user_is_refused(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

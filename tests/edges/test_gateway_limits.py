@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from forge_actors.client.wire import encode_request
 from forge_actors.domain.errors import Refused
-from forge_actors.edges.gateway.connection import LINGER_SECONDS
+from forge_actors.edges.gateway.connection import LINGER_SECONDS, Connection
 from forge_actors.edges.gateway.listeners import unix_listener
+from forge_actors.edges.gateway.lookout import PATIENCE_SECONDS
 from forge_actors.edges.gateway.messages import Request, Response, Send, Stream
 from forge_actors.edges.gateway.server import Server
 from tests.edges.http_kit import (
@@ -138,6 +139,38 @@ async def test_a_client_that_leaves_cancels_its_handler(path: str) -> None:
             await entered.wait()
         with trio.fail_after(5):
             await left.wait()
+
+
+async def test_what_is_answered_at_once_is_not_watched(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def watch(connection: Connection, nursery: trio.Nursery) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Connection, "watch", watch)
+    async with serving(path), await connect(path) as stream:
+        for _ in range(20):
+            await stream.send_all(KEEP)
+            await read_until(stream, b"pong ")
+
+
+@pytest.mark.mock_clock
+async def test_what_comes_while_a_request_is_watched_is_answered_after_it(
+    path: str,
+) -> None:
+    async def handler(request: Request) -> Response:
+        await trio.sleep(PATIENCE_SECONDS * 3)
+        return Response(200, request.path[0].encode() + b" ", "text/plain")
+
+    async with serving(path, handler), await connect(path) as stream:
+        for number in range(3):
+            begin = trio.current_time()
+            await stream.send_all(KEEP.replace(b"ping", b"a%d" % number))
+            await trio.sleep(PATIENCE_SECONDS * 2)
+            await stream.send_all(KEEP.replace(b"ping", b"b%d" % number))
+            data = await read_until(stream, b"b%d " % number)
+            assert b"a%d " % number in data
+            assert trio.current_time() - begin == pytest.approx(PATIENCE_SECONDS * 6)
 
 
 @pytest.mark.mock_clock

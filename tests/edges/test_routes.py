@@ -10,6 +10,8 @@ import trio
 import trio.testing
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.edges.gateway.messages import Request
+from forge_actors.edges.gateway.routes import holds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,3 +224,25 @@ async def test_a_client_that_leaves_ends_what_is_held_for_it(
             nursery.cancel_scope.cancel()
         await trio.testing.wait_all_tasks_blocked()
         assert api.control.held == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "held"),
+    [
+        ("GET", "v1/status", "", False),
+        ("POST", "v1/jobs", "", False),
+        ("POST", "v1/wait", "", True),
+        ("GET", "v1/jobs/abcd/wait", "timeout=1", True),
+        ("GET", "v1/jobs/abcd/logs/stdout", "tail=1", False),
+        ("GET", "v1/jobs/abcd/logs/stdout", "tail=1&follow=1", True),
+        ("HEAD", "v1/events", "follow=1", True),
+        ("DELETE", "v1/repositories/app", "", False),
+        ("DELETE", "v1/repositories/app", "cancel=1", True),
+        ("POST", "v1/nothing", "follow=1", False),
+    ],
+)
+def test_a_route_tells_whether_it_holds_a_request(
+    method: str, path: str, query: str, held: bool
+) -> None:
+    request = Request(method, tuple(path.split("/")), query, {})
+    assert holds(request) is held

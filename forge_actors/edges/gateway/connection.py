@@ -1,33 +1,37 @@
 """One client of the HTTP server, from accept to close.
 
-No write is shielded, so a cancel always wins, whatever a client does not read. Beside
-each handler a task reads on: a client that goes away cancels its handler at once. An
-end of file counts as going away; a half-closed connection gets no answer.
+No write is shielded, so a cancel always wins, whatever a client does not read. Beside a
+handler that takes its time a task reads on (see `lookout`): a client that goes away
+cancels its handler. An end of file counts as going away; a half-closed connection gets
+no answer.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
-from email.utils import formatdate
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import h11
 import trio
 from msgspec import Struct
 
+from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExchange
 from forge_actors.edges.gateway.listeners import peer_uid
 from forge_actors.edges.gateway.messages import (
     Limits,
     Request,
     Response,
-    Stream,
     error_response,
 )
+from forge_actors.edges.gateway.plain import make_request, read_plain
 
 if TYPE_CHECKING:
-    from forge_actors.edges.gateway.messages import Handler
+    from collections.abc import Callable
+
+    from forge_actors.edges.gateway.lookout import Lookout
+    from forge_actors.edges.gateway.messages import Handler, Stream
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +60,7 @@ class _Refusal(Exception):
         self.status = status
 
     def response(self) -> Response:
-        return error_response(
-            self.status,
-            CODES[self.status],
-            str(self),
-            headers={"connection": "close"},
-        )
+        return error_response(self.status, CODES[self.status], str(self))
 
 
 class ClientGone(OSError):
@@ -72,9 +71,11 @@ class Rules(Struct, frozen=True):
     """What every connection of one server follows."""
 
     handler: Handler
+    holds: Callable[[Request], bool]
     limits: Limits
     hosts: frozenset[str]
     stopping: trio.Event
+    lookout: Lookout
 
 
 class Connection:
@@ -84,16 +85,23 @@ class Connection:
         self._rules = rules
         self._limits = rules.limits
         self._stream = stream
-        self._http = h11.Connection(
-            h11.SERVER, max_incomplete_event_size=self._limits.head_bytes
-        )
+        self._fd = stream.socket.fileno()
+        #: Cancelled, it ends the connection; `run` is called within it.
+        self.scope = trio.CancelScope()
+        #: What was read and belongs to no request yet.
+        self._data = bytearray()
+        #: The request that h11 reads or answers now.
+        self._general: H11Exchange | None = None
         self._served = 0
+        self._busy = False
         self._gone = False
+        self._watch: trio.CancelScope | None = None
+        self._watch_ended = trio.Event()
 
     @property
     def idle(self) -> bool:
         """Between two requests, with no byte of the next one here."""
-        return self._http.our_state is h11.IDLE and not self._http.trailing_data[0]
+        return not self._busy and not self._data
 
     async def turn_away(self) -> None:
         """Say at once that there is no room. No connection is parked."""
@@ -105,57 +113,76 @@ class Connection:
         async with self._stream:
             try:
                 self._check_peer()
-                while (request := await self._request()) is not None:
-                    await self._answer(request)
+                while await self._serve():
                     self._served += 1
-                    if self._gone or self._http.our_state is not h11.DONE:
-                        return
-                    self._http.start_next_cycle()
-                    if self._rules.stopping.is_set():
-                        return
             except _Refusal as refusal:
                 await self._refuse(refusal)
                 await self._linger()
             except ClientGone:
                 return
 
+    async def _serve(self) -> bool:
+        """Answer the next request; whether another may follow."""
+        if self._data:
+            await trio.lowlevel.checkpoint()  # sent ahead: let others have their turn
+        elif not await self._begins():
+            return False
+        self._busy = True
+        exchange: Exchange
+        plain = read_plain(self._data, self._rules.hosts, self._limits)
+        if plain is not None:
+            del self._data[: plain.size]
+            request, exchange = plain.request, PlainExchange(keeps=plain.keeps)
+        else:
+            exchange = self._general = H11Exchange(self._limits.head_bytes)
+            general = await self._read_general(exchange)
+            if general is None:
+                return False
+            request = general
+        await self._answer(request, exchange)
+        self._general = None
+        self._busy = False
+        return exchange.keeps and not self._gone and not self._rules.stopping.is_set()
+
     # Reading
 
-    async def _request(self) -> Request | None:
-        """The next request, complete and allowed; None when the client has no more."""
-        head = await self._head()
+    async def _begins(self) -> bool:
+        """Wait for the first bytes of a request; False if none comes in time."""
+        limits = self._limits
+        patience = limits.idle_timeout if self._served else limits.head_timeout
+        # Nothing is lost by giving the whole connection up: no request has begun. A
+        # scope of its own for each request would cost as much as reading it.
+        self.scope.deadline = trio.current_time() + patience
+        self._data += await self._receive()
+        if self.scope.cancel_called:
+            return False
+        self.scope.deadline = math.inf
+        return bool(self._data)
+
+    async def _read_general(self, exchange: H11Exchange) -> Request | None:
+        """A request of any kind, complete and allowed; None if the client left."""
+        exchange.http.receive_data(bytes(self._data))
+        self._data.clear()
+        head = await self._head(exchange)
         if head is None:
             return None
         headers = {
             name.decode("ascii"): value.decode("latin-1")
             for name, value in head.headers
         }
+        exchange.with_body = head.method != b"HEAD"
         self._check_head(head, headers)
-        body = await self._body(headers)
-        raw_path, _, query = head.target.decode("ascii").partition("?")
-        return Request(
-            method=head.method.decode("ascii"),
-            path=tuple(unquote(part) for part in raw_path.split("/") if part),
-            query=query,
-            headers=headers,
-            body=body,
-        )
+        body = await self._body(exchange)
+        self._data += exchange.rest
+        method, target = head.method.decode("ascii"), head.target.decode("ascii")
+        return make_request(method, target, headers, body)
 
-    async def _head(self) -> h11.Request | None:
-        limits = self._limits
-        patience = limits.idle_timeout if self._served else limits.head_timeout
-        deadline = trio.current_time() + patience
-        began = False
-        while (event := self._next_event()) is h11.NEED_DATA:
-            if not began and self._http.trailing_data[0]:
-                began = True
-                deadline = trio.current_time() + limits.head_timeout
-            with trio.move_on_at(deadline) as waiting:
-                await self._read()
-            if waiting.cancelled_caught:
-                if began:
-                    raise _Refusal(408, "the head of the request took too long")
-                return None
+    async def _head(self, exchange: H11Exchange) -> h11.Request | None:
+        with trio.move_on_after(self._limits.head_timeout) as waiting:
+            while (event := self._next_event(exchange)) is h11.NEED_DATA:
+                exchange.http.receive_data(await self._receive())
+        if waiting.cancelled_caught:
+            raise _Refusal(408, "the head of the request took too long")
         return event if isinstance(event, h11.Request) else None
 
     def _check_peer(self) -> None:
@@ -170,6 +197,8 @@ class Connection:
         )
         if size > self._limits.head_bytes:
             raise _Refusal(431, "the head of the request is too large")
+        if head.method == b"CONNECT":
+            raise _Refusal(501, "this is no proxy")
         # A page of a browser must not reach us, by whatever name it resolved us.
         if headers.get("host") not in self._rules.hosts:
             raise _Refusal(403, "the Host header names no host of this service")
@@ -180,11 +209,11 @@ class Connection:
         if int(headers.get("content-length", "0")) > self._limits.body_bytes:
             raise _Refusal(413, "the body of the request is too large")
 
-    async def _body(self, headers: dict[str, str]) -> bytes:
+    async def _body(self, exchange: H11Exchange) -> bytes:
         parts: list[bytes] = []
         size = 0
         with trio.move_on_after(self._limits.body_timeout) as waiting:
-            while not isinstance(event := self._next_event(), h11.EndOfMessage):
+            while not isinstance(event := self._next_event(exchange), h11.EndOfMessage):
                 if isinstance(event, h11.Data):
                     size += len(event.data)
                     if size > self._limits.body_bytes:
@@ -193,51 +222,73 @@ class Connection:
                 elif event is not h11.NEED_DATA:
                     raise ClientGone
                 else:
-                    if self._http.they_are_waiting_for_100_continue:
-                        go_on = h11.InformationalResponse(status_code=100, headers=[])
-                        await self._write(self._http.send(go_on))
-                    await self._read()
+                    if exchange.wants_continue:
+                        await self._write(exchange.go_on())
+                    exchange.http.receive_data(await self._receive())
         if waiting.cancelled_caught:
             raise _Refusal(408, "the body of the request took too long")
         return b"".join(parts)
 
-    def _next_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+    def _next_event(
+        self, exchange: H11Exchange
+    ) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
         try:
-            return self._http.next_event()
+            return exchange.http.next_event()
         except h11.RemoteProtocolError as error:
             raise _Refusal(error.error_status_hint or 400, str(error)) from None
 
-    async def _read(self) -> None:
+    async def _receive(self) -> bytes:
+        """What there is to read, once there is something; no bytes at the end."""
+        # The stream would try to read first, and find nothing nearly every time.
+        await trio.lowlevel.wait_readable(self._fd)
         try:
-            data = await self._stream.receive_some(READ_BYTES)
-        except trio.BrokenResourceError:
+            data = os.read(self._fd, READ_BYTES)
+        except OSError:
             raise ClientGone from None
-        self._http.receive_data(data)
         self._gone = not data
+        return data
 
-    async def _watch(self, handler: trio.CancelScope) -> None:
-        """Read on while a request is handled; cancel it when its client goes away."""
+    def watch(self, nursery: trio.Nursery) -> None:
+        """Read on while a request is handled; end it when its client goes away."""
+        self._watch, self._watch_ended = trio.CancelScope(), trio.Event()
+        nursery.start_soon(self._read_on, self._watch, self._watch_ended)
+
+    async def _read_on(self, scope: trio.CancelScope, ended: trio.Event) -> None:
         try:
-            while not self._gone:
-                if len(self._http.trailing_data[0]) > self._limits.head_bytes:
-                    return  # enough requests sent ahead: let the socket's buffer fill
-                await self._read()
+            with scope:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                while not self._gone:
+                    if len(self._data) > self._limits.head_bytes:
+                        return  # enough sent ahead: let the socket's buffer fill
+                    self._data += await self._receive()
         except ClientGone:
             self._gone = True
-        handler.cancel()
+        finally:
+            ended.set()
+        if self._gone:
+            self.scope.cancel()
+
+    async def _end_watch(self, watch: trio.CancelScope) -> None:
+        # It may be about to read, and the number of a closed socket is used again. It
+        # is cancelled, so it does not keep us: the shield needs no deadline.
+        watch.cancel()
+        with trio.CancelScope(shield=True):
+            await self._watch_ended.wait()
+        self._watch = None
 
     # Writing
 
-    async def _answer(self, request: Request) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch, nursery.cancel_scope)
-            try:
-                await self._respond(request)
-            except ClientGone:
-                self._gone = True
-            nursery.cancel_scope.cancel()
+    async def _answer(self, request: Request, exchange: Exchange) -> None:
+        lookout = self._rules.lookout
+        lookout.enter(self, held=self._rules.holds(request))
+        try:
+            await self._respond(request, exchange)
+        finally:
+            lookout.leave(self)
+            if self._watch is not None:
+                await self._end_watch(self._watch)
 
-    async def _respond(self, request: Request) -> None:
+    async def _respond(self, request: Request, exchange: Exchange) -> None:
         try:
             answer = await self._rules.handler(request)
         except Exception:
@@ -245,48 +296,42 @@ class Connection:
             answer = error_response(
                 500, "INTERNAL", "the service failed; its log has the details"
             )
+        last = self._rules.stopping.is_set()
         if isinstance(answer, Response):
-            await self._write(self._encode(answer, with_body=request.method != "HEAD"))
-            return
-        await self._write(self._http.send(self._encode_head(200, answer, None)))
-        if request.method != "HEAD":
-            try:
-                await answer.produce(self._send_piece)
-            except ClientGone:
-                raise
-            except Exception:
-                log.exception("the answer to /%s broke off", "/".join(request.path))
-                raise ClientGone from None
-        await self._write(self._http.send(h11.EndOfMessage()))
+            await self._write(exchange.whole(answer, last=last))
+        else:
+            await self._write(exchange.begin(answer, last=last))
+            if request.method != "HEAD":
+                await self._produce(answer, exchange, "/".join(request.path))
+            await self._write(exchange.end())
 
-    async def _send_piece(self, data: bytes) -> None:
-        await self._write(self._http.send(h11.Data(data=data)))
+    async def _produce(self, answer: Stream, exchange: Exchange, path: str) -> None:
+        async def send(data: bytes) -> None:
+            # A reader that keeps up never makes us wait: others have their turn here.
+            await trio.lowlevel.checkpoint()
+            await self._write(exchange.piece(data))
 
-    def _encode(self, answer: Response, *, with_body: bool = True) -> bytes:
-        head = self._encode_head(answer.status, answer, len(answer.body))
-        out = self._http.send(head) or b""
-        if with_body and answer.body:
-            out += self._http.send(h11.Data(data=answer.body)) or b""
-        return out + (self._http.send(h11.EndOfMessage()) or b"")
-
-    def _encode_head(
-        self, status: int, answer: Response | Stream, length: int | None
-    ) -> h11.Response:
-        headers = [
-            ("date", formatdate(usegmt=True)),
-            ("content-type", answer.content_type),
-            *answer.headers.items(),
-        ]
-        if length is not None:
-            headers.append(("content-length", str(length)))
-        if self._rules.stopping.is_set():
-            headers.append(("connection", "close"))
-        return h11.Response(status_code=status, headers=headers)
-
-    async def _write(self, data: bytes | None) -> None:
-        view = memoryview(data or b"")
         try:
-            for start in range(0, len(view), WRITE_BYTES):
+            await answer.produce(send)
+        except ClientGone:
+            raise
+        except Exception:
+            log.exception("the answer to /%s broke off", path)
+            raise ClientGone from None
+
+    async def _write(self, data: bytes) -> None:
+        try:
+            # Nearly every answer fits into the socket's buffer.
+            sent = os.write(self._fd, data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            raise ClientGone from None
+        if sent == len(data):
+            return
+        view = memoryview(data)
+        try:
+            for start in range(sent, len(view), WRITE_BYTES):
                 with trio.fail_after(self._limits.write_timeout):
                     await self._stream.send_all(view[start : start + WRITE_BYTES])
         except (
@@ -297,10 +342,11 @@ class Connection:
             raise ClientGone from None
 
     async def _refuse(self, refusal: _Refusal) -> None:
-        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+        exchange = self._general or H11Exchange(self._limits.head_bytes)
+        if not exchange.answerable:
             return
         try:
-            await self._write(self._encode(refusal.response()))
+            await self._write(exchange.whole(refusal.response(), last=True))
         except ClientGone:
             self._gone = True
 

@@ -34,13 +34,15 @@ class Query:
     """
 
     def __init__(self, raw: str, known: tuple[str, ...]) -> None:
+        self._values: dict[str, list[str]] = {}
+        if not raw:
+            return
         try:
             pairs = parse_qsl(
                 raw, keep_blank_values=True, max_num_fields=MAX_PARAMETERS
             )
         except ValueError:
             raise InvalidInput("query", "has too many parameters") from None
-        self._values: dict[str, list[str]] = {}
         for name, value in pairs:
             if name not in known:
                 near = nearest(name, known)

@@ -1,8 +1,4 @@
-"""The routes of the HTTP interface: each asks the runtime one thing.
-
-A route is a method, a path with names in place of its variable parts, the query
-parameters it knows, and a function of a `Call`.
-"""
+"""The routes of the HTTP interface: each asks the runtime one thing."""
 
 from __future__ import annotations
 
@@ -97,18 +93,26 @@ def _refused(error: ForgeError) -> Response:
     return error_response(error.http_status, error.code, str(error), details=details)
 
 
+def holds(request: Request) -> bool:
+    """Whether its route keeps a request open until something happens elsewhere.
+
+    Asked before the request is checked, so one that will be refused may count as held.
+    """
+    route = _find(_method(request), request.path)
+    if route is None:
+        return False
+    if isinstance(route.holds, str):
+        return f"{route.holds}=" in request.query
+    return route.holds
+
+
 async def _route(control: Control, request: Request) -> Answer:
-    method = "GET" if request.method == "HEAD" else request.method
-    others: list[str] = []
-    for route_method, pattern, known, verb in ROUTES:
-        parts = _match(pattern, request.path)
-        if parts is None:
-            continue
-        if route_method != method:
-            others.append(route_method)
-            continue
-        return await verb(Call(control, request, Query(request.query, known), parts))
+    route = _find(_method(request), request.path)
+    if route is not None:
+        query = Query(request.query, route.parameters)
+        return await route.verb(Call(control, request, query, route.parts(request)))
     path = "/" + "/".join(request.path)
+    others = [route.method for route in ROUTES if route.leads_to(request.path)]
     if others:
         return error_response(
             405,
@@ -119,17 +123,18 @@ async def _route(control: Control, request: Request) -> Answer:
     return error_response(404, "NO_SUCH_ROUTE", f"there is nothing at {path}")
 
 
-def _match(pattern: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
-    wanted = pattern.split("/")[1:]
-    if len(wanted) != len(path):
-        return None
-    parts: list[str] = []
-    for want, part in zip(wanted, path, strict=True):
-        if want.startswith("{"):
-            parts.append(part)
-        elif want != part:
-            return None
-    return tuple(parts)
+def _method(request: Request) -> str:
+    return "GET" if request.method == "HEAD" else request.method
+
+
+def _find(method: str, path: tuple[str, ...]) -> Route | None:
+    route = _FIXED.get((method, path))
+    if route is not None:
+        return route
+    for route in _VARIABLE:
+        if route.method == method and route.leads_to(path):
+            return route
+    return None
 
 
 async def status(call: Call) -> Answer:
@@ -285,27 +290,77 @@ async def events(call: Call) -> Answer:
     return Stream(follow, JSON_LINES)
 
 
+class Route:
+    """A method and a path, names in place of its variable parts, and what they do.
+
+    `parameters` are those of the query. `holds` says whether a request is kept open
+    until something happens elsewhere; a name says that this parameter asks for it.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        verb: Verb,
+        parameters: tuple[str, ...] = (),
+        *,
+        holds: bool | str = False,
+    ) -> None:
+        self.method = method
+        self.path = tuple(path.split("/")[1:])
+        self.verb = verb
+        self.parameters = parameters
+        self.holds = holds
+        #: Where its variable parts are.
+        self.places = tuple(
+            place for place, part in enumerate(self.path) if part.startswith("{")
+        )
+
+    def leads_to(self, path: tuple[str, ...]) -> bool:
+        return len(path) == len(self.path) and all(
+            want == part or want.startswith("{")
+            for want, part in zip(self.path, path, strict=True)
+        )
+
+    def parts(self, request: Request) -> tuple[str, ...]:
+        return tuple(request.path[place] for place in self.places)
+
+
 _FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
 
-ROUTES: tuple[tuple[str, str, tuple[str, ...], Verb], ...] = (
-    ("GET", "/v1/status", (), status),
-    ("POST", "/v1/stop", (), stop),
-    ("GET", "/v1/settings", (), show_settings),
-    ("POST", "/v1/settings/reload", (), reload_settings),
-    ("GET", "/v1/jobs", _FILTERS, list_jobs),
-    ("POST", "/v1/jobs", (), submit),
-    ("POST", "/v1/batch", ("base",), submit_batch),
-    ("GET", "/v1/jobs/{job}", (), show_job),
-    ("GET", "/v1/jobs/{job}/why", (), why),
-    ("GET", "/v1/jobs/{job}/wait", ("timeout",), wait_one),
-    ("GET", "/v1/jobs/{job}/logs/{stream}", logs.PARAMETERS, read_log),
-    ("POST", "/v1/jobs/{job}/cancel", (), cancel),
-    ("POST", "/v1/wait", (), wait),
-    ("GET", "/v1/repositories", (), list_repositories),
-    ("POST", "/v1/repositories", (), add_repository),
-    ("GET", "/v1/repositories/{name}", (), show_repository),
-    ("DELETE", "/v1/repositories/{name}", ("cancel",), remove_repository),
-    ("POST", "/v1/repositories/{name}/enable", (), enable_repository),
-    ("POST", "/v1/repositories/{name}/disable", (), disable_repository),
-    ("GET", "/v1/events", ("after", "limit", "follow"), events),
+ROUTES = (
+    Route("GET", "/v1/status", status),
+    Route("POST", "/v1/stop", stop),
+    Route("GET", "/v1/settings", show_settings),
+    Route("POST", "/v1/settings/reload", reload_settings),
+    Route("GET", "/v1/jobs", list_jobs, _FILTERS),
+    Route("POST", "/v1/jobs", submit),
+    Route("POST", "/v1/batch", submit_batch, ("base",)),
+    Route("GET", "/v1/jobs/{job}", show_job),
+    Route("GET", "/v1/jobs/{job}/why", why),
+    Route("GET", "/v1/jobs/{job}/wait", wait_one, ("timeout",), holds=True),
+    Route(
+        "GET",
+        "/v1/jobs/{job}/logs/{stream}",
+        read_log,
+        logs.PARAMETERS,
+        holds="follow",
+    ),
+    Route("POST", "/v1/jobs/{job}/cancel", cancel),
+    Route("POST", "/v1/wait", wait, holds=True),
+    Route("GET", "/v1/repositories", list_repositories),
+    Route("POST", "/v1/repositories", add_repository),
+    Route("GET", "/v1/repositories/{name}", show_repository),
+    Route(
+        "DELETE",
+        "/v1/repositories/{name}",
+        remove_repository,
+        ("cancel",),
+        holds="cancel",
+    ),
+    Route("POST", "/v1/repositories/{name}/enable", enable_repository),
+    Route("POST", "/v1/repositories/{name}/disable", disable_repository),
+    Route("GET", "/v1/events", events, ("after", "limit", "follow"), holds="follow"),
 )
+_FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
+_VARIABLE = tuple(route for route in ROUTES if route.places)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.edges.gateway.connection import Connection, Rules
+from forge_actors.edges.gateway.lookout import Lookout
 from forge_actors.edges.gateway.messages import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from forge_actors.edges.gateway.messages import Handler
+    from forge_actors.edges.gateway.messages import Handler, Request
 
 log = logging.getLogger(__name__)
 
@@ -22,19 +24,25 @@ DEFAULT_LIMITS = Limits()
 
 
 class Server:
-    """Serves `handler` on listeners, from `serve` until `stop` or a cancel."""
+    """Serves `handler` on listeners, from `serve` until `stop` or a cancel.
+
+    `holds` tells of a request whether `handler` keeps it open until something happens.
+    """
 
     def __init__(
         self,
         handler: Handler,
         *,
+        holds: Callable[[Request], bool] = lambda _: False,
         limits: Limits = DEFAULT_LIMITS,
         hosts: frozenset[str] = LOCAL_HOSTS,
     ) -> None:
         self.limits = limits
         self._stopping = trio.Event()
-        self._rules = Rules(handler, limits, hosts, self._stopping)
-        self._connections: dict[Connection, trio.CancelScope] = {}
+        self._handler = handler
+        self._holds = holds
+        self._hosts = hosts
+        self._connections: set[Connection] = set()
 
     @property
     def connections(self) -> int:
@@ -43,9 +51,9 @@ class Server:
     def stop(self) -> None:
         """Accept nothing new; requests in hand have `limits.drain` seconds left."""
         self._stopping.set()
-        for connection, scope in self._connections.items():
+        for connection in self._connections:
             if connection.idle:
-                scope.cancel()
+                connection.scope.cancel()
 
     async def serve(
         self,
@@ -54,11 +62,33 @@ class Server:
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Serve until `stop`; the listeners are closed when this returns."""
+        async with trio.open_nursery() as watching:
+            lookout = Lookout(watching)
+            watching.start_soon(lookout.run)
+            rules = Rules(
+                self._handler,
+                self._holds,
+                self.limits,
+                self._hosts,
+                self._stopping,
+                lookout,
+            )
+            await self._serve(rules, listeners, task_status)
+            watching.cancel_scope.cancel()
+
+    async def _serve(
+        self,
+        rules: Rules,
+        listeners: Sequence[trio.SocketListener],
+        task_status: trio.TaskStatus[None],
+    ) -> None:
         async with trio.open_nursery() as clients:
 
             async def accept() -> None:
                 await trio.serve_listeners(
-                    self._serve_client, list(listeners), handler_nursery=clients
+                    partial(self._serve_client, rules),
+                    list(listeners),
+                    handler_nursery=clients,
                 )
 
             async with trio.open_nursery() as accepting:
@@ -68,16 +98,16 @@ class Server:
                 accepting.cancel_scope.cancel()
             clients.cancel_scope.deadline = trio.current_time() + self.limits.drain
 
-    async def _serve_client(self, stream: trio.SocketStream) -> None:
-        connection = Connection(self._rules, stream)
+    async def _serve_client(self, rules: Rules, stream: trio.SocketStream) -> None:
+        connection = Connection(rules, stream)
         if len(self._connections) >= self.limits.connections:
             await connection.turn_away()
             return
-        with trio.CancelScope() as scope:
-            self._connections[connection] = scope
-            try:
+        self._connections.add(connection)
+        try:
+            with connection.scope:
                 await connection.run()
-            except Exception:
-                log.exception("a connection failed")
-            finally:
-                del self._connections[connection]
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            self._connections.remove(connection)

@@ -23,9 +23,6 @@ from forge_actors.domain.changes import (
     Change,
     JobAdded,
     JobEnded,
-    RepositoryAdded,
-    RepositoryChanged,
-    SettingsChanged,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -33,6 +30,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
+from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.rows import job_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
@@ -54,46 +52,8 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 _DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged, SettingsChanged)
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
-
-
-class Move:
-    """Changes that are saved together; the promise that they become durable."""
-
-    __slots__ = ("_event", "changes", "done", "error", "then")
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = False
-        self.error: StoreFailed | None = None
-        self._event: trio.Event | None = None
-
-    @property
-    def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet.
-
-        One without changes only waits for those before it, which may be refused.
-        """
-        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
-        return not self.changes or any(kinds)
-
-    async def wait(self) -> None:
-        if not self.done:
-            if self._event is None:
-                self._event = trio.Event()
-            await self._event.wait()
-        if self.error is not None:
-            raise self.error
-
-    def settle(self, error: StoreFailed | None = None) -> None:
-        self.done, self.error = True, error
-        if self._event is not None:
-            self._event.set()
 
 
 class SqliteStore:
@@ -126,6 +86,8 @@ class SqliteStore:
         self._specs: dict[str, JobSpec] = {}
         self._ends: dict[str, list[Callable[[State], None]]] = {}
         self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: Jobs without a durable end, those included that are not durable yet.
+        self.active: int = self.read("active_total")[0][0]
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -182,6 +144,7 @@ class SqliteStore:
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
+            self.active += type(change) is JobAdded
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -238,6 +201,7 @@ class SqliteStore:
                     if len(self._specs) < SPECS_IN_MEMORY:
                         self._specs[change.job.id] = change.spec
                 elif isinstance(change, JobEnded):
+                    self.active -= 1
                     self._specs.pop(change.job, None)
                     count = self._ended_counts.get(change.state, 0)
                     self._ended_counts[change.state] = count + 1
@@ -264,6 +228,7 @@ class SqliteStore:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         self._events.clear()
+        self.active = self.read("active_total")[0][0]
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")

@@ -1,0 +1,53 @@
+"""Clients that go away while their request is handled are noticed here.
+
+To see that a client has left, a task has to read its connection. For most requests it
+would cost more than all the rest of them, so only those get one that are held, or take
+longer than `PATIENCE_SECONDS`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import trio
+
+PATIENCE_SECONDS = 0.05
+
+
+class Watched(Protocol):
+    def watch(self, nursery: trio.Nursery) -> None:
+        """Start to watch for the end of the client."""
+
+
+class Lookout:
+    """The requests in hand that nobody watches yet, the oldest first."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._since: dict[Watched, float] = {}
+        self._some = trio.Event()
+
+    def enter(self, connection: Watched, *, held: bool) -> None:
+        """Its request is handled from now on."""
+        if held:
+            connection.watch(self._nursery)
+        else:
+            self._since[connection] = trio.current_time()
+            self._some.set()
+
+    def leave(self, connection: Watched) -> None:
+        """Its request was answered, or given up."""
+        self._since.pop(connection, None)
+
+    async def run(self) -> None:
+        while True:
+            await self._some.wait()
+            while self._since:
+                connection, since = next(iter(self._since.items()))
+                due = since + PATIENCE_SECONDS
+                if trio.current_time() < due:
+                    await trio.sleep_until(due)
+                else:
+                    del self._since[connection]
+                    connection.watch(self._nursery)
+            self._some = trio.Event()
