@@ -182,8 +182,8 @@ class Capacity:
         With more than the limit, which was lowered, none may: each of them would go on
         with its own jobs, and their number never fall.
         """
-        over = len(self._repos) > self.limits.active_repositories
-        return over or (self.repositories_full and repo not in self._repos)
+        active, limit = len(self._repos), self.limits.active_repositories
+        return active >= limit and (active > limit or repo not in self._repos)
 
     def take(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
         """Count the tokens as held by `holder`, the id of a grant."""

@@ -109,6 +109,10 @@ class Lanes:
         self._starved.clear()
         self._starves_at = -_NEVER
         self.reconsider()
+        self._index.clear()
+        for lane in self._lanes.values():
+            if lane.blocker is None:
+                self._show_all(lane)
 
     def unknown(self, tokens: Tokens) -> str | None:
         """The first of these kinds that there is no more."""
@@ -118,9 +122,7 @@ class Lanes:
 
     def tokens(self) -> tuple[Tokens, ...]:
         """Every set of tokens that some ready job needs, and could have."""
-        if self._known is None:
-            return tuple(self._index)
-        return tuple(kinds for kinds in self._index if self._known.issuperset(kinds))
+        return tuple(self._index)
 
     def best(self, tokens: Tokens, leases: Leases, now: float) -> Job | None:
         """The first job in order that needs these tokens and whose claims are free."""
@@ -198,6 +200,8 @@ class Lanes:
             return
         heaps = self._index.get(lane.tokens)
         if heaps is None:
+            if self.unknown(lane.tokens) is not None:
+                return
             heaps = self._index[lane.tokens] = [[] for _ in _LEVELS]
         heappush(heaps[level], (*head, lane))
 
@@ -220,6 +224,9 @@ class Lanes:
 
     def _unpark(self, lane: Lane) -> None:
         lane.blocker = None
+        self._show_all(lane)
+
+    def _show_all(self, lane: Lane) -> None:
         for level in _LEVELS:
             self._show(lane, level)
 
