@@ -157,8 +157,8 @@ class SecretFolder:
     def _sweep(self) -> None:
         """Remove values that others were killed before they had set."""
         for name in self._files():
-            writer = re.fullmatch(r"\w+\.(\d+)\.new", name)
-            if writer is not None and not os.path.exists(f"/proc/{writer[1]}"):
+            writer = re.fullmatch(r"\w+\.(\d{1,9})\.new", name)
+            if writer is not None and not _is_alive(int(writer[1])):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.path, name))
 
@@ -177,6 +177,16 @@ class SecretFolder:
         names = self.names()
         known = f"; there are {', '.join(names)}" if names else "; none is set"
         return NotFound(f"there is no secret {name!r}{known}")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _failed(message: str, path: str, error: OSError) -> StoreFailed:
