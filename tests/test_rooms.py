@@ -46,6 +46,7 @@ DRIVERS = {
     "edges.machine": {"psutil"},
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
+    "client.offline_events": {"apsw"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
 IMPURE = {"asyncio", "datetime", "os", "pathlib", "random", "secrets", "shutil"}
@@ -170,7 +171,9 @@ def test_actors_and_domain_neither_print_nor_sleep_the_thread() -> None:
 
 
 def test_only_the_supervisor_imports_its_siblings() -> None:
-    shared = {"actors", "actors.mailbox", "actors.moves", "actors.tokens"}
+    shared = {"actors", "actors.attempts", "actors.mailbox", "actors.moves"}
+    shared |= {"actors.repository_messages", "actors.tokens"}
+    shared |= {"actors.supervisor_messages"}
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name != "actors.supervisor":

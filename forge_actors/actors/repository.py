@@ -12,23 +12,43 @@ from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import trio
 from msgspec import Struct
 
+from forge_actors.actors.attempts import Attempts, Worker
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.moves import Moves
+from forge_actors.actors.repository_messages import (
+    ASKS,
+    Cancel,
+    DependencyEnded,
+    EditJob,
+    Enqueue,
+    Explain,
+    Granted,
+    Message,
+    Pass,
+    PauseHere,
+    PausesChanged,
+    SetEnabled,
+    SetLimits,
+    Steer,
+    Stop,
+)
 from forge_actors.actors.tokens import Grant
-from forge_actors.domain.capacity import Offer, RepositoryLimits
-from forge_actors.domain.errors import MailboxClosed, NotFound
+from forge_actors.domain.capacity import Offer
+from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.place import Waits, explain
+from forge_actors.domain.pauses import Pause
+from forge_actors.domain.place import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ports import Clock, Launcher, Store
@@ -36,83 +56,6 @@ if TYPE_CHECKING:
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
-
-
-class Enqueue(Struct, frozen=True):
-    """Jobs that were accepted, and saved as waiting."""
-
-    jobs: tuple[Job, ...]
-
-
-class Granted(Struct, frozen=True):
-    grant: Grant
-
-
-class DependencyEnded(Struct, frozen=True):
-    job: str
-    state: State
-
-
-class Cancel(Struct, frozen=True):
-    """End a job; the answer is whether it runs and is being stopped."""
-
-    job: str
-    grace: float | None
-    reply: Reply[bool]
-
-
-class Explain(Struct, frozen=True):
-    """What these jobs wait for; those that are not waiting here are left out."""
-
-    jobs: tuple[str, ...]
-    reply: Reply[dict[str, Waits]]
-
-
-class SetEnabled(Struct, frozen=True):
-    enabled: bool
-
-
-class SetLimits(Struct, frozen=True):
-    limits: RepositoryLimits
-
-
-class Pass(Struct, frozen=True):
-    """The safety pass: look at everything again."""
-
-
-class Stop(Struct, frozen=True):
-    """Start nothing more, stop the workers, record their exits and end."""
-
-    reason: StopReason
-
-
-Message = (
-    Enqueue
-    | Granted
-    | WorkerStarted
-    | WorkerExited
-    | DependencyEnded
-    | Cancel
-    | Explain
-    | SetEnabled
-    | SetLimits
-    | Pass
-    | Stop
-)
-
-
-class Worker(Protocol):
-    """The part of a worker that its repository uses."""
-
-    def stop(self, grace: float | None = None) -> None: ...
-
-    def launch(self, order: LaunchOrder) -> None: ...
-
-    async def run(self, order: LaunchOrder) -> None: ...
-
-    def abandon(self, order: LaunchOrder) -> None: ...
-
-    def release(self) -> None: ...
 
 
 class Context(Struct, frozen=True):
@@ -132,6 +75,8 @@ class Context(Struct, frozen=True):
     claim_receipt: Callable[[str, int], Receipt | None]
     #: Keeps one for whoever owns the repository next.
     keep_receipt: Callable[[Receipt], None]
+    #: The pauses that the supervisor owns.
+    pauses: Callable[[], tuple[Pause, ...]]
 
 
 async def run(
@@ -167,20 +112,13 @@ class _Repository:
         self._repo = repo
         self._context = context
         self._mailbox = mailbox
-        self._nursery = nursery
         self._ledger: Ledger = context.store.load(repo)
-        self._workers: dict[tuple[str, int], Worker] = {}
-        #: Dispatched, but the dispatch is not durable yet.
-        self._unstarted: dict[str, tuple[Worker, LaunchOrder]] = {}
-        self._stopping: dict[str, StopReason] = {}
+        self._attempts = Attempts(nursery)
         self._stop: StopReason | None = None
         #: What the supervisor knows we want; None if it is to be told again.
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
-        self._closed = False
         self._moves = Moves(context.store)
-        #: Workers whose end is recorded by the next save; then their tokens are free.
-        self._done: list[Worker] = []
 
     @property
     def finished(self) -> bool:
@@ -195,10 +133,9 @@ class _Repository:
         try:
             yield
         finally:
-            self._closed = True
+            self._attempts.close()
             self._save()
-            for worker, order in self._unstarted.values():
-                worker.abandon(order)
+            self._attempts.abandon()
 
     def discard(self, message: Message) -> None:
         """Put back what an unread message carries."""
@@ -207,7 +144,7 @@ class _Repository:
                 grant.give_back()
             case WorkerExited(job, attempt, receipt):
                 self._context.keep_receipt(receipt)
-                self._forget_worker(job, attempt)
+                self._attempts.ended(job, attempt)
             case _:
                 pass
 
@@ -228,6 +165,7 @@ class _Repository:
     def recover(self) -> None:
         """Take in the saved jobs; decide what became of attempts nobody watches."""
         now = self._context.clock.now()
+        self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._context.store.load_jobs(self._repo):
             if job.state not in RESERVED:
                 self._take_in(job, now)
@@ -239,7 +177,7 @@ class _Repository:
 
     def handle(self, message: Message) -> None:
         # An asker whose message makes us fail learns so.
-        with message.reply if isinstance(message, Cancel | Explain) else nullcontext():
+        with message.reply if isinstance(message, ASKS) else nullcontext():
             self._handle(message)
 
     def _handle(self, message: Message) -> None:
@@ -251,7 +189,7 @@ class _Repository:
                 changes = self._ledger.started(job, attempt, identity, now)
                 self._moves.began(job, changes)
             case WorkerExited(job, attempt, receipt):
-                self._forget_worker(job, attempt)
+                self._attempts.ended(job, attempt)
                 self._finish(job, attempt, receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
@@ -262,6 +200,18 @@ class _Repository:
                 self._cancel(job, grace, reply, now)
             case Explain(jobs, reply):
                 reply.answer(explain(self._ledger, jobs, now))
+            case Steer(job, how, reply):
+                if self._may_steer(job, reply):
+                    self._steered(*self._ledger.steer(job, how, now), reply)
+            case EditJob(job, edit, reply):
+                if self._may_steer(job, reply):
+                    self._steered(*self._ledger.edit(job, edit, now), reply)
+            case PauseHere(on, jobs, reply):
+                move = self._ledger.pause if on else self._ledger.resume
+                self._steered(move(now, jobs=jobs), None, reply)
+            case PausesChanged(pauses, let_go):
+                self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
+                self._attempts.suspend(self._ledger.suspended)
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case SetLimits(limits):
@@ -306,17 +256,15 @@ class _Repository:
         """Dispatch the best job that fits the grant; give it back if there is none."""
         self._told = ()
         with grant:  # unless it is passed on, to a job that uses it
-            if self._stop is not None or self._fail_if_gone(now):
+            if self._stop is not None or grant.withdrawn or self._fail_if_gone(now):
                 return
             changes, job = self._ledger.dispatch(grant.tokens, now)
             if job is None:
                 return
             grant.job = job.id
             worker = self._context.make_worker(grant, self._mailbox)
-            order = self._context.make_order(job)
-            self._workers[job.id, job.attempt] = worker
-            self._unstarted[job.id] = (worker, order)
-            self._moves.add(changes, then=partial(self._start, job.id))
+            self._attempts.add(worker, self._context.make_order(job))
+            self._moves.add(changes, then=partial(self._attempts.start, job.id))
             grant.pass_on()
 
     def _fail_if_gone(self, now: float) -> bool:
@@ -327,27 +275,15 @@ class _Repository:
         self._moves.add(self._ledger.fail_waiting("REPOSITORY_GONE", gone, now))
         return True
 
-    def _start(self, job: str) -> None:
-        # The commit may come after this actor has failed, when it takes no more tasks.
-        if not self._closed:
-            worker, order = self._unstarted.pop(job)
-            worker.launch(order)
-            self._nursery.start_soon(worker.run, order)
-
     def _finish(
         self, job: str, attempt: int, receipt: Receipt | None, now: float
     ) -> None:
-        stopped = self._stopping.pop(job, None)
+        stopped = self._attempts.take_stop(job)
         changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
         self._moves.ended(job)
         if outcome is not None:
             forget = partial(self._context.launcher.forget, job, attempt)
             self._moves.add(changes, then=forget)
-
-    def _forget_worker(self, job: str, attempt: int) -> None:
-        worker = self._workers.pop((job, attempt), None)
-        if worker is not None:
-            self._done.append(worker)
 
     def _cancel(
         self, job: str, grace: float | None, reply: Reply[bool], now: float
@@ -358,19 +294,40 @@ class _Repository:
         changes, runs = self._ledger.cancel(job, now)
         if runs:
             self._stop_worker(job, "cancelled", grace)
+            # A stop lets a paused tree go on, so that it can act on it.
+            self._moves.add(self._ledger.steer(job, "resume", now)[0])
             reply.answer(True)
             return
         self._moves.add(changes, then=partial(reply.answer, False))
 
+    def _may_steer(self, job: str, reply: Reply[None]) -> bool:
+        problem = None
+        if job not in self._ledger.jobs:
+            problem = f"job {job} has ended"
+        elif self._attempts.is_stopped(job):
+            problem = f"job {job} is being stopped"
+        if problem is not None:
+            reply.refuse(Refused(problem))
+        return problem is None
+
+    def _steered(
+        self, changes: list[Change], problem: str | None, reply: Reply[None]
+    ) -> None:
+        if problem is not None:
+            reply.refuse(Refused(problem))
+            return
+        self._attempts.suspend(self._ledger.suspended)
+        if changes:
+            self._moves.add(changes, then=partial(reply.answer, None))
+        else:
+            reply.answer(None)
+
     def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
-        # A person's cancel stands, even if the service stops before the job has ended.
-        self._stopping.setdefault(job, reason)
-        self._workers[job, self._ledger.jobs[job].attempt].stop(grace)
+        attempt = self._ledger.jobs[job].attempt
+        self._attempts.stop(job, attempt, reason, grace)
 
     def _save(self) -> None:
         # The end of a job is recorded before its tokens are given to another, so that
         # the event log never shows more at once than a limit allows.
         self._moves.save()
-        for worker in self._done:
-            worker.release()
-        self._done.clear()
+        self._attempts.release()

@@ -19,26 +19,34 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import Struct
 
-from forge_actors.actors import repository
+from forge_actors.actors import repository, repository_messages
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
-from forge_actors.actors.tokens import Grant, Returned
-from forge_actors.actors.worker import Worker
-from forge_actors.domain.capacity import (
-    Capacity,
-    Limits,
-    Offer,
-    RepositoryLimits,
-    TokenUse,
+from forge_actors.actors.supervisor_messages import (
+    Count,
+    Ended,
+    Message,
+    Open,
+    Place,
+    RepositoryMailbox,
+    SetLimits,
+    SetPause,
+    Stop,
+    Submitted,
+    Survey,
+    Wanted,
 )
+from forge_actors.actors.tokens import Grant, Grants, Returned
+from forge_actors.actors.worker import Worker
+from forge_actors.domain.capacity import Limits
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
+from forge_actors.domain.pauses import DRAIN, Pause, Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
-from forge_actors.domain.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,84 +61,6 @@ BUSY_PASS_SECONDS = 5.0
 IDLE_PASS_SECONDS = 30.0
 #: Seconds between two looks at the machine's load, and only while work waits.
 PRESSURE_SECONDS = 5.0
-
-RepositoryMailbox = Mailbox[repository.Message]
-
-
-class Wanted(Struct, frozen=True):
-    """What a repository could start now; replaces what it wanted before."""
-
-    repo: str
-    offers: tuple[Offer, ...]
-
-
-class Open(Struct, frozen=True):
-    """The mailbox of a repository's actor, which is woken if it sleeps."""
-
-    repo: str
-    reply: Reply[RepositoryMailbox]
-
-
-class Submitted(Struct, frozen=True):
-    """Jobs that were accepted and saved, on their way to their repository."""
-
-    repo: str
-    jobs: tuple[Job, ...]
-
-
-class Ended(Struct, frozen=True):
-    """A repository's actor has ended; `error` if it failed."""
-
-    repo: str
-    error: Exception | None
-
-
-class Survey(Struct, frozen=True):
-    """The counts at one moment."""
-
-    tokens: dict[str, TokenUse]
-    active_repositories: int
-    awake: int
-    pressure: str | None
-    waiting: int
-
-
-class Count(Struct, frozen=True):
-    """The answer is a survey."""
-
-    reply: Reply[Survey]
-
-
-class Place(Struct, frozen=True):
-    """Which tokens offers lack, and their places in line; one answer for each.
-
-    With each offer comes how many of its repository are before it, or None if nobody
-    wants to know its place, and since when it waits.
-    """
-
-    offers: tuple[tuple[Offer, int | None, float], ...]
-    reply: Reply[list[Waiting]]
-
-
-class SetLimits(Struct, frozen=True):
-    """Grant by other limits from now on; what runs is left alone.
-
-    The store gives the ledgers that are loaded from now on the limits for repositories.
-    """
-
-    limits: Limits
-    repositories: RepositoryLimits
-
-
-class Stop(Struct, frozen=True):
-    """Grant nothing more, stop every worker, end every repository, then end."""
-
-    reason: StopReason
-
-
-Message = (
-    Wanted | Returned | Open | Submitted | Ended | Count | Place | SetLimits | Stop
-)
 
 
 class Context(Struct, frozen=True):
@@ -150,6 +80,8 @@ class Context(Struct, frozen=True):
     last_dispatch: dict[str, float]
     #: Repositories with jobs that have not ended.
     busy: tuple[str, ...]
+    #: Those of everything and of providers.
+    pauses: tuple[Pause, ...] = ()
     restarts: RestartPolicy = RestartPolicy()
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False
@@ -181,14 +113,15 @@ class _Supervisor:
         self._context = context
         self._mailbox = mailbox
         self._nursery = nursery
-        self._capacity = Capacity(context.limits)
+        self._grants = Grants(context.limits, mailbox.tell)
+        self._capacity = self._grants.capacity
+        self._pauses = Pauses(context.pauses)
+        self._close()
         self._line = Line(context.last_dispatch)
-        self._grants: dict[str, Grant] = {}
         self._children: dict[str, RepositoryMailbox] = {}
         #: Repositories whose actor ended before it was told of new jobs.
         self._missed: set[str] = set()
         self._history = RestartHistory(context.restarts)
-        self._last_grant = 0
         self._sampled_at = -PRESSURE_SECONDS
         self._pass_at = trio.current_time() + IDLE_PASS_SECONDS
         self._stop: StopReason | None = None
@@ -202,6 +135,7 @@ class _Supervisor:
             gone=context.gone,
             claim_receipt=lambda job, n: context.unclaimed.pop((job, n), None),
             keep_receipt=self._keep_receipt,
+            pauses=lambda: tuple(self._pauses),
         )
 
     @property
@@ -238,13 +172,12 @@ class _Supervisor:
                 if repo in self._children:
                     self._line.put(repo, offers, self._context.clock.now())
             case Returned(grant):
-                del self._grants[grant.id]
-                self._capacity.give_back(grant.id, grant.repo, grant.tokens)
+                self._grants.take_back(grant)
             case Open(repo, reply):
                 with reply:
                     reply.answer(await self.open(repo))
             case Submitted(repo, jobs):
-                if not _tell(await self.open(repo), repository.Enqueue(jobs)):
+                if not _tell(await self.open(repo), repository_messages.Enqueue(jobs)):
                     self._missed.add(repo)
             case Ended(repo, error):
                 await self._child_ended(repo, error)
@@ -257,21 +190,24 @@ class _Supervisor:
                     line, capacity = self._line, self._capacity
                     reply.answer(
                         [
-                            place(*asked, capacity, line, now, self._jobs_of)
+                            place(*asked, capacity, line, now, self._grants.jobs_of)
                             for asked in offers
                         ]
                     )
+            case SetPause(scope, on, jobs, reply):
+                with reply:
+                    self._set_pause(scope, on, jobs, reply)
             case SetLimits(limits, repositories):
                 self._capacity.set_limits(limits)
                 self._line.reconsider()
                 # The pressure is another one by other limits.
                 self._sampled_at = -PRESSURE_SECONDS
                 for child in self._children.values():
-                    _tell(child, repository.SetLimits(repositories))
+                    _tell(child, repository_messages.SetLimits(repositories))
             case Stop(reason):
                 self._stop = reason
                 for child in self._children.values():
-                    _tell(child, repository.Stop(reason))
+                    _tell(child, repository_messages.Stop(reason))
 
     async def open(self, repo: str) -> RepositoryMailbox:
         """The mailbox of the repository's actor, started if it is not awake."""
@@ -284,7 +220,7 @@ class _Supervisor:
                 continue
             self._children[repo] = child
             if self._stop is not None:
-                _tell(child, repository.Stop(self._stop))
+                _tell(child, repository_messages.Stop(self._stop))
         return child
 
     async def _run_child(
@@ -328,38 +264,48 @@ class _Supervisor:
             ) from error
 
     def _make_worker(
-        self, grant: Grant, owner: Mailbox[repository.Message]
-    ) -> repository.Worker:
+        self, grant: Grant, owner: Mailbox[repository_messages.Message]
+    ) -> Worker:
         context = self._context
-        return Worker(
-            grant,
-            owner,
-            context.launcher,
-            context.clock,
-            self._keep_receipt,
-        )
+        return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
 
     def _make_pass(self) -> None:
         self._pass_at = trio.current_time() + self._period
         for child in self._children.values():
-            _tell(child, repository.Pass())
+            _tell(child, repository_messages.Pass())
 
     def _grant_round(self) -> None:
-        if self._stop is not None or not self._line:
+        if self._stop is not None or not self._line or self._halted:
             return
         self._sample_pressure()
         now = self._context.clock.now()
         while (offer := self._line.next(self._capacity, now)) is not None:
             self._line.drop(offer.repo)
             self._line.last_dispatch[offer.repo] = now
-            self._last_grant += 1
-            grant = Grant(
-                f"g{self._last_grant}", offer.repo, offer.tokens, self._mailbox.tell
-            )
-            self._grants[grant.id] = grant
-            self._capacity.take(grant.id, offer.repo, offer.tokens)
-            if not _tell(self._children[offer.repo], repository.Granted(grant)):
+            grant = self._grants.issue(offer)
+            granted = repository_messages.Granted(grant)
+            if not _tell(self._children[offer.repo], granted):
                 grant.give_back()
+
+    def _set_pause(self, scope: str, on: bool, jobs: bool, reply: Reply[None]) -> None:
+        now = self._context.clock.now()
+        move = self._pauses.begin if on else self._pauses.end
+        changes = move(scope, now, jobs=jobs)
+        self._close()
+        self._grants.withdraw(lambda tokens: self._pauses.covering(tokens) is not None)
+        let_go = scope if jobs and not on else None
+        told = repository_messages.PausesChanged(tuple(self._pauses), let_go)
+        for child in self._children.values():
+            _tell(child, told)
+        if changes:
+            self._context.store.save(changes, then=lambda: reply.answer(None))
+        else:
+            reply.answer(None)
+
+    def _close(self) -> None:
+        """Grant nothing where there is a pause."""
+        self._halted = self._pauses.everywhere is not None
+        self._capacity.closed = self._pauses.closed_tokens
 
     def _sample_pressure(self) -> None:
         if trio.current_time() - self._sampled_at < PRESSURE_SECONDS:
@@ -376,20 +322,16 @@ class _Supervisor:
     def _survey(self) -> Survey:
         capacity = self._capacity
         return Survey(
-            tokens={
-                kind: capacity.use(kind, self._jobs_of) for kind in capacity.kinds()
-            },
+            tokens=self._grants.uses(),
             active_repositories=len(capacity.active_repositories),
             awake=len(self._children),
             pressure=capacity.pressure,
+            draining=self._pauses.get(DRAIN) is not None,
             waiting=sum(1 for _ in self._line.offers()),
         )
 
-    def _jobs_of(self, grants: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(job for g in grants if (job := self._grants[g].job) is not None)
 
-
-def _tell(child: RepositoryMailbox, message: repository.Message) -> bool:
+def _tell(child: RepositoryMailbox, message: repository_messages.Message) -> bool:
     """Tell a child; False if it has just ended, which it reports itself."""
     try:
         child.tell(message)

@@ -1,4 +1,4 @@
-"""Grants: the tokens of one job on their way through memory channels.
+"""Grants: the tokens of one job on their way through memory channels, and their counts.
 
 The supervisor's task alone counts tokens. It sends a grant with all that one job needs.
 Holding it is the only right to launch; however the holder ends, the grant goes back.
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
+from forge_actors.domain.capacity import Capacity, TokenUse
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from forge_actors.domain.capacity import Limits, Offer
 
 
 class Returned(Struct, frozen=True):
@@ -29,7 +32,16 @@ class Grant:
     Invariant: the supervisor is told of its return at most once.
     """
 
-    __slots__ = ("_back", "_passed", "id", "job", "repo", "returned", "tokens")
+    __slots__ = (
+        "_back",
+        "_passed",
+        "id",
+        "job",
+        "repo",
+        "returned",
+        "tokens",
+        "withdrawn",
+    )
 
     def __init__(
         self,
@@ -44,6 +56,8 @@ class Grant:
         #: The job it is used for, once its repository has chosen one.
         self.job: str | None = None
         self.returned = False
+        #: A pause began before it was used: it is to go back as it came.
+        self.withdrawn = False
         self._passed = False
         self._back = back
 
@@ -66,3 +80,43 @@ class Grant:
         # A supervisor that has ended took its counts with it.
         with suppress(MailboxClosed):
             self._back(Returned(self))
+
+
+class Grants:
+    """Every grant that is out, and so every token in use. The supervisor's own."""
+
+    def __init__(self, limits: Limits, back: Callable[[Returned], None]) -> None:
+        self.capacity = Capacity(limits)
+        self._back = back
+        self._out: dict[str, Grant] = {}
+        self._last = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._out)
+
+    def issue(self, offer: Offer) -> Grant:
+        """A grant of what the job of this offer needs, all of which is free."""
+        self._last += 1
+        grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
+        self._out[grant.id] = grant
+        self.capacity.take(grant.id, offer.repo, offer.tokens)
+        return grant
+
+    def take_back(self, grant: Grant) -> None:
+        del self._out[grant.id]
+        self.capacity.give_back(grant.id, grant.repo, grant.tokens)
+
+    def withdraw(self, covered: Callable[[tuple[str, ...]], bool]) -> None:
+        """Of those that no job uses yet, give none of the covered ones to any."""
+        for grant in self._out.values():
+            if grant.job is None and covered(grant.tokens):
+                grant.withdrawn = True
+
+    def uses(self) -> dict[str, TokenUse]:
+        """Who uses what, by kind of token."""
+        capacity = self.capacity
+        return {kind: capacity.use(kind, self.jobs_of) for kind in capacity.kinds()}
+
+    def jobs_of(self, grants: Iterable[str]) -> tuple[str, ...]:
+        """The jobs that grants with these ids are used for."""
+        return tuple(job for g in grants if (job := self._out[g].job) is not None)

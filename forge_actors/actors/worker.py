@@ -36,7 +36,7 @@ class Repository(Protocol):
 
 
 class Worker:
-    """One attempt. `launch` begins it, `run` is its task, `stop` is a notice to it."""
+    """One attempt. `launch` begins it, `run` is its task, the rest are notices."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Worker:
         self._unclaimed = unclaimed
         self._running: RunningAttempt | None = None
         self._stopped = False
+        self._suspended = False
         #: Why the launcher started nothing.
         self._refused = "it was stopped before it started"
 
@@ -62,6 +63,14 @@ class Worker:
         self._stopped = True
         if self._running is not None:
             self._running.stop(grace=grace)
+
+    def suspend(self, suspended: bool) -> None:
+        """Let the whole tree stand still, or go on. Before the start, it begins so."""
+        if suspended == self._suspended:
+            return
+        self._suspended = suspended
+        if self._running is not None:
+            (self._running.pause if suspended else self._running.resume)()
 
     def abandon(self, order: LaunchOrder) -> None:
         """Its repository failed before the launch: it will never run."""
@@ -84,6 +93,9 @@ class Worker:
                 self._running = self._launcher.launch(order)
             except LauncherDown as error:
                 self._refused = str(error)
+            else:
+                if self._suspended:
+                    self._running.pause()
 
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:

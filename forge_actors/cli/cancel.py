@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.selection import add_selectors, selected
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -13,16 +14,18 @@ if TYPE_CHECKING:
 
 HELP = (
     "End jobs. One that waits never starts; one that runs is asked to stop, and\n"
-    "killed with everything it started when its grace is over."
+    "killed with everything it started when its grace is over. Selectors mean jobs\n"
+    "that have not ended."
 )
 EXAMPLES = """\
   forge-actors cancel 4f2k9x
   forge-actors cancel --grace 1s 4f2k9x 7bq0aa
+  forge-actors cancel --repo app --state queued
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="+", metavar="JOB", help="id, or part of one")
+    add_selectors(parser)
     parser.add_argument(
         "--grace", metavar="TIME", help="time to stop by itself (the job's own, 10s)"
     )
@@ -31,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     jobs = []
-    for selector in args.jobs:
+    for selector in selected(service, args, active=True):
         job = service.post("jobs", selector, "cancel", body={"grace": args.grace})
         jobs.append(job)
         if not args.json:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from forge_actors.cli.text import clean, clean_lines
+
 #: The tail of an id that lists print; selectors accept it.
 TAIL = 6
 
@@ -33,6 +35,8 @@ def reason(job: Json) -> str:
     """Why the job is not running, or how it ended, in a few words."""
     if job["error"]:
         return str(job["error"]["code"])
+    if job.get("paused"):
+        return "paused"
     waiting = job["waiting"]
     if not waiting:
         return ""
@@ -51,3 +55,40 @@ def outcome(job: Json) -> str:
     if job["error"] and job["error"]["code"] not in ("EXIT_NONZERO", "SIGNALLED"):
         text += f", {job['error']['code']}: {job['error']['message']}"
     return text
+
+
+def job_page(job: Json) -> list[str]:
+    """Everything about a job; its error is last, on as many lines as it has."""
+    shown: dict[str, object] = {**job, "command": command(job)}
+    # The command stands for its arguments, and the error gets lines of its own.
+    for name in ("argv", "error"):
+        del shown[name]
+    lines = page(shown)
+    if job["error"]:
+        code, message = job["error"]["code"], clean_lines(job["error"]["message"])
+        size = max(len(name) for name, value in shown.items() if _says_something(value))
+        lines.append(f"{'error':<{size}}  {code}: {message}")
+    return lines
+
+
+def page(values: dict[str, object]) -> list[str]:
+    """Values as lines of `name value`; those that say nothing are left out."""
+    shown = {name: value for name, value in values.items() if _says_something(value)}
+    size = max(map(len, shown))
+    return [f"{name:<{size}}  {clean(_text(value))}" for name, value in shown.items()]
+
+
+def _says_something(value: object) -> bool:
+    # An exit code of 0 does.
+    return bool(value) or (value == 0 and value is not False)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        pairs = (f"{key} {_text(inner)}" for key, inner in value.items())
+        return ", ".join(pairs)
+    return str(value)

@@ -5,89 +5,105 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.job_text import TAIL, Json, reason, title
+from forge_actors.cli.reading import read
+from forge_actors.cli.selection import add_filters, parameters
 from forge_actors.cli.text import span, table, terminal_width
 from forge_actors.cli.verb import UsageError, note, print_json
-from forge_actors.client.home import has_store
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    Query = list[tuple[str, str | int | None]]
+
 HELP = "List jobs, the newest first. The printed tail of an id selects the job."
 EXAMPLES = """\
   forge-actors jobs
-  forge-actors jobs --state failed --repo app --limit 20
+  forge-actors jobs --failed --repo app --limit 20
   forge-actors jobs --active --json
 """
 HEAD = ("ID", "STATE", "KIND", "PRI", "REPO", "NAME", "AGE", "REASON")
 PAGE = 1000
+LIMIT = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--repo", action="append", default=[], help="only of this one; repeatable")
-    add("--state", action="append", default=[], help="only in this state; repeatable")
-    add("--kind", action="append", default=[], help="only of this kind; repeatable")
-    add("--label", action="append", default=[], help="only with this one; repeatable")
+    add_filters(parser)
     add("--active", action="store_true", help="only jobs that have not ended")
-    add("--failed", action="store_true", help="only jobs that failed or timed out")
     add("--limit", type=int, metavar="N", help="at most N jobs (default: 100)")
+    add("--before", metavar="JOB", help="only jobs older than this: the next page")
     add("--all", action="store_true", help="all of them")
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit: must be at least 1")
-    limit = None if args.all else (args.limit or 100)
+    if args.limit is not None and args.all:
+        raise UsageError("--all: cannot be combined with --limit")
+    limit = None if args.all else (args.limit or LIMIT)
     service = Service(args.home)
-    try:
-        jobs = _fetch(
-            lambda query: service.get("jobs", query=query)["jobs"], args, limit
-        )
-    except Unavailable:
-        if not has_store(service.home):
-            raise
-        # Only now: reading a store costs imports that a client must not pay for.
+
+    def served() -> list[Json]:
+        before = args.before and service.get("jobs", args.before)["id"]
+
+        def page(query: Query) -> list[Json]:
+            found: list[Json] = service.get("jobs", query=query)["jobs"]
+            return found
+
+        return _fetch(page, args, limit, before)
+
+    def kept() -> list[Json]:
         from forge_actors.client import offline
 
-        jobs = _fetch(lambda query: offline.jobs(service.home, query), args, limit)
-        note(f"no service runs on {service.home}; this is what its store holds")
+        home = service.home
+        before = args.before and offline.job(home, args.before)["id"]
+        return _fetch(lambda query: offline.jobs(home, query), args, limit, before)
+
+    jobs = read(service, served, kept)
+    if limit is not None and len(jobs) > limit:
+        jobs = jobs[:limit]
+        last = jobs[-1]["id"][-TAIL:]
+        note(f"there are more: --before {last} goes on, --all shows all of them")
     if args.json:
         print_json(jobs)
         return 0
     now = datetime.now(UTC)
     rows = [_row(job, now) for job in jobs]
     # NAME gives way first, then REASON and REPO; the rest is short.
-    lines = table(HEAD, rows, columns=terminal_width(), flexible=(4, 5, 7))
+    lines = table(
+        HEAD,
+        rows,
+        columns=terminal_width(),
+        flexible=(4, 5, 7),
+        paint=(1, Painter(args.color).state),
+    )
     print("\n".join(lines))
-    if limit is not None and args.limit is None and len(jobs) == limit:
-        note(f"only the newest {limit} jobs; --all shows all of them")
     return 0
 
 
 def _fetch(
-    read_page: Callable[[list[tuple[str, str | int | None]]], list[Json]],
+    read_page: Callable[[Query], list[Json]],
     args: argparse.Namespace,
     limit: int | None,
+    before: str | None,
 ) -> list[Json]:
-    states = args.state + (["failed", "timed_out"] if args.failed else [])
-    filters: list[tuple[str, str]] = [
-        *(("repo", repo) for repo in args.repo),
-        *(("state", state) for state in states),
-        *(("kind", kind) for kind in args.kind),
-        *(("label", label) for label in args.label),
-        *([("active", "1")] if args.active else []),
-    ]
+    """The jobs that are wanted, and one more if there are more."""
+    most = None if limit is None else limit + 1
+    wanted = parameters(args)
+    if args.active:
+        wanted.append(("active", 1))
     jobs: list[Json] = []
-    while limit is None or len(jobs) < limit:
-        size = PAGE if limit is None else min(PAGE, limit - len(jobs))
-        query: list[tuple[str, str | int | None]] = [
-            *filters,
+    while most is None or len(jobs) < most:
+        size = PAGE if most is None else min(PAGE, most - len(jobs))
+        query: Query = [
+            *wanted,
             ("limit", size),
-            ("before", jobs[-1]["id"] if jobs else None),
+            ("before", jobs[-1]["id"] if jobs else before),
         ]
         page = read_page(query)
         jobs += page

@@ -24,12 +24,30 @@ VERBS = {
     "logs": "the output of a job",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
+    "retry": "run jobs again that have ended",
+    "hold": "keep waiting jobs from starting",
+    "unhold": "let held jobs go on",
+    "pause": "start nothing more somewhere, or suspend jobs",
+    "resume": "end a pause",
+    "edit": "change a job that waits",
+    "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
+    "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "run": "run a file of jobs, or one command, to the end",
     "settings": "check, show or reload the settings",
     "secret": "set, list or remove secrets that jobs get",
     "doctor": "check what this machine offers",
+    "completions": "a script that completes all this in a shell",
+}
+#: How the list of verbs is divided; a verb that is in none of them comes last.
+GROUPS = {
+    "the service": ("serve", "status", "stop", "drain", "settings", "secret", "doctor"),
+    "repositories": ("repo",),
+    "new jobs": ("submit", "run", "retry"),
+    "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events"),
+    "steering jobs": ("cancel", "edit", "hold", "unhold", "pause", "resume"),
+    "the shell": ("completions",),
 }
 USAGE = """\
 usage: forge-actors VERB [options]
@@ -38,7 +56,7 @@ Runs the long jobs of many git repositories on one machine, within its limits.
 
 {verbs}
 
-forge-actors VERB --help shows the options of one verb, with examples.
+forge-actors help VERB shows the options of one verb, with examples.
 
 examples:
   forge-actors serve --detach
@@ -76,8 +94,8 @@ def _options(words: list[str]) -> list[str]:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        if words[1:] and words[0] == "help":
-            return _dispatch([words[1], "--help"])
+        if words[:1] == ["help"] and words[1:] not in ([], ["--help"], ["-h"]):
+            return _dispatch([*words[1:], "--help"])
         print(_usage(), end="")
         return 0
     if words[0] in ("-V", "--version"):
@@ -96,8 +114,16 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _usage() -> str:
-    verbs = "\n".join(f"  {verb:<8} {words}" for verb, words in VERBS.items())
-    return USAGE.format(verbs=verbs)
+    grouped = {verb for verbs in GROUPS.values() for verb in verbs}
+    rest = tuple(verb for verb in VERBS if verb not in grouped)
+    size = max(map(len, VERBS))
+    lines = []
+    for title, verbs in {**GROUPS, "others": rest}.items():
+        known = [verb for verb in verbs if verb in VERBS]
+        if known:
+            lines += [f"{title}:"]
+            lines += [f"  {verb:<{size}}  {VERBS[verb]}" for verb in known]
+    return USAGE.format(verbs="\n".join(lines))
 
 
 def _load(verb: str) -> ModuleType:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.job_text import page
+from forge_actors.cli.reading import read
 from forge_actors.cli.text import clean, table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json, repository
 from forge_actors.client.sync import Service
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 HELP = "Add, list, show, enable, disable or remove the repositories of jobs."
 EXAMPLES = """\
   forge-actors repo add .
-  forge-actors repo add ~/src/app --name app
+  forge-actors repo show app
   forge-actors repo remove app --cancel
 """
 HEAD = ("NAME", "WAITING", "RUNNING", "ENABLED", "PATH")
@@ -42,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     if args.action == "list":
-        views = service.get("repositories")["repositories"]
+        views = _all(service)
         if args.json:
             print_json(views)
         else:
@@ -55,12 +57,37 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(view)
     elif args.action == "show":
-        for name, value in view.items():
-            if value is not None:
-                print(clean(f"{name:<8}  {value}"))
+        enabled = "yes" if view["enabled"] else "no"
+        print("\n".join(page({**view, "enabled": enabled})))
     else:
         print(clean(view["name"]))
     return 0
+
+
+def _all(service: Service) -> list[dict[str, Any]]:
+    def served() -> list[dict[str, Any]]:
+        views: list[dict[str, Any]] = service.get("repositories")["repositories"]
+        return views
+
+    def kept() -> list[dict[str, Any]]:
+        from forge_actors.client import offline_home
+
+        return offline_home.repositories(service.home)
+
+    return read(service, served, kept)
+
+
+def _show(service: Service, name: str) -> dict[str, Any]:
+    def served() -> dict[str, Any]:
+        view: dict[str, Any] = service.get("repositories", name)
+        return view
+
+    def kept() -> dict[str, Any]:
+        from forge_actors.client import offline_home
+
+        return offline_home.repository(service.home, name)
+
+    return read(service, served, kept)
 
 
 def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
@@ -70,7 +97,7 @@ def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
         place = repository(args.path if "/" in args.path else f"./{args.path}")
         view = service.post("repositories", body={"path": place, "name": args.name})
     elif args.action == "show":
-        view = service.get("repositories", repository(args.name))
+        view = _show(service, repository(args.name))
     elif args.action in ("enable", "disable"):
         view = service.post("repositories", repository(args.name), args.action)
     else:

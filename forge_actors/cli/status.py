@@ -4,61 +4,102 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.reading import read
+from forge_actors.cli.steering import pause_lines
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Show the service, its limits and what it does."
+HELP = (
+    "Show the service, its limits and what it does. With --wait, once it is ready, or\n"
+    "idle: when nothing waits or runs. Exits with 5 if the time ran out first, with 4\n"
+    "if no service runs: then it tells what the store of the home holds."
+)
 EXAMPLES = """\
   forge-actors status
-  forge-actors status --json
+  forge-actors status --wait --timeout 30s
+  forge-actors status --wait idle
 """
+READY, IDLE = "ready", "idle"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Only the options that every verb has."""
+    parser.add_argument(
+        "--wait",
+        nargs="?",
+        const=READY,
+        choices=(READY, IDLE),
+        help="return when it is ready, or idle",
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="for example 90s or 2h")
+    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    status = Service(args.home).get("status")
+    if args.timeout is not None and args.wait is None:
+        raise UsageError("--timeout: belongs to --wait")
+    service = Service(args.home)
+
+    def served() -> tuple[dict[str, Any], int]:
+        query = [("wait", args.wait), ("timeout", args.timeout)]
+        return service.get("status", query=query), 0
+
+    def kept() -> tuple[dict[str, Any], int]:
+        from forge_actors.client import offline_home
+
+        return offline_home.status(service.home), NoService.exit_code
+
+    status, code = read(service, served, kept)
+    timed_out = status.pop("timed_out", False)
     if args.json:
         print_json(status)
-        return 0
-    for line in _lines(status):
-        print(clean(line))
-    return 0
+    else:
+        print("\n".join(_lines(status, Painter(args.color))))
+    if timed_out:
+        note(f"not {args.wait} within {args.timeout}")
+        return TIMED_OUT
+    return code
 
 
-def _lines(status: dict[str, Any]) -> list[str]:
+def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     service = status.get("service", {})
-    state = "ready" if status.get("ready") else "not ready"
-    version = service.get("version")
-    lines = [
-        f"service   {state}, pid {service.get('pid')}, version {version}",
-        f"home      {service.get('home')}",
-        f"since     {service.get('started_at')}",
-    ]
+    state = painter.state("ready" if status.get("ready") else "not ready")
+    if status.get("draining"):
+        state += ", draining"
+    lines = [f"service   {state}", clean(f"home      {service.get('home')}")]
+    if service.get("pid") is not None:
+        lines[0] += clean(f", pid {service['pid']}, version {service.get('version')}")
+        lines.append(clean(f"since     {service.get('started_at')}"))
     degraded = status.get("degraded") or []
     if degraded:
-        lines.append(f"degraded  {'; '.join(map(str, degraded))}")
+        lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))
     lines += _section("capacity", status.get("capacity") or {})
     lines += _section("providers", status.get("providers") or {})
-    lines += _section("jobs", status.get("counts") or {})
+    pauses = status.get("pauses") or []
+    if pauses:
+        lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
+    lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
     return lines
 
 
-def _section(name: str, values: dict[str, Any]) -> list[str]:
+def _section(
+    name: str, values: dict[str, Any], painter: Painter | None = None
+) -> list[str]:
     if not values:
         return []
     size = max(map(len, values))
-    return [
-        name,
-        *(f"  {key:<{size}}  {_value(value)}" for key, value in values.items()),
-    ]
+    lines = [name]
+    for key, value in values.items():
+        word = clean(f"{key:<{size}}")
+        shown = painter.state(word) if painter else word
+        lines.append(f"  {shown}  {clean(_value(value))}")
+    return lines
 
 
 def _value(value: object) -> str:

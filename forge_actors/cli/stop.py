@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.sync import Service
@@ -27,20 +27,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
+    answer = stop(service, wait=not args.no_wait)
+    if args.json:
+        print_json(answer)
+    else:
+        print(f"the service on {service.home} {'stops' if args.no_wait else 'ended'}")
+    return 0
+
+
+def stop(service: Service, *, wait: bool) -> dict[str, Any]:
+    """Stop the service; with `wait` return when it has ended, if one can tell."""
     pid = service.get("status")["service"]["pid"]
     # Opened before the service is told, so that the number cannot mean another one.
-    process = None if args.no_wait else _open(pid)
+    process = _open(pid) if wait else None
     answer = service.post("stop")
     if process is not None:
         with open(process, "rb"):
             select.select([process], [], [])
-    elif not args.no_wait:
+    elif wait:
         note(f"the service (pid {pid}) stops; when it has ended cannot be told here")
-    if args.json:
-        print_json({**answer, "pid": pid, "ended": process is not None})
-    else:
-        print(f"the service on {service.home} {'stops' if args.no_wait else 'ended'}")
-    return 0
+    return {**answer, "pid": pid, "ended": process is not None}
 
 
 def _open(pid: int) -> int | None:

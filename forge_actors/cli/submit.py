@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.verb import UsageError, note, print_json, repository
+from forge_actors.cli.verb import UsageError, note, origin, print_json, repository
 from forge_actors.client.errors import InputRefused
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import InvalidInput
@@ -172,6 +172,7 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "read_only": args.read_only,
         "keep_leftovers": args.keep_leftovers,
         "pty": args.pty,
+        "origin": origin(),
         "env": dict(_variable(text) for text in args.env),
         "secrets": args.secret,
     }
@@ -185,9 +186,6 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         request["cwd"] = os.path.abspath(folder)
     if args.stdin_file is not None:
         request["stdin"] = os.path.abspath(args.stdin_file)
-    parent = os.environ.get("FORGE_JOB_ID")
-    if parent:
-        request["origin"] = f"job:{parent}"
     for name, value in request.items():
         _check_text(name, value)
     return request

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 #: An escape sequence longer than this is no sequence but an attempt to make us wait.
 MAX_SEQUENCE = 4096
@@ -82,14 +82,18 @@ def table(
     *,
     columns: int | None,
     flexible: Sequence[int] = (),
+    paint: tuple[int, Callable[[str], str]] | None = None,
 ) -> list[str]:
-    """Lines of a table whose cells are cleaned; `flexible` columns give way first."""
+    """Lines of a table whose cells are cleaned; `flexible` columns give way first.
+
+    The cells of one column may be painted, which takes no columns.
+    """
     most = MAX_CELL if columns is None else max(columns, LEAST_COLUMN)
     cells = [list(head), *([fit(clean(cell), most) for cell in row] for row in rows)]
     widths = [max(width(row[i]) for row in cells) for i in range(len(head))]
     if columns is not None:
         _shrink(widths, columns - len(GAP) * (len(head) - 1), flexible)
-    lines = []
+    lines: list[str] = []
     for row in cells:
         fitted = [fit(cell, size) for cell, size in zip(row, widths, strict=True)]
         padded = [
@@ -97,7 +101,13 @@ def table(
             for cell, size in zip(fitted, widths, strict=True)
         ]
         line = GAP.join(padded).rstrip()
-        lines.append(line if columns is None else fit(line, columns))
+        line = line if columns is None else fit(line, columns)
+        if paint is not None and lines:
+            place = sum(len(cell) + len(GAP) for cell in padded[: paint[0]])
+            cell = fitted[paint[0]]
+            if line[place:].startswith(cell):
+                line = line[:place] + paint[1](cell) + line[place + len(cell) :]
+        lines.append(line)
     return lines
 
 

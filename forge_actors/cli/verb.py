@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
+#: Exit status of a wait whose time ran out.
+TIMED_OUT = 5
+
 _UNRECOGNIZED = "unrecognized arguments: "
 
 
@@ -55,7 +58,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}{hint or f'; see {self.prog} --help'}")
 
 
-def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
+def make_parser(verb: str, module: ModuleType) -> Parser:
+    """The parser of one verb, with the options that every verb has."""
     parser = Parser(
         prog=f"forge-actors {verb}",
         description=module.HELP,
@@ -63,6 +67,11 @@ def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
     )
     module.configure(parser)
     add_common(parser)
+    return parser
+
+
+def run_verb(verb: str, module: ModuleType, words: list[str]) -> int:
+    parser = make_parser(verb, module)
     # Split here: argparse has changed its mind about `--` between versions.
     command: list[str] | None = None
     if "--" in words:
@@ -108,8 +117,22 @@ def note(text: str) -> None:
     print(f"forge-actors: {text}", file=sys.stderr)
 
 
+def origin() -> str:
+    """What marks a job as submitted from here: by a job, or by a user."""
+    parent = os.environ.get("FORGE_JOB_ID")
+    return f"job:{parent}" if parent else "cli"
+
+
 def repository(text: str) -> str:
-    """A repository as the service knows it: a name, or a path made absolute."""
+    """A repository as the service knows it: a name, or a path made absolute.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not text:
+        raise UsageError(
+            "an empty word is no repository: give its name or a path in it"
+        )
     if os.sep in text or text in (".", "..") or text.startswith("~"):
         return os.path.abspath(os.path.expanduser(text))
     return text

@@ -6,8 +6,9 @@ import signal
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.job_text import Json, outcome
+from forge_actors.cli.selection import add_selectors, selected
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import UsageError, note, print_json
+from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
@@ -15,18 +16,17 @@ if TYPE_CHECKING:
 
 HELP = (
     "Wait until every one of the jobs has ended. Exits with 0 if all succeeded, 1 if\n"
-    "one did not, 5 if the time ran out first."
+    "one did not, 5 if the time ran out first. Selectors mean jobs that have not ended."
 )
 EXAMPLES = """\
   forge-actors wait 4f2k9x
-  forge-actors wait --timeout 10m 4f2k9x 7bq0aa
+  forge-actors wait --timeout 10m --repo app --mine
   forge-actors wait --pass-code 4f2k9x; echo "its own exit code: $?"
 """
-TIMED_OUT = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="+", metavar="JOB", help="id, or part of one")
+    add_selectors(parser)
     parser.add_argument("--timeout", metavar="TIME", help="for example 90s or 2h")
     parser.add_argument(
         "--pass-code", action="store_true", help="exit with the one job's own code"
@@ -34,11 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.pass_code and len(args.jobs) != 1:
-        raise UsageError("--pass-code: belongs to one job")
-    answer = Service(args.home).post(
-        "wait", body={"jobs": args.jobs, "timeout": args.timeout}
-    )
+    service = Service(args.home)
+    selection = selected(service, args, active=True)
+    if args.pass_code and len(selection) != 1:
+        raise UsageError(f"--pass-code: belongs to one job, not to {len(selection)}")
+    answer = service.post("wait", body={"jobs": selection, "timeout": args.timeout})
     jobs: list[Json] = answer["jobs"]
     if args.json:
         print_json(answer)

@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from forge_actors.client.errors import broke_off, from_answer, no_service
+from forge_actors.client.answers import Answer, Lines
+from forge_actors.client.errors import no_service
 from forge_actors.client.home import resolve_home, socket_path
-from forge_actors.client.sync import READ_BYTES, target
-from forge_actors.client.wire import ResponseReader, WireError, encode_request
-from forge_actors.domain.events import Event
+from forge_actors.client.sync import target
+from forge_actors.client.wire import encode_request
+from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import JobView
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.pauses import PauseView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
+    JobEdit,
     JobQuery,
     JobRequest,
+    Retried,
     convert,
     encode_argv,
 )
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from anyio.abc import SocketStream
 
     from forge_actors.client.sync import Parameters
+    from forge_actors.domain.selection import Selection
 
 T = TypeVar("T")
 
@@ -91,6 +96,12 @@ class Client:
         answer = await self._call("GET", "jobs", query=_parameters(wanted))
         return convert(answer["jobs"], list[JobView])
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, the newest first."""
+        body = {name: getattr(selection, name) for name in selection.__struct_fields__}
+        answer = await self._call("POST", "select", body=body)
+        return convert(answer["jobs"], list[str])
+
     async def job(self, selector: str) -> JobView:
         return convert(await self._call("GET", "jobs", selector), JobView)
 
@@ -102,6 +113,47 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs, with its whole tree; hold one that waits."""
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: str) -> JobView:
+        return convert(await self._call("POST", "jobs", selector, how), JobView)
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+        body = {name: getattr(edit, name) for name in edit.__struct_fields__}
+        answer = await self._call("POST", "jobs", selector, "edit", body=body)
+        return convert(answer, JobView)
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "pause", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause; those that are left."""
+        body = {"scope": scope, "jobs": jobs}
+        answer = await self._call("POST", "resume", body=body)
+        return convert(answer["pauses"], list[PauseView])
+
+    async def retry(self, *selectors: str, origin: str = "cli") -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none."""
+        body = {"jobs": selectors, "origin": origin}
+        answer = await self._call("POST", "retry", body=body)
+        return convert(answer["jobs"], list[Retried])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None
@@ -117,8 +169,20 @@ class Client:
             raise TimeoutError(f"the jobs have not ended within {timeout} s")
         return convert(answer["jobs"], list[JobView])
 
-    async def status(self) -> dict[str, Any]:
-        status: dict[str, Any] = await self._call("GET", "status")
+    async def status(
+        self, *, wait: str | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """How the service is; with `wait` once it is `ready`, or `idle`.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first.
+        """
+        query: list[tuple[str, str | int | None]] = [("wait", wait)]
+        if timeout is not None:
+            query.append(("timeout", str(timeout)))
+        status: dict[str, Any] = await self._call("GET", "status", query=query)
+        if status.pop("timed_out", False):
+            raise TimeoutError(f"the service is not {wait} within {timeout} s")
         return status
 
     async def settings(self) -> list[SettingView]:
@@ -131,6 +195,21 @@ class Client:
         answer = await self._call("POST", "settings", "reload")
         return convert(answer["changed"], list[SettingChange])
 
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Start nothing more, and return when nothing runs.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed first; it drains all the same.
+            Refused: the drain was cancelled.
+        """
+        answer = await self._call("POST", "drain", body={"timeout": timeout})
+        if answer["timed_out"]:
+            raise TimeoutError(f"jobs still run after {timeout} s")
+
+    async def undrain(self) -> None:
+        """Work again."""
+        await self._call("DELETE", "drain")
+
     async def stop(self) -> None:
         """Begin an orderly stop of the service."""
         await self._call("POST", "stop")
@@ -139,8 +218,8 @@ class Client:
         answer = await self._call("GET", "repositories")
         return convert(answer["repositories"], list[RepositoryView])
 
-    async def repository(self, name: str) -> RepositoryView:
-        return convert(await self._call("GET", "repositories", name), RepositoryView)
+    async def repository(self, name: str) -> RepositoryDetails:
+        return convert(await self._call("GET", "repositories", name), RepositoryDetails)
 
     async def add_repository(
         self, path: str | os.PathLike[str], name: str | None = None
@@ -172,25 +251,52 @@ class Client:
         *,
         follow: bool = False,
         tail: int | None = None,
+        since: str | None = None,
+        attempt: int | None = None,
         raw: bool = False,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Iterate over the output; with `follow` until the job has ended.
 
+        `since` is a time such as `2026-01-02T03:04:05Z` or a span such as `10m`.
         Secrets that are recognised are redacted; `raw` is for the exact bytes.
         """
-        query = [("follow", int(follow)), ("tail", tail), ("raw", int(raw))]
+        query: list[tuple[str, str | int | None]] = [
+            ("follow", int(follow)),
+            ("tail", tail),
+            ("since", since),
+            ("attempt", attempt),
+            ("raw", int(raw)),
+        ]
         path = ("jobs", selector, "logs", stream)
         async with await self._send("GET", path, query=query) as answer:
             yield answer
 
     @asynccontextmanager
     async def events(
-        self, after: int = 0, *, limit: int = 100, follow: bool = False
-    ) -> AsyncGenerator[AsyncIterator[Event], None]:
-        """Iterate over the events behind `after`; with `follow` without an end."""
-        query = [("after", after), ("limit", limit), ("follow", int(follow))]
+        self,
+        after: int | None = None,
+        *,
+        repo: str | None = None,
+        job: str | None = None,
+        kind: Sequence[str] = (),
+        limit: int = 100,
+        follow: bool = False,
+    ) -> AsyncGenerator[AsyncIterator[EventView], None]:
+        """Iterate over the events behind `after`, the first `limit` of them at most.
+
+        With `follow` over all of them, those to come included, until the service ends;
+        without `after` only over those to come.
+        """
+        query: list[tuple[str, str | int | None]] = [
+            ("after", after),
+            ("repo", repo),
+            ("job", job),
+            *(("kind", name) for name in kind),
+            ("limit", limit),
+            ("follow", int(follow)),
+        ]
         async with await self._send("GET", ("events",), query=query) as answer:
-            yield _Lines(answer, Event)
+            yield Lines(answer, EventView)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""
@@ -217,80 +323,10 @@ class Client:
         *,
         body: object = None,
         query: Parameters = (),
-    ) -> _Answer:
+    ) -> Answer:
         data = None if body is None else json.dumps(body).encode("ascii")
         request = encode_request(method, target(path, query), data)
-        return _Answer(await self.open(), request, self.home)
-
-
-class _Answer:
-    """The body of one answer, piece by piece; closes its connection at the end."""
-
-    def __init__(self, connection: SocketStream, request: bytes, home: str) -> None:
-        self._connection = connection
-        self._request = request
-        self._home = home
-        self._reader = ResponseReader()
-
-    async def __aenter__(self) -> Self:
-        try:
-            # A service that refuses a body answers before it has read all of it.
-            with suppress(anyio.BrokenResourceError):
-                await self._connection.send(self._request)
-        except BaseException:
-            await anyio.aclose_forcefully(self._connection)
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._connection.aclose()
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        refusal = b""
-        while not self._reader.complete:
-            piece = await self._receive()
-            status = self._reader.status
-            if status is not None and status >= 400:
-                refusal += piece
-                if self._reader.complete:
-                    raise from_answer(status, refusal)
-            elif piece:
-                return piece
-        raise StopAsyncIteration
-
-    async def _receive(self) -> bytes:
-        try:
-            return self._reader.feed(await self._connection.receive(READ_BYTES))
-        except anyio.EndOfStream:
-            try:
-                self._reader.end()
-            except WireError:
-                raise broke_off(self._home) from None
-            return b""
-        except (anyio.BrokenResourceError, WireError):
-            raise broke_off(self._home) from None
-
-
-class _Lines(Generic[T]):
-    """JSON lines as values."""
-
-    def __init__(self, pieces: AsyncIterator[bytes], wanted: type[T]) -> None:
-        self._pieces = pieces
-        self._wanted = wanted
-        self._rest = b""
-        self._lines: list[bytes] = []
-
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self
-
-    async def __anext__(self) -> T:
-        while not self._lines:
-            *lines, self._rest = (self._rest + await anext(self._pieces)).split(b"\n")
-            self._lines = lines[::-1]
-        return convert(json.loads(self._lines.pop()), self._wanted)
+        return Answer(await self.open(), request, self.home)
 
 
 def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
@@ -299,9 +335,11 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("state", query.state),
         ("kind", query.kind),
         ("label", query.label),
+        ("origin", query.origin),
     )
     return [
         *((name, value) for name, values in lists for value in values),
+        ("failed", int(query.failed)),
         ("active", int(query.active)),
         ("limit", query.limit),
         ("before", query.before),

@@ -26,6 +26,10 @@ _BY_STATUS: dict[int, type[ForgeError]] = {
 }
 
 
+class NoService(Unavailable):
+    """No service runs on this home. (Not: it went away, or has no time.)"""
+
+
 class ServiceError(ForgeError):
     """The service answered with an error that this client has no name for."""
 
@@ -61,8 +65,8 @@ def from_answer(status: int, body: bytes) -> ForgeError:
     return found
 
 
-def no_service(home: str) -> Unavailable:
-    return Unavailable(f"no service runs on {home}; start one with: forge-actors serve")
+def no_service(home: str) -> NoService:
+    return NoService(f"no service runs on {home}; start one with: forge-actors serve")
 
 
 def broke_off(home: str) -> Unavailable:

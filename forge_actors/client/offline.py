@@ -1,4 +1,4 @@
-"""Reads the store of a home that nothing serves: `jobs` and `show`, and no more.
+"""Reads the jobs in the store of a home that nothing serves.
 
 The answers are the JSON of the HTTP routes, without what only a running service knows
 of a waiting job. The store is opened for reading alone.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,14 +25,33 @@ from forge_actors.domain.jobs import JobView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    JobFilter,
+    Selection,
+    check_selection,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 1
+SCHEMA = 2
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
+#: An id, or a part of one.
+_SELECTOR = re.compile(r"[0-9a-z]{1,19}")
+#: Where the words of a filter are looked for.
+_COLUMNS = {
+    "repo": ("repository.name", "repository.path"),
+    "state": ("state",),
+    "kind": ("kind",),
+    "origin": ("origin",),
+}
 
 _SELECT = """\
 SELECT job.id, state, kind, repository.name AS repo, job.name, spec, priority, attempt,
@@ -45,26 +66,69 @@ def jobs(home: str, filters: Sequence[tuple[str, object]]) -> list[dict[str, Any
     Raises:
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
     """
-    columns = {"repo": "repository.name", "state": "state", "kind": "kind"}
-    conditions = ["1"]
-    values: list[object] = []
-    for name, column in columns.items():
-        wanted = [value for given, value in filters if given == name]
-        if wanted:
-            conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-            values += wanted
     single = dict(filters)
-    for label in [value for name, value in filters if name == "label"]:
-        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
-        values.append(label)
-    if single.get("active"):
-        conditions.append("finished_at IS NULL")
+    lists: dict[str, list[object]] = {
+        name: [value for given, value in filters if given == name]
+        for name in (*_COLUMNS, "label")
+    }
+    # Words that mean nothing are refused as the service would.
+    convert({name: lists[name] for name in ("state", "kind")}, JobFilter)
+    conditions, values = _conditions({**single, **lists})
     if single.get("before") is not None:
         conditions.append("job.id < ?")
         values.append(single["before"])
+    return _newest(home, conditions, values, int(str(single.get("limit", 100))))
+
+
+def selector(home: str) -> Callable[[dict[str, object]], list[str]]:
+    """What answers a `POST /v1/select` from the store of `home`."""
+
+    def select(body: dict[str, object]) -> list[str]:
+        selection = convert(body, Selection)
+        check_selection(selection)
+        conditions, values = _conditions(body)
+        if selection.jobs:
+            ids = [job(home, text)["id"] for text in selection.jobs]
+            conditions.append(f"job.id IN ({', '.join('?' * len(ids))})")
+            values += ids
+        found = _newest(home, conditions, values, MAX_SELECTED + 1)
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected; narrow it")
+        return [view["id"] for view in found]
+
+    return select
+
+
+def _conditions(wanted: Mapping[str, object]) -> tuple[list[str], list[object]]:
+    conditions = ["1"]
+    values: list[object] = []
+    for name, columns in _COLUMNS.items():
+        words = wanted.get(name)
+        if isinstance(words, list) and words:
+            marks = ", ".join("?" * len(words))
+            either = (f"{column} IN ({marks})" for column in columns)
+            conditions.append(f"({' OR '.join(either)})")
+            values += words * len(columns)
+    labels = wanted.get("label")
+    for label in labels if isinstance(labels, list) else []:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+        values.append(label)
+    if wanted.get("failed"):
+        marks = ", ".join("?" * len(FAILED))
+        blocked = "error IS NOT NULL AND json_extract(error, '$.code') = ?"
+        conditions.append(f"(state IN ({marks}) OR ({blocked}))")
+        values += (*FAILED, BLOCKED)
+    if wanted.get("active"):
+        conditions.append("finished_at IS NULL")
+    return conditions, values
+
+
+def _newest(
+    home: str, conditions: Sequence[str], values: Sequence[object], limit: int
+) -> list[dict[str, Any]]:
     where = " AND ".join(conditions)
     query = f"{_SELECT} WHERE {where} ORDER BY job.id DESC LIMIT ?"
-    return _read(home, query, [*values, single.get("limit", 100)])
+    return _read(home, query, [*values, limit])
 
 
 def job(home: str, selector: str) -> dict[str, Any]:
@@ -73,6 +137,8 @@ def job(home: str, selector: str) -> dict[str, Any]:
     Raises:
         Unavailable: the home holds no store. NotFound, Refused: none, or several jobs.
     """
+    if not _SELECTOR.fullmatch(selector):
+        raise NotFound(f"{selector!r} is no job id")
     conditions = ["job.id = ?1"]
     if len(selector) >= SHORTEST_SELECTOR:
         conditions.append("substr(job.id, 1, length(?1)) = ?1")
@@ -86,7 +152,33 @@ def job(home: str, selector: str) -> dict[str, Any]:
     raise NotFound(f"no job has the id {selector!r}")
 
 
+def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """What a query finds in the store of `home`."""
+    # What is no text is nowhere in the store; SQLite would refuse to look for it.
+    safe = tuple(
+        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for value in values
+    )
+    with opened(home) as store:
+        found: list[tuple[Any, ...]] = store.execute(query, safe).fetchall()
+    return found
+
+
 def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
+    names = _names()
+    return [
+        _view(home, dict(zip(names, row, strict=True)))
+        for row in rows(home, query, values)
+    ]
+
+
+@contextmanager
+def opened(home: str) -> Iterator[apsw.Connection]:
+    """The store of a home, for reading alone.
+
+    Raises:
+        Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
+    """
     if not has_store(home):
         raise no_service(home)
     path = os.path.join(home, STORE)
@@ -100,12 +192,18 @@ def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any
         version = store.pragma("user_version")
         if not isinstance(version, int) or version > SCHEMA:
             raise StoreFromTheFuture
-        cursor = store.execute(query, tuple(values))
-        rows = cursor.fetchall()
+        yield store
     finally:
         store.close()
-    names = _names()
-    return [_view(home, dict(zip(names, row, strict=True))) for row in rows]
+
+
+def roots_of(home: str) -> Roots:
+    """The folders whose paths are not shown in errors, as for the runtime."""
+    forge, user, temporary = (
+        (folder, os.path.realpath(folder))
+        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
+    )
+    return private_roots(user, forge, temporary)
 
 
 def _names() -> list[str]:
@@ -142,12 +240,7 @@ def _error(home: str, text: str | None) -> dict[str, str] | None:
 
 def _shown(home: str, message: str) -> str:
     """A message without secrets and private paths."""
-    forge, user, temporary = (
-        (folder, os.path.realpath(folder))
-        for folder in (home, os.path.expanduser("~"), tempfile.gettempdir())
-    )
-    roots = private_roots(user, forge, temporary)
-    return scrub(redact(message), roots)
+    return scrub(redact(message), roots_of(home))
 
 
 def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -170,13 +263,14 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "claims": [str(claim) for claim in claims],
         "after": json.loads(row["after"]),
         "labels": json.loads(row["labels"]),
-        "created_at": _moment(row["created_at"]),
-        "queued_at": _moment(row["queued_at"]),
-        "started_at": _moment(started),
-        "finished_at": _moment(finished),
+        "created_at": moment(row["created_at"]),
+        "queued_at": moment(row["queued_at"]),
+        "started_at": moment(started),
+        "finished_at": moment(finished),
         "duration": _duration(started, finished),
         # Nothing serves this home, so no process of it can be ours any more.
         "pid": None,
+        "paused": False,
         "usage": _usage(receipt),
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
@@ -206,8 +300,9 @@ def _duration(started: float | None, finished: float | None) -> float | None:
     return round(max(0.0, finished - started), 3)
 
 
-def _moment(seconds: float | None) -> str | None:
+def moment(seconds: float | None) -> str | None:
+    """A stored time as readers see it: RFC 3339, UTC, to the millisecond."""
     if seconds is None:
         return None
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    told = datetime.fromtimestamp(seconds, UTC)
+    return told.isoformat(timespec="milliseconds").replace("+00:00", "Z")

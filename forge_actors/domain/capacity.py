@@ -103,6 +103,8 @@ class Capacity:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.pressure: str | None = None
+        #: The kinds of which nothing is granted: their providers are paused.
+        self.closed: frozenset[str] = frozenset()
         self._held: dict[str, dict[str, None]] = {kind: {} for kind in limits.tokens}
         self._repos: dict[str, dict[str, None]] = {}
 
@@ -136,11 +138,13 @@ class Capacity:
         return tuple(self._held.get(kind, ()))
 
     def limit(self, kind: str) -> int:
-        """The limit as it holds now: pressure lowers it.
+        """The limit as it holds now: pressure lowers it, a pause closes it.
 
         A kind that the settings no longer name has none left.
         """
         limit = self.limits.tokens.get(kind, 0)
+        if self.closed and kind in self.closed:
+            return 0
         if self.pressure is None:
             return limit
         if kind == WORKERS:

@@ -9,8 +9,10 @@ from msgspec import Struct
 from forge_actors.domain.events import Event
 
 if TYPE_CHECKING:
+    from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.repositories import Repository
 
 
@@ -80,6 +82,34 @@ class JobEnded(Struct, frozen=True):
     event: Event
 
 
+class JobHeld(Struct, frozen=True):
+    """A waiting job is held, or a running one suspended, since then; None ends that."""
+
+    job: str
+    since: float | None
+    event: Event
+
+
+class JobEdited(Struct, frozen=True):
+    """A waiting job is not what it was accepted as any more."""
+
+    job: str
+    edit: Edit
+    event: Event
+
+
+class PauseBegan(Struct, frozen=True):
+    """A pause, or one that suspends jobs from now on."""
+
+    pause: Pause
+    event: Event
+
+
+class PauseEnded(Struct, frozen=True):
+    scope: str
+    event: Event
+
+
 class RepositoryAdded(Struct, frozen=True):
     repository: Repository
     event: Event
@@ -111,6 +141,10 @@ Change = (
     | JobRan
     | JobRequeued
     | JobEnded
+    | JobHeld
+    | JobEdited
+    | PauseBegan
+    | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
     | SettingsChanged

@@ -1,8 +1,59 @@
-"""Events: the durable, ordered record of every move, with its reason."""
+"""Events: the durable, ordered record of every move, with its reason.
+
+Together they are the whole history: `domain.history` rebuilds from them alone who held
+what at every point. What each kind carries in its `data` is told in
+`design/events.md`.
+"""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, convert, to_builtins
+
+from forge_actors.domain.jobs import STATES, JobError
+from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.redaction import redact, scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forge_actors.domain.capacity import Limits
+    from forge_actors.domain.changes import JobDetails
+    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.redaction import Roots
+
+#: The reason of the first event of every job.
+ACCEPTED = "accepted"
+#: Seconds between two looks for one follower. A quiet log is told at once; of a busy
+#: one, what comes meanwhile is told together, or fifty followers would cost a core.
+GATHER_SECONDS = 0.05
+#: Every kind there is. A job that comes into a state has an event of the state's name.
+KINDS: tuple[str, ...] = (
+    "runtime_started",
+    "runtime_ready",
+    "runtime_stopped",
+    "settings_changed",
+    "limits",
+    "pressure_began",
+    "pressure_ended",
+    "drain_began",
+    "drain_ended",
+    "paused",
+    "resumed",
+    "repository_added",
+    "repository_moved",
+    "repository_lost",
+    "repository_enabled",
+    "repository_disabled",
+    "repository_removed",
+    "job_held",
+    "job_unheld",
+    "job_paused",
+    "job_resumed",
+    "job_edited",
+    *(f"job_{state}" for state in STATES),
+)
 
 
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -14,3 +65,93 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     job: str | None = None
     data: dict[str, object] = {}
     seq: int = 0
+
+
+class EventView(Struct, frozen=True, omit_defaults=True):
+    """An event as every reader sees it: a line of `events --json`.
+
+    `repo` is the name that the repository has now, `repo_id` what never changes.
+    """
+
+    seq: int
+    #: RFC 3339, UTC, to the millisecond.
+    at: str
+    kind: str
+    repo: str | None
+    job: str | None
+    data: dict[str, object]
+    repo_id: str | None = None
+    job_name: str | None = None
+
+
+class EventQuery(Struct, frozen=True):
+    """Which events to read, oldest first. Empty lists mean any.
+
+    Without `after` and `since`, reading begins with the first event, waiting with what
+    comes next.
+    """
+
+    after: int | None = None
+    #: Seconds since 1970, UTC.
+    since: float | None = None
+    #: Names, ids or paths of repositories.
+    repo: tuple[str, ...] = ()
+    job: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    limit: int = 100
+    #: The last ones that match in place of the first.
+    newest: bool = False
+
+
+class EventPage(Struct, frozen=True):
+    """Some events, and the query that goes on behind them."""
+
+    events: list[EventView]
+    next: EventQuery
+
+
+def accepted_event(job: Job, details: JobDetails) -> Event:
+    """The event that accepts a job: all of it that does not change, said once."""
+    data: dict[str, object] = {
+        "reason": ACCEPTED,
+        "origin": details.origin,
+        "kind": job.kind,
+        "priority": PRIORITIES[job.priority],
+    }
+    if job.claims:
+        data["claims"] = job.claims
+    if job.after:
+        data["after"] = job.after
+    if details.provider is not None:
+        data["provider"] = details.provider
+    if details.name is not None:
+        data["name"] = details.name
+    if details.labels:
+        data["labels"] = details.labels
+    if details.retry_of is not None:
+        data["retry_of"] = details.retry_of
+    return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)
+
+
+def limits_in_force(limits: Limits, repository_workers: int, now: float) -> Event:
+    """What may be in use at once from now on."""
+    data: dict[str, object] = {
+        "tokens": limits.tokens,
+        "active_repositories": limits.active_repositories,
+        "repository_workers": repository_workers,
+        "pressure_workers": limits.pressure_workers,
+        "overtake_after": limits.overtake_after,
+    }
+    return Event("limits", now, data=data)
+
+
+def shown_data(data: Mapping[str, object], roots: Roots) -> dict[str, object]:
+    """What the store holds of an event, without secrets and private paths."""
+    shown = dict(data)
+    if "error" in data:
+        error = convert(data["error"], JobError)
+        message = scrub(redact(error.message), roots)
+        shown["error"] = to_builtins(JobError(error.code, message))
+    elif data.get("reason", ACCEPTED) != ACCEPTED:
+        shown["reason"] = scrub(redact(str(data["reason"])), roots)
+    return shown

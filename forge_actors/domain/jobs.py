@@ -176,6 +176,8 @@ class Job(Struct, kw_only=True, gc=False):
     admission_budget: float | None = None
     queue_budget: float | None = None
     started_at: float | None = None
+    #: Since when it is held or, while it runs, suspended because somebody asked.
+    held_at: float | None = None
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):
@@ -224,3 +226,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.
     paused_seconds: float | None = None
+    #: It runs, but its processes are suspended.
+    paused: bool = False

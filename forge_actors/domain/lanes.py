@@ -67,6 +67,18 @@ class Lanes:
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
         self._starved: dict[str, Job] = {}
+        self._closed: frozenset[str] = frozenset()
+
+    def close(self, kinds: frozenset[str]) -> None:
+        """Jobs that need one of these tokens can neither start nor reserve anything."""
+        if kinds == self._closed:
+            return
+        self._closed = kinds
+        self._starved = {
+            name: job for name, job in self._starved.items() if self._open(job.tokens)
+        }
+        self._starves_at = 0.0
+        self.reconsider()
 
     def enter(self, job: Job) -> None:
         """Add a ready job; its claims and tokens become the lane's own copies."""
@@ -121,12 +133,14 @@ class Lanes:
         return next((kind for kind in tokens if kind not in self._known), None)
 
     def tokens(self) -> tuple[Tokens, ...]:
-        """Every set of tokens that some ready job needs, and could have."""
-        return tuple(self._index)
+        """Every set of tokens that some ready job needs and can have."""
+        if not self._closed:
+            return tuple(self._index)
+        return tuple(tokens for tokens in self._index if self._open(tokens))
 
     def best(self, tokens: Tokens, leases: Leases, now: float) -> Job | None:
         """The first job in order that needs these tokens and whose claims are free."""
-        if tokens not in self._index:
+        if tokens not in self._index or (self._closed and not self._open(tokens)):
             return None
         while True:
             reservations = self.reservations(now)
@@ -168,8 +182,11 @@ class Lanes:
             self._starved = {job.id: job for job in jobs}
         return self._starved.values()
 
+    def _open(self, tokens: Tokens) -> bool:
+        return self._closed.isdisjoint(tokens)
+
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
-        if self.unknown(lane.tokens) is not None:
+        if not self._open(lane.tokens) or self.unknown(lane.tokens) is not None:
             return
         for level in _LEVELS:
             head = self._head(lane, level)
@@ -189,6 +206,7 @@ class Lanes:
                 held is not None
                 and held[1] is lane
                 and held[0].queued_at == queue[0][0]
+                and held[0].priority == level
             ):
                 return queue[0]
             heappop(queue)

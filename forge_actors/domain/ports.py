@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.events import Event
+    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.jobs import Job, JobSpec, JobView, State
     from forge_actors.domain.launch import (
         Ending,
@@ -17,14 +17,23 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.repositories import Checkout, Identity, RepositoryView
+    from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.repositories import (
+        Checkout,
+        Identity,
+        RepositoryDetails,
+        RepositoryView,
+    )
     from forge_actors.domain.requests import (
         Accepted,
         Explanation,
+        JobEdit,
         JobQuery,
         JobRequest,
         LogChunk,
+        Retried,
     )
+    from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
@@ -151,13 +160,36 @@ class Control(Protocol):
 
     async def status(self) -> dict[str, object]: ...
 
+    async def wait_ready(self) -> None:
+        """Return when the service is ready.
+
+        This wait and those of an idle or drained service raise Unavailable when the
+        runtime ends first.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain` or the end of the runtime."""
+
+    async def undrain(self) -> None:
+        """Work again."""
+
+    async def wait_drained(self) -> None:
+        """Return when nothing runs any more.
+
+        Raises:
+            Refused: the drain was cancelled.
+        """
+
     async def add_repository(
         self, path: str, name: str | None = None
     ) -> RepositoryView: ...
 
     async def repositories(self) -> list[RepositoryView]: ...
 
-    async def repository(self, name: str) -> RepositoryView: ...
+    async def repository(self, name: str) -> RepositoryDetails: ...
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False
@@ -171,12 +203,55 @@ class Control(Protocol):
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, newest first.
+
+        Raises:
+            Refused: they are more than MAX_SELECTED.
+        """
+
     async def job(self, selector: str) -> JobView: ...
 
     async def why(self, selector: str) -> Explanation: ...
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+
+    async def unhold(self, selector: str) -> JobView: ...
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs; hold one that waits."""
+
+    async def resume_job(self, selector: str) -> JobView: ...
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
+
+        With `jobs` what runs there is suspended too.
+        """
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause, and with it what it suspended; the pauses that are left.
+
+        With `jobs` also jobs there that were suspended one by one go on.
+        """
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none, durable.
+
+        What ran after one that is retried too runs after its retry.
+
+        Raises:
+            Refused: one has not ended, or runs after what did not succeed.
+        """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""
@@ -189,18 +264,29 @@ class Control(Protocol):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        """Read `stdout` or `stderr` of the last attempt from `offset`.
+        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
 
         A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the job has ended.
+        only when the attempt is over, also one that is still to begin.
         """
 
-    async def wait_output(self, selector: str, known: int) -> None:
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
         """Return when both streams together passed `known` bytes, or at its end."""
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        """Events with a larger `seq` than `after`, oldest first."""
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        """The offset from which on the output came at a time, or a span ago."""
+
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """The events that a query asks for, at most `limit` of them, oldest first.
+
+        With `wait` there is at least one, unless the runtime ends: then there is none.
+        """
 
     async def settings(self) -> list[SettingView]:
         """Every setting in force, with where it comes from."""

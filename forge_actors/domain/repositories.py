@@ -67,6 +67,19 @@ class RepositoryView(Struct, frozen=True):
     note: str | None = None
 
 
+class RepositoryDetails(RepositoryView, frozen=True, kw_only=True):
+    """Everything about one repository."""
+
+    common_dir: str
+    #: The number of its last dispatch, and when that was; None: there was none.
+    fence: int
+    last_dispatch: str | None
+    #: How many jobs it has in each state that any of them is in.
+    counts: dict[str, int]
+    #: The ids of the jobs that are dispatched or running.
+    running_jobs: list[str]
+
+
 def check_name(name: str, *, field: str = "name") -> str:
     """`name` if it may name a repository.
 

@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import State
+from forge_actors.domain.selection import JobFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MAX_ARGV = 4096
 MAX_ARGUMENT_BYTES = 128 * 1024
@@ -67,6 +68,21 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     origin: str = "cli"
 
 
+class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What to change of a job that waits; what is None stays.
+
+    The fields are those of `JobRequest`. A time budget of `none` is taken away.
+    """
+
+    priority: str | None = None
+    claims: list[str] | None = None
+    labels: list[str] | None = None
+    timeout: str | float | None = None
+    queue_timeout: str | float | None = None
+    admission_timeout: str | float | None = None
+    idle_timeout: str | float | None = None
+
+
 class Accepted(Struct):
     """The answer to one request: the job's id, and whether it was there before."""
 
@@ -74,15 +90,17 @@ class Accepted(Struct):
     existing: bool = False
 
 
-class JobQuery(Struct, forbid_unknown_fields=True):
-    """Which jobs to list, newest first. Empty lists mean any."""
+class Retried(Struct):
+    """A job made anew: its id, whose retry it is, and whether it was there before."""
 
-    repo: list[str] = []
-    state: list[State] = []
-    kind: list[str] = []
-    label: list[str] = []
-    #: Only jobs that have not ended.
-    active: bool = False
+    id: str
+    retry_of: str
+    existing: bool = False
+
+
+class JobQuery(JobFilter, kw_only=True):
+    """Which jobs to list, newest first."""
+
     limit: int = 100
     #: Only jobs older than this id: the last one of the page before.
     before: str | None = None
@@ -114,6 +132,7 @@ class LogChunk(Struct):
 
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>[^`]*)`(?P<rest>.*)")
+_NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 
 
@@ -144,19 +163,45 @@ def explain_mismatch(
         field = ".".join(part for part in (where, place, name) if part)
         return InvalidInput(field, f"is not a known field{hint}")
     field = ".".join(part for part in (where, place) if part)
+    word = _NO_WORD.match(problem)
+    if word:
+        return unknown_word(field, word["word"], _words(_type_at(wanted, place)))
     return InvalidInput(field or "input", problem[:1].lower() + problem[1:])
 
 
 def _fields_at(wanted: type, place: str) -> tuple[str, ...]:
     """The fields a Struct may have at a place such as `limits` or `job[...]`."""
+    return getattr(_struct_in(_type_at(wanted, place)), "__struct_fields__", ())
+
+
+def _type_at(wanted: object, place: str) -> object:
+    """The type that a field at such a place was declared with."""
     for part in re.sub(r"\[[^]]*\]", "", place).split(".") if place else ():
-        hints = get_type_hints(wanted) if isinstance(wanted, type) else {}
+        struct = _struct_in(wanted)
+        hints = get_type_hints(struct) if isinstance(struct, type) else {}
         wanted = hints.get(part, object)
-        wanted = next(
-            (one for one in get_args(wanted) if hasattr(one, "__struct_fields__")),
-            wanted,
-        )
-    return getattr(wanted, "__struct_fields__", ())
+    return wanted
+
+
+def _struct_in(wanted: object) -> object:
+    """The Struct of a field that holds one, a list of them, or perhaps none."""
+    inner = (one for one in get_args(wanted) if hasattr(one, "__struct_fields__"))
+    return next(inner, wanted)
+
+
+def _words(wanted: object) -> tuple[str, ...]:
+    """The words of a field that takes one of some, or a list of them."""
+    words = get_args(wanted)
+    if words and all(isinstance(word, str) for word in words):
+        return words
+    return next(filter(None, map(_words, words)), ())
+
+
+def unknown_word(field: str, word: str, allowed: Sequence[str]) -> InvalidInput:
+    """The error for a word that is none of those that are allowed."""
+    near = nearest(word, allowed)
+    hint = f"; did you mean {near!r}?" if near else ""
+    return InvalidInput(field, f"{word!r} is unknown{hint}", allowed=tuple(allowed))
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -16,19 +16,20 @@ from msgspec import structs
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
-from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
     labels_of,
+    priority_of,
     replay_of,
     short,
     spec_of,
 )
+from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
+    from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
@@ -142,6 +144,29 @@ class Admission:
         result = [accepted[index] for index in range(len(requests))]
         if not changes:
             return result, None
+        return result, self._save(changes)
+
+    async def retry(self, ids: Sequence[str], origin: str) -> list[Retried]:
+        """See `Control.retry`; these are whole ids."""
+        if len(ids) > MAX_BATCH:
+            raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
+        olds = read_old(self._store, ids)
+        for old in olds:
+            if self._registry.get(old.job.repo) is None:
+                raise Refused(
+                    f"job {old.job.id} cannot be retried: its repository"
+                    f" {old.repo!r} was removed"
+                )
+            self._check_provider(old.details.provider, f"{old.job.id}.")
+        now = self._clock.now()
+        retries = Retries(self._store, self._ids, now=now, origin=origin)
+        retries.make(olds)
+        if retries.changes:
+            await self._save(retries.changes).wait()
+        return [retries.made[job_id] for job_id in ids]
+
+    def _save(self, changes: Sequence[JobAdded]) -> Move:
+        """Make them durable and tell of them, if there is room."""
         self._check_room(len(changes))
         jobs: dict[str, list[Job]] = {}
         for change in changes:
@@ -151,7 +176,7 @@ class Admission:
             for repo, added in jobs.items():
                 self._submitted(repo, tuple(added))
 
-        return result, self._store.save(changes, then=submitted)
+        return self._store.save(changes, then=submitted)
 
     def _check_room(self, count: int) -> None:
         limit = self._settings().limits.queued_jobs
@@ -196,12 +221,7 @@ class Admission:
     ) -> JobAdded:
         prefix, repo, checkout = place
         kind = kind_of(request, prefix)
-        if request.priority not in PRIORITIES:
-            raise InvalidInput(
-                f"{prefix}priority",
-                f"{request.priority!r} is no priority",
-                allowed=PRIORITIES,
-            )
+        priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
         claims = claims_of(request, kind, checkout, prefix)
@@ -212,7 +232,7 @@ class Admission:
             id=self._ids.make(now),
             repo=repo.id,
             kind=kind,
-            priority=PRIORITIES.index(request.priority),
+            priority=priority,
             claims=claims,
             tokens=tokens_for(kind, request.provider),
             queued_at=now,
@@ -235,9 +255,7 @@ class Admission:
         )
         if details.request_id is not None:
             details = structs.replace(details, digest=_digest(job, spec, details))
-        data: dict[str, object] = {"reason": "accepted", "origin": request.origin}
-        event = Event(f"job_{job.state}", now, repo.id, job.id, data)
-        return JobAdded(job, spec, details, event)
+        return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
         if provider is not None and provider not in self._settings().providers:

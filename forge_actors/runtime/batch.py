@@ -12,10 +12,12 @@ import trio
 from msgspec import Struct, structs
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.events import EventQuery
 from forge_actors.domain.jobfile import JobFile, check
 from forge_actors.domain.jobs import TERMINAL, JobView
 from forge_actors.domain.requests import JobQuery, JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.runtime.event_stream import EVENT_PAGE
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.settings import settings_from
@@ -137,7 +139,7 @@ async def _watch(
     began = last = trio.current_time()
     waits: dict[str, float] = defaultdict(float)
     kinds: dict[str, str] = {}
-    seen = runtime.control.last_event
+    seen = EventQuery(after=runtime.control.last_event, limit=EVENT_PAGE)
     order = {handle.id: place for place, handle in enumerate(handles)}
     while True:
         jobs = await runtime.jobs(JobQuery(limit=len(handles)))
@@ -155,8 +157,7 @@ async def _watch(
         if progress.ended:
             return progress
         with trio.move_on_after(watcher.refresh or float("inf")):
-            events = await runtime.control.events(seen, limit=1000, wait=True)
-            seen = events[-1].seq
+            seen = (await runtime.control.events(seen, wait=True)).next
 
 
 async def run_command(

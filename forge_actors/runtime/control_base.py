@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
+from msgspec import structs
 
-from forge_actors.actors import supervisor
-from forge_actors.actors.repository import Cancel
+from forge_actors.actors.repository_messages import Cancel
+from forge_actors.actors.supervisor_messages import Open
+from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.errors import MailboxClosed, NotFound
+from forge_actors.domain.jobs import RESERVED
+from forge_actors.domain.pauses import Pauses, describe, repository_of
+from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.runtime.endings import Endings
-from forge_actors.runtime.views import roots_of, view
+from forge_actors.runtime.event_log import EventLog
+from forge_actors.runtime.held import Held
+from forge_actors.runtime.views import pause_view, roots_of, view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any
 
-    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.actors import repository_messages as repository
+    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.pauses import Pause, PauseView
     from forge_actors.domain.ports import Clock
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
+
+A = TypeVar("A")
 
 
 class ControlBase:
@@ -39,11 +53,10 @@ class ControlBase:
         settings: SettingsInForce,
         registry: Registry,
         admission: Admission,
-        mailbox: Mailbox[supervisor.Message],
+        mailbox: Mailbox[Message],
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
-        self._view = partial(view, roots=self._roots)
         self._store = store
         self._launcher = launcher
         self._clock = clock
@@ -55,24 +68,59 @@ class ControlBase:
         self._endings = Endings(store)
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
-        self._closed = trio.Event()
+        self._held = Held()
+        self._events = EventLog(store, registry, self._held, self._roots)
 
-    async def _open(self, repo: str) -> supervisor.RepositoryMailbox:
-        return await self._supervisor.ask(lambda reply: supervisor.Open(repo, reply))
+    async def _open(self, repo: str) -> RepositoryMailbox:
+        return await self._supervisor.ask(lambda reply: Open(repo, reply))
 
-    async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
+    async def _ask(
+        self, repo: str, make: Callable[[Reply[A]], repository.Message]
+    ) -> A:
+        """What the actor of a repository answers to the message that `make` builds."""
         while True:
             actor = await self._open(repo)
             try:
-                await actor.ask(lambda reply: Cancel(job_id, grace, reply))
+                return await actor.ask(make)
             except MailboxClosed:
                 continue  # it fell asleep before our message came: wake it
-            except NotFound:
-                pass  # it ended meanwhile
-            return
+
+    async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
+        with suppress(NotFound):  # it ended meanwhile
+            await self._ask(repo, lambda reply: Cancel(job_id, grace, reply))
 
     def _row(self, job_id: str) -> tuple[Any, ...]:
         rows = self._store.read("view_job", job_id)
         if not rows:
             raise NotFound(f"no job has the id {job_id!r}")
         return rows[0]
+
+    def _view(self, row: tuple[Any, ...]) -> JobView:
+        job = view(row, self._roots)
+        if self._suspended(row) is None:
+            return job
+        return structs.replace(job, paused=True)
+
+    def _suspended(self, row: tuple[Any, ...]) -> tuple[str, float] | None:
+        """Why a job that runs stands still and since when; None if it does not."""
+        job_id, state, provider, repo, held_at = row[0], row[1], row[12], *row[25:]
+        if state not in RESERVED:
+            return None
+        if held_at is not None:
+            resume = f"forge-actors resume {job_id} lets it go on"
+            return f"somebody paused it; {resume}", held_at
+        tokens = () if provider is None else (provider_token(provider),)
+        here = (p for p in self._pauses() if repository_of(p.scope) in (None, repo))
+        pause = Pauses(here).suspending(tokens)
+        return None if pause is None else (describe(pause.scope), pause.since)
+
+    def _pauses(self) -> list[Pause]:
+        return [pause_from(row) for row in self._store.read("pauses")]
+
+    def _pause_views(self) -> list[PauseView]:
+        views = []
+        for pause in self._pauses():
+            repo = repository_of(pause.scope)
+            known = None if repo is None else self._registry.get(repo)
+            views.append(pause_view(pause, known.name if known else repo))
+        return views

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.actors import supervisor
-from forge_actors.actors.repository import Explain
-from forge_actors.domain.errors import MailboxClosed
+from forge_actors.actors import supervisor_messages
+from forge_actors.actors.repository_messages import Explain
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
 from forge_actors.domain.place import Waits
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
+from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.job_rows import list_rows, select_ids
 from forge_actors.runtime.views import (
-    list_rows,
     sentence,
     waiting_view,
     with_waiting,
@@ -24,7 +24,8 @@ from forge_actors.runtime.views import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.requests import JobRequest, Retried
+    from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.waiting import Waiting
 
 
@@ -35,8 +36,7 @@ class JobControl(ControlBase):
         return await self._admission.submit(requests)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
-        repos = [(await self._registry.find(name))[0].id for name in query.repo]
-        rows = list_rows(self._store, query, repos)
+        rows = list_rows(self._store, query, await self._repo_ids(query))
         waits: dict[str, Waits] = {}
         by_repo: dict[str, list[str]] = {}
         for row in rows:
@@ -46,6 +46,15 @@ class JobControl(ControlBase):
             waits |= await self._explain(repo, ids)
         await self._add_places(waits)
         return [self._merged(self._view(row), waits.get(row[0])) for row in rows]
+
+    async def select(self, selection: Selection) -> list[str]:
+        check_selection(selection)
+        ids = self._endings.ids(selection.jobs)
+        repos = await self._repo_ids(selection)
+        return select_ids(self._store, selection, repos, ids)
+
+    async def _repo_ids(self, wanted: JobFilter) -> list[str]:
+        return [(await self._registry.find(name))[0].id for name in wanted.repo]
 
     async def _add_places(self, waits: dict[str, Waits]) -> None:
         """Where only the supervisor knows what jobs wait for, ask it once for all."""
@@ -59,7 +68,7 @@ class JobControl(ControlBase):
         if not asked:
             return
         answers: list[Waiting] = await self._supervisor.ask(
-            lambda reply: supervisor.Place(tuple(asked.values()), reply)
+            lambda reply: supervisor_messages.Place(tuple(asked.values()), reply)
         )
         for job, waiting in zip(asked, answers, strict=True):
             waits[job] = structs.replace(waits[job], waiting=waiting)
@@ -69,10 +78,11 @@ class JobControl(ControlBase):
 
     async def why(self, selector: str) -> Explanation:
         job, waiting = await self._look(selector)
+        suspended = self._suspended(self._row(job.id)) if job.paused else None
         return Explanation(
             job=job.id,
             state=job.state,
-            sentence=sentence(job, waiting, self._clock.now()),
+            sentence=sentence(job, waiting, self._clock.now(), suspended),
             waiting=None if waiting is None else waiting_view(waiting),
         )
 
@@ -82,6 +92,11 @@ class JobControl(ControlBase):
         if row[1] not in TERMINAL:
             await self._cancel(job_id, row[25], grace)
         return await self.job(job_id)
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        return await self._admission.retry(self._endings.ids(selectors), origin)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         ids = self._endings.ids(selectors)
@@ -104,17 +119,12 @@ class JobControl(ControlBase):
         if offer is not None and waiting.resource is None:
             since, ahead = waiting.since, waits.ahead
             [waiting] = await self._supervisor.ask(
-                lambda reply: supervisor.Place(((offer, ahead, since),), reply)
+                lambda reply: supervisor_messages.Place(((offer, ahead, since),), reply)
             )
         return with_waiting(job, waits.state, waiting), waiting
 
     async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:
-        while True:
-            actor = await self._open(repo)
-            try:
-                return await actor.ask(lambda reply: Explain(tuple(ids), reply))
-            except MailboxClosed:
-                continue  # it fell asleep before our message came: wake it
+        return await self._ask(repo, lambda reply: Explain(tuple(ids), reply))
 
     def _merged(self, job: JobView, waits: Waits | None) -> JobView:
         if waits is None:

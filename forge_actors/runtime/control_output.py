@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
-from trio_util import wait_any
 
-from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.runtime.control_base import ControlBase
-from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.kept_logs import STREAMS, kept_start, stream_named
+from forge_actors.runtime.moments import parse_moment
 from forge_actors.runtime.orders import log_base
-from forge_actors.runtime.views import shown_event
 
 if TYPE_CHECKING:
-    from forge_actors.domain.events import Event
-    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.events import EventPage, EventQuery
+    from forge_actors.domain.jobs import State
 
-STREAMS: tuple[logs.Stream, ...] = ("stdout", "stderr")
+
+class _Progress(NamedTuple):
+    """How far a job is: its state, and how many attempts were begun."""
+
+    state: State
+    attempt: int
+
+    def runs(self, attempt: int) -> bool:
+        return self.state in RESERVED and self.attempt == attempt
+
+    def is_over(self, attempt: int) -> bool:
+        """Whether this attempt can print nothing any more, or will never begin."""
+        if self.state in TERMINAL or self.attempt > attempt:
+            return True
+        return self.attempt == attempt and self.state not in RESERVED
 
 
 class OutputControl(ControlBase):
@@ -35,26 +46,39 @@ class OutputControl(ControlBase):
         *,
         limit: int,
         wait: bool = False,
+        attempt: int | None = None,
     ) -> LogChunk:
-        which = _stream(stream)
+        which = stream_named(stream)
         job_id = self._store.match(selector)
         while True:
-            # Whether it has ended is asked first: what is read after that is complete.
-            job = self._view(self._row(job_id))
-            ended = job.state in TERMINAL
-            base = self._log(job)
+            # Whether it is over is asked first: what is read after that is complete.
+            now = self._progress(job_id)
+            number = attempt or max(1, now.attempt)
+            over = now.is_over(number)
+            lost = self._lost(job_id, which, number) if over else 0
+            base = log_base(str(self._home), job_id, number)
             # Before it is read: what comes in between must not be waited for.
             known = sum(logs.size(base, each) for each in STREAMS) if wait else 0
-            lost = int(job.usage.get(f"{which}_lost", 0)) if ended else 0
-            chunk = logs.read(base, which, offset, limit, ended=ended, lost=lost)
-            if chunk.data or chunk.missing or ended or not wait:
+            chunk = logs.read(base, which, offset, limit, ended=over, lost=lost)
+            if chunk.data or chunk.missing or over or not wait:
                 return chunk
-            await self.wait_output(job_id, known)
+            await self.wait_output(job_id, known, attempt=number)
 
-    async def wait_output(self, selector: str, known: int) -> None:
-        job_id = self._store.match(selector)
+    def _lost(self, job_id: str, stream: str, attempt: int) -> int:
+        """Bytes at the end of a stream that its log could not take.
+
+        Only the receipt of the last attempt is kept.
+        """
         job = self._view(self._row(job_id))
-        if job.state in TERMINAL:
+        return int(job.usage.get(f"{stream}_lost", 0)) if job.attempt == attempt else 0
+
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
+        job_id = self._store.match(selector)
+        now = self._progress(job_id)
+        number = attempt or max(1, now.attempt)
+        if now.is_over(number):
             return
         async with trio.open_nursery() as nursery:
 
@@ -63,37 +87,28 @@ class OutputControl(ControlBase):
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(until_end)
-            while job.state not in RESERVED:
+            while not (now.runs(number) or now.is_over(number)):
                 await self._store.committed.wait_transition()
-                job = self._view(self._row(job_id))
-            await self._launcher.wait_output(job_id, job.attempt, known)
+                now = self._progress(job_id)
+            if now.runs(number):
+                await self._launcher.wait_output(job_id, number, known)
             nursery.cancel_scope.cancel()
 
-    def _log(self, job: JobView) -> str:
-        return log_base(str(self._home), job.id, job.attempt)
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        moment = parse_moment(since, self._clock.now(), field="since")
+        job = self._view(self._row(self._store.match(selector)))
+        return kept_start(str(self._home), job, stream_named(stream), moment, attempt)
+
+    def _progress(self, job_id: str) -> _Progress:
+        [(state, attempt)] = self._store.read("job_progress", job_id)
+        return _Progress(state, attempt)
 
     @property
     def last_event(self) -> int:
         """The number of the last event that is durable."""
-        last: int = self._store.committed.value
-        return last
+        return self._events.last
 
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        if wait:
-            committed = self._store.committed
-            try:
-                await wait_any(
-                    partial(committed.wait_value, lambda last: last > after),
-                    self._closed.wait,
-                )
-            except BaseExceptionGroup as group:
-                raise only_failure(group) from None
-        found = self._store.events(after, limit)
-        return [shown_event(event, self._roots) for event in found]
-
-
-def _stream(name: str) -> logs.Stream:
-    for stream in STREAMS:
-        if stream == name:
-            return stream
-    raise InvalidInput("stream", f"{name!r} is no stream", allowed=STREAMS)
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        return await self._events.page(query, wait=wait)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forge_actors.actors.repository import SetEnabled
+from msgspec import structs
+
+from forge_actors.actors.repository_messages import SetEnabled
 from forge_actors.domain.errors import MailboxClosed
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.jobs import STATES, WAITING
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.views import timestamp
 
@@ -31,10 +34,26 @@ class RepositoryControl(ControlBase):
             for repo in self._registry.all()
         ]
 
-    async def repository(self, name: str) -> RepositoryView:
+    async def repository(self, name: str) -> RepositoryDetails:
         repo, _ = await self._registry.find(name)
-        counts = self._repository_counts()
-        return self._repository_view(repo, counts.get(repo.id, (0, 0)))
+        found = dict(self._store.read("repository_states", repo.id))
+        counts: dict[str, int] = {
+            state: found[state] for state in STATES if state in found
+        }
+        running = [
+            str(row[0]) for row in self._store.read("repository_running", repo.id)
+        ]
+        waiting = sum(counts.get(state, 0) for state in WAITING)
+        # The registry's own are those of the start of the runtime.
+        [(fence, last)] = self._store.read("repository_turn", repo.id)
+        return RepositoryDetails(
+            **structs.asdict(self._repository_view(repo, (waiting, len(running)))),
+            common_dir=repo.common_dir,
+            fence=fence,
+            last_dispatch=timestamp(last) if last else None,
+            counts=counts,
+            running_jobs=running,
+        )
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

@@ -10,7 +10,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, get_args
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from forge_actors.domain.claims import Claim, parse_claim, strongest
 from forge_actors.domain.deadlines import (
@@ -18,6 +18,7 @@ from forge_actors.domain.deadlines import (
     parse_budget,
     parse_duration,
 )
+from forge_actors.domain.edits import Edit
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import (
     KINDS,
@@ -29,23 +30,27 @@ from forge_actors.domain.jobs import (
     Replay,
 )
 from forge_actors.domain.launch import ProcessLimits
+from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.process_limits import parse_memory, parse_nice, parse_pids
 from forge_actors.domain.requests import (
     MAX_LABELS,
     MAX_NAME_LENGTH,
     MAX_SECRETS,
+    JobEdit,
+    JobRequest,
     decode_argv,
     encode_argv,
 )
 from forge_actors.runtime.secrets import check_name
 
 if TYPE_CHECKING:
-    from forge_actors.domain.requests import JobRequest
     from forge_actors.runtime.secrets import SecretFolder
 
 MAX_GRACE = 3600.0
 MAX_ATTEMPTS = 100
 DEFAULT_GRACE = 10.0
+#: Takes a time budget away, in an edit.
+NO_BUDGET = "none"
 SIGNALS = frozenset(signal.Signals.__members__)
 
 
@@ -56,6 +61,14 @@ def kind_of(request: JobRequest, prefix: str) -> Kind:
     raise InvalidInput(
         f"{prefix}kind", f"{request.kind!r} is no kind of job", allowed=KINDS
     )
+
+
+def priority_of(text: str, prefix: str) -> int:
+    if text not in PRIORITIES:
+        raise InvalidInput(
+            f"{prefix}priority", f"{text!r} is no priority", allowed=PRIORITIES
+        )
+    return PRIORITIES.index(text)
 
 
 def claims_of(
@@ -126,6 +139,32 @@ def spec_of(
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
     )
+
+
+def edit_of(edit: JobEdit, kind: Kind, checkout: str) -> Edit:
+    """The edit of a job of this kind, its fields checked as those of a submission."""
+    if edit == JobEdit():
+        fields = JobEdit.__struct_fields__
+        raise InvalidInput("edit", "names nothing to change", allowed=fields)
+    claims: tuple[Claim, ...] | UnsetType = UNSET
+    if edit.claims is not None:
+        request = JobRequest(repo="", argv=[], claims=edit.claims)
+        claims = claims_of(request, kind, checkout, "")
+    return Edit(
+        priority=UNSET if edit.priority is None else priority_of(edit.priority, ""),
+        claims=claims,
+        labels=UNSET if edit.labels is None else labels_of(edit.labels, ""),
+        timeout=_new_budget(edit.timeout, "timeout"),
+        queue_timeout=_new_budget(edit.queue_timeout, "queue_timeout"),
+        admission_timeout=_new_budget(edit.admission_timeout, "admission_timeout"),
+        idle_timeout=_new_budget(edit.idle_timeout, "idle_timeout"),
+    )
+
+
+def _new_budget(value: str | float | None, field: str) -> float | UnsetType | None:
+    if value is None:
+        return UNSET
+    return None if value == NO_BUDGET else parse_budget(value, field=field)
 
 
 def _budget(value: str | float | None, field: str) -> float | None:

@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
-from forge_actors.domain.changes import SettingsChanged
+from forge_actors.domain.changes import Noted, SettingsChanged
 from forge_actors.domain.errors import Refused
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import Event, limits_in_force
 from forge_actors.domain.settings import SettingChange
 from forge_actors.runtime.settings import LIVE, Settings, checked, settings_from
 from forge_actors.runtime.sources import Loaded, given, load
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Store
 
 
@@ -60,17 +62,24 @@ class SettingsInForce:
         async with self._one_at_a_time:
             loaded = load(self._path, os.environ)
             changes = compare(self(), loaded.settings)
-            if not changes:
+            loaded = live_part(self._loaded, loaded)
+            live = [change for change in changes if not change.needs_restart]
+            if not live:
                 self._loaded = loaded  # the same from another place, perhaps
-                return []
-            told = {each.name: {"old": each.old, "new": each.new} for each in changes}
-            event = Event("settings_changed", self._clock.now(), data={"changed": told})
+                return changes
+            told = {each.name: {"old": each.old, "new": each.new} for each in live}
+            now = self._clock.now()
+            event = Event("settings_changed", now, data={"changed": told})
 
             def hold() -> None:
                 self._loaded = loaded
                 self.exchanged(loaded.settings)
 
-            await self._store.save([SettingsChanged(event)], then=hold).wait()
+            saved: list[Change] = [
+                SettingsChanged(event),
+                Noted(in_force(loaded.settings, now)),
+            ]
+            await self._store.save(saved, then=hold).wait()
             return changes
 
 
@@ -87,6 +96,23 @@ def resolve(path: Path, settings: Settings | Mapping[str, Any] | None) -> Loaded
     return given(settings_from(settings))
 
 
+def in_force(settings: Settings, now: float) -> Event:
+    """The event that says how much may be in use at once from now on."""
+    return limits_in_force(settings.token_limits(), settings.repository_workers, now)
+
+
+def live_part(old: Loaded, new: Loaded) -> Loaded:
+    """What holds once `new` was read: of it only what can be exchanged live."""
+    sections = {section: getattr(new.settings, section) for section in LIVE}
+    kept = {n: view for n, view in old.sources.items() if not _is_live(n)}
+    taken = {n: view for n, view in new.sources.items() if _is_live(n)}
+    return Loaded(structs.replace(old.settings, **sections), kept | taken)
+
+
+def _is_live(name: str) -> bool:
+    return name.partition(".")[0] in LIVE
+
+
 def compare(old: Settings, new: Settings) -> list[SettingChange]:
     """What is different, by the full names of settings."""
     before, after = old.values(), new.values()
@@ -95,7 +121,7 @@ def compare(old: Settings, new: Settings) -> list[SettingChange]:
             name,
             before.get(name),
             after.get(name),
-            needs_restart=name.partition(".")[0] not in LIVE,
+            needs_restart=not _is_live(name),
         )
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)

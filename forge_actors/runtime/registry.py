@@ -142,7 +142,8 @@ class Registry:
             inode=checkout.inode,
             added_at=now,
         )
-        event = Event("repository_added", now, repo.id, data={"name": wanted})
+        data: dict[str, object] = {"name": wanted, "path": repo.path}
+        event = Event("repository_added", now, repo.id, data=data)
         await self._save([*given_up, RepositoryAdded(repo, event)])
         replaced = [c.repository for c in given_up if c.repository.removed_at]
         if not replaced:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event
+from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import Clock, PressureGauge
@@ -26,12 +27,14 @@ from forge_actors.edges.node.launcher import (
     remove_receipts,
     sweep,
 )
+from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.event_stream import EventStream
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ids import IdSource
-from forge_actors.runtime.in_force import SettingsInForce, resolve
+from forge_actors.runtime.in_force import SettingsInForce, in_force, resolve
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
@@ -50,7 +53,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import JobQuery
 
 STORE_FILE = "store.sqlite"
-EVENT_PAGE = 1000
 #: Seconds an orderly stop may take before what is left is cancelled.
 STOP_SECONDS = 120.0
 
@@ -83,8 +85,10 @@ class JobHandle:
 class Runtime:
     """A running runtime; made by `open_runtime`."""
 
-    def __init__(self, home: Path, control: RuntimeControl) -> None:
+    def __init__(self, home: Path, settings: Settings, control: RuntimeControl) -> None:
         self.home = home
+        #: Those it was started with.
+        self.settings = settings
         #: The same runtime as entry points see it.
         self.control = control
 
@@ -137,25 +141,6 @@ class Runtime:
     def events(self, after: int | None = None) -> EventStream:
         """Every event from now on, or after the one with the number `after`."""
         return EventStream(self.control, after)
-
-
-class EventStream:
-    """An endless asynchronous iterator over events; none is skipped."""
-
-    def __init__(self, control: RuntimeControl, after: int | None) -> None:
-        self._control = control
-        self._after = control.last_event if after is None else after
-        self._page: list[Event] = []
-
-    def __aiter__(self) -> EventStream:
-        return self
-
-    async def __anext__(self) -> Event:
-        if not self._page:
-            page = await self._control.events(self._after, limit=EVENT_PAGE, wait=True)
-            self._page = page[::-1]
-            self._after = page[-1].seq
-        return self._page.pop()
 
 
 @asynccontextmanager
@@ -231,7 +216,7 @@ async def _open(
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
-                    yield Runtime(home, control)
+                    yield Runtime(home, loaded.settings, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
@@ -274,10 +259,11 @@ class Parts:
 
     async def start(
         self, nursery: trio.Nursery, found: list[Receipt]
-    ) -> Mailbox[supervisor.Message]:
+    ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
-        event = Event("runtime_started", self._clock.now(), data={"pid": os.getpid()})
-        self._store.save([Noted(event)])
+        now, settings = self._clock.now(), self._settings()
+        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        self._store.save([Noted(event), Noted(in_force(settings, now))])
         # Of an attempt without a whole receipt the agent died too: what it ran may
         # still run.
         unclaimed = {(entry.job, entry.attempt): entry for entry in found}
@@ -288,7 +274,7 @@ class Parts:
         if lost := set(reserved) - known:
             await sweep(lost)
         context = supervisor.Context(
-            limits=self._settings().token_limits(),
+            limits=settings.token_limits(),
             store=self._store,
             launcher=self._launcher,
             clock=self._clock,
@@ -303,8 +289,13 @@ class Parts:
             unclaimed=unclaimed,
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
+            pauses=tuple(
+                pause
+                for pause in map(pause_from, self._store.read("pauses"))
+                if repository_of(pause.scope) is None
+            ),
         )
-        mailbox: Mailbox[supervisor.Message]
+        mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
         nursery.start_soon(self._launcher.wait_down)
         await self._store.save(
@@ -327,7 +318,7 @@ class Parts:
         self,
         context: supervisor.Context,
         *,
-        task_status: trio.TaskStatus[Mailbox[supervisor.Message]],
+        task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
     ) -> None:
         try:
             with self.scope:
@@ -336,23 +327,25 @@ class Parts:
             self._ended.set()
 
     def _exchange(
-        self, mailbox: Mailbox[supervisor.Message], settings: Settings
+        self, mailbox: Mailbox[supervisor_messages.Message], settings: Settings
     ) -> None:
         """Give other settings to those who hold what they were told at the start."""
         self._gauge = _gauge(settings)
         self._store.limits = settings.repository_limits()
         with suppress(MailboxClosed):
             mailbox.tell(
-                supervisor.SetLimits(settings.token_limits(), self._store.limits)
+                supervisor_messages.SetLimits(
+                    settings.token_limits(), self._store.limits
+                )
             )
 
-    def control(self, mailbox: Mailbox[supervisor.Message]) -> RuntimeControl:
+    def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
         self._settings.exchanged = partial(self._exchange, mailbox)
 
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Submitted(repo, jobs))
+                mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
         admission = Admission(
             self._store,
@@ -375,13 +368,13 @@ class Parts:
         )
 
     async def stop(
-        self, mailbox: Mailbox[supervisor.Message], reason: StopReason
+        self, mailbox: Mailbox[supervisor_messages.Message], reason: StopReason
     ) -> None:
         """Withdraw the tokens, end every worker and wait until its exit is recorded."""
         with trio.CancelScope(shield=True) as scope:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
-                mailbox.tell(supervisor.Stop(reason))
+                mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
             self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

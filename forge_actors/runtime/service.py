@@ -16,6 +16,7 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError
 from forge_actors.edges.gateway.listeners import unix_listener
+from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.runtime.groups import only_failure
@@ -93,13 +94,17 @@ async def _answer(
     runtime: Runtime, socket: str, stop: trio.Event, ready_fd: int | None
 ) -> None:
     listener = unix_listener(socket)
-    server = Server(handler(runtime.control), holds=holds)
+    gateway = runtime.settings.gateway
+    limits = Limits(held=gateway.held_requests, connections=gateway.connections)
+    server = Server(handler(runtime.control), holds=holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [listener])
             _spare_collector()
             _say_ready(runtime, ready_fd)
             await wait_any(stop.wait, runtime.control.stop_requested.wait)
+            # Before their connections are cut: an answer says that nothing more comes.
+            runtime.control.close()
             server.stop()
     finally:
         os.unlink(socket)

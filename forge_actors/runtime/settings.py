@@ -20,7 +20,7 @@ from forge_actors.domain.capacity import (
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import bounded
-from forge_actors.domain.requests import convert
+from forge_actors.domain.requests import explain_mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +77,15 @@ class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
 
+class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many clients the service has at once; further ones are told to come again."""
+
+    #: Requests held open until something happens, as `wait` and `logs -f` ask for.
+    held_requests: Count = 256
+    #: Connections in all; those beyond `held_requests` are left for short requests.
+    connections: Count = 384
+
+
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -88,12 +97,18 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     pressure: PressureSettings = PressureSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
     output: OutputSettings = OutputSettings()
+    gateway: GatewaySettings = GatewaySettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        if self.gateway.connections <= self.gateway.held_requests:
+            raise InvalidInput(
+                "gateway.connections",
+                "must be more than gateway.held_requests, so that a place is left",
+            )
 
     @property
     def overtake_after(self) -> float:
@@ -130,7 +145,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def values(self) -> dict[str, Value]:
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
-        for section in ("limits", "pressure", "scheduling", "output"):
+        for section in self.__struct_fields__:
+            if section == "providers":
+                continue  # what there is of them is not fixed
             table = structs.asdict(getattr(self, section))
             values |= {f"{section}.{name}": value for name, value in table.items()}
         for name, provider in sorted(self.providers.items()):
@@ -169,23 +186,20 @@ def checked(settings: Settings) -> Settings:
 def _convert(data: Any, wanted: type[T], where: str) -> T:
     """`data` as a `wanted`; an error names what is allowed instead."""
     try:
-        return convert(data, wanted, where=where)
-    except InvalidInput as error:
-        place = error.field.removeprefix(where).removeprefix(".")
-        kind = msgspec.inspect.type_info(wanted)
-        for part in place.split(".") if place else ():
-            if isinstance(data, dict) and isinstance(kind, msgspec.inspect.StructType):
-                inner = {each.name: each.type for each in kind.fields}
-                if part not in inner:
-                    names = tuple(inner)
-                    raise InvalidInput(
-                        error.field, error.problem, allowed=names
-                    ) from None
-                data, kind = data[part], inner[part]
-        shown = bounded(repr(data), _SHOWN)
-        raise InvalidInput(
-            error.field, f"{shown} is not allowed", allowed=(_described(kind),)
-        ) from None
+        return msgspec.convert(data, wanted)
+    except msgspec.ValidationError as mismatch:
+        error = explain_mismatch(mismatch, wanted, where=where)
+    place = error.field.removeprefix(where).removeprefix(".")
+    kind = msgspec.inspect.type_info(wanted)
+    for part in place.split(".") if place else ():
+        if isinstance(data, dict) and isinstance(kind, msgspec.inspect.StructType):
+            inner = {each.name: each.type for each in kind.fields}
+            if part not in inner:
+                names = tuple(inner)
+                raise InvalidInput(error.field, error.problem, allowed=names)
+            data, kind = data[part], inner[part]
+    problem = f"{bounded(repr(data), _SHOWN)} is not allowed"
+    raise InvalidInput(error.field, problem, allowed=(_described(kind),))
 
 
 def _described(kind: msgspec.inspect.Type) -> str:

@@ -12,19 +12,20 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
+from forge_actors.domain.pauses import PauseView, repository_scope
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
+    from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
-    from forge_actors.domain.requests import JobQuery
+    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
-    from forge_actors.edges.sqlite.store import SqliteStore
 
 _spec = msgspec.json.Decoder(JobSpec)
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
@@ -180,8 +181,13 @@ _FOR: dict[WaitingKind, str] = {
 }
 
 
-def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
-    """Why a job is where it is, for a person."""
+def sentence(
+    view: JobView,
+    waiting: Waiting | None,
+    now: float,
+    suspended: tuple[str, float] | None = None,
+) -> str:
+    """Why a job is where it is, for a person; `suspended` is why, and since when."""
     if waiting is not None:
         place = f", number {waiting.position} in line" if waiting.position else ""
         shown = waiting.kind in ("token", "pressure")
@@ -196,6 +202,11 @@ def sentence(view: JobView, waiting: Waiting | None, now: float) -> str:
         )
     if view.error is not None:
         return f"It is {view.state}: {view.error.message} ({view.error.code})."
+    if suspended is not None:
+        why, began = suspended
+        return (
+            f"It is paused, attempt {view.attempt}: {why}; since {_span(now - began)}."
+        )
     if view.state == "running":
         return f"It runs as process {view.pid}, attempt {view.attempt}."
     return f"It is {view.state}."
@@ -215,49 +226,24 @@ def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView
     return structs.replace(job, state=state, waiting=shown)
 
 
-_LISTED = """\
-SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
-    max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
-    request_id, created_at, queued_at, started_at, finished_at, identity, error,
-    receipt, job.repo
-FROM job JOIN repository ON repository.id = job.repo"""
+def pause_view(pause: Pause, repo: str | None) -> PauseView:
+    """A pause as readers see it; `repo` is the name of its repository."""
+    scope = pause.scope if repo is None else repository_scope(repo)
+    return PauseView(scope, timestamp(pause.since), pause.jobs)
 
 
-def shown_event(event: Event, roots: Roots = ()) -> Event:
-    """An event of the store, its error as views show it."""
-    if "error" not in event.data:
-        return event
-    error = msgspec.convert(event.data["error"], JobError)
-    shown = msgspec.to_builtins(shown_error(error, roots))
-    return structs.replace(event, data={**event.data, "error": shown})
-
-
-def list_rows(
-    store: SqliteStore, query: JobQuery, repos: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    """The rows of the jobs that a query asks for, newest first."""
-    conditions: list[str] = []
-    values: list[object] = []
-    for column, wanted in (
-        ("job.repo", repos),
-        ("state", query.state),
-        ("kind", query.kind),
-    ):
-        if wanted:
-            marks = ", ".join("?" * len(wanted))
-            conditions.append(f"{column} IN ({marks})")
-            values += wanted
-    for label in query.label:
-        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
-        values.append(label)
-    if query.active:
-        conditions.append("finished_at IS NULL")
-    if query.before is not None:
-        conditions.append("job.id < ?")
-        values.append(query.before)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    text = f"{_LISTED}{where} ORDER BY job.id DESC LIMIT ?"
-    return store.reader.execute(text, (*values, query.limit)).fetchall()
+def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:
+    """An event of the store as readers see it; `names` are those of ids."""
+    return EventView(
+        seq=event.seq,
+        at=timestamp(event.at),
+        kind=event.kind,
+        repo=names.get(event.repo or ""),
+        job=event.job,
+        data=shown_data(event.data, roots),
+        repo_id=event.repo,
+        job_name=names.get(event.job or ""),
+    )
 
 
 def as_json(job: JobView) -> dict[str, Any]:

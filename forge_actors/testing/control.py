@@ -8,50 +8,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
-from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import ACTIVE, KINDS, TERMINAL, JobError, JobView, State
-from forge_actors.domain.repositories import RepositoryView
+from forge_actors.domain.jobs import (
+    ACTIVE,
+    KINDS,
+    RESERVED,
+    TERMINAL,
+    JobError,
+    JobView,
+    State,
+)
+from forge_actors.domain.pauses import PauseView
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
     JobQuery,
     JobRequest,
-    LogChunk,
+    Retried,
 )
+from forge_actors.domain.selection import (
+    BLOCKED,
+    FAILED,
+    MAX_SELECTED,
+    check_selection,
+)
+from forge_actors.testing.output import FakeOutput
+from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.watching import STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.ports import Control
+    from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.settings import SettingChange, SettingView
 
-STARTED = "2026-01-02T03:04:05Z"
-SHORTEST_SELECTOR = 4
 
-
-class FakeControl:
+class FakeControl(FakeOutput, FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
+        FakeOutput.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
-        self.views: dict[str, JobView] = {}
         self.requests: dict[str, JobRequest] = {}
-        self.output: dict[tuple[str, str], bytes] = {}
-        #: Where bytes are missing: (job, stream) to (first, end).
-        self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
-        self.log: list[Event] = []
         self.setting_views: list[SettingView] = []
         #: What the next reload finds changed.
         self.setting_changes: list[SettingChange] = []
-        self.stop_requested = trio.Event()
-        #: Requests that are held right now.
-        self.held = 0
-        #: Raised by the next call of any kind.
-        self.failure: Exception | None = None
-        self._changed = trio.Event()
+        self.pauses: dict[str, PauseView] = {}
 
     # What a test does
 
@@ -72,47 +77,6 @@ class FakeControl:
         )
         self._wake()
 
-    def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
-        self.output[job, stream] = self.output.get((job, stream), b"") + data
-        self._wake()
-
-    def emit(self, kind: str, *, job: str | None = None) -> None:
-        self.log.append(Event(kind, at=0.0, job=job, seq=len(self.log) + 1))
-        self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    async def _change(self) -> None:
-        self.held += 1
-        try:
-            await self._changed.wait()
-        finally:
-            self.held -= 1
-
-    async def _begin(self) -> None:
-        await trio.lowlevel.checkpoint()
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
-
-    def _find(self, selector: str) -> JobView:
-        found = [
-            job
-            for job in self.views
-            if job == selector
-            or (
-                len(selector) >= SHORTEST_SELECTOR
-                and (job.startswith(selector) or job.endswith(selector))
-            )
-        ]
-        if len(found) > 1:
-            raise Refused(f"{selector!r} means {len(found)} jobs")
-        if not found:
-            raise NotFound(f"there is no job {selector!r}")
-        return self.views[found[0]]
-
     # What entry points ask
 
     async def status(self) -> dict[str, object]:
@@ -125,13 +89,15 @@ class FakeControl:
                 "started_at": STARTED,
                 "home": "/home",
             },
-            "ready": True,
+            "ready": self.ready,
             "readiness": {},
             "degraded": [],
+            "draining": self.draining,
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {},
             "counts": {"active": len(active)},
             "pressure": {},
+            "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
         }
 
     async def add_repository(
@@ -149,14 +115,31 @@ class FakeControl:
         await self._begin()
         return list(self.repos.values())
 
-    async def repository(self, name: str) -> RepositoryView:
+    async def repository(self, name: str) -> RepositoryDetails:
+        view = await self._repository(name)
+        states = [job.state for job in self.views.values() if job.repo == view.name]
+        running = [
+            job.id
+            for job in self.views.values()
+            if job.repo == view.name and job.state in RESERVED
+        ]
+        return RepositoryDetails(
+            **msgspec.structs.asdict(view),
+            common_dir=f"{view.path}/.git",
+            fence=len(states),
+            last_dispatch=STARTED if states else None,
+            counts={state: states.count(state) for state in sorted(set(states))},
+            running_jobs=running,
+        )
+
+    async def _repository(self, name: str) -> RepositoryView:
         await self._begin()
         if name not in self.repos:
             raise NotFound(f"there is no repository {name!r}")
         return self.repos[name]
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        repository = await self.repository(name)
+        repository = await self._repository(name)
         changed = msgspec.structs.replace(repository, enabled=enabled)
         self.repos[name] = changed
         return changed
@@ -164,7 +147,7 @@ class FakeControl:
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:
-        view = await self.repository(name)
+        view = await self._repository(name)
         jobs = [job for job in self.views.values() if job.repo == name]
         active = [job for job in jobs if job.state in ACTIVE]
         if active and not cancel:
@@ -197,15 +180,38 @@ class FakeControl:
         await self._begin()
         views = [
             view
-            for view in reversed(self.views.values())
-            if (not query.repo or view.repo in query.repo)
-            and (not query.state or view.state in query.state)
-            and (not query.kind or view.kind in query.kind)
-            and (not query.label or set(view.labels) & set(query.label))
-            and (not query.active or view.state in ACTIVE)
-            and (query.before is None or view.id < query.before)
+            for view in self._newest(query)
+            if query.before is None or view.id < query.before
         ]
         return views[: query.limit]
+
+    async def select(self, selection: Selection) -> list[str]:
+        await self._begin()
+        check_selection(selection)
+        named = {self._find(selector).id for selector in selection.jobs}
+        retried = {view.retry_of for view in self.views.values()}
+        found = [
+            view.id
+            for view in self._newest(selection)
+            if (not named or view.id in named)
+            and (not selection.unretried or view.id not in retried)
+        ]
+        if len(found) > MAX_SELECTED:
+            raise Refused(f"more than {MAX_SELECTED} jobs are selected")
+        return found
+
+    def _newest(self, wanted: JobFilter) -> list[JobView]:
+        return [
+            view
+            for view in reversed(self.views.values())
+            if (not wanted.repo or view.repo in wanted.repo)
+            and (not wanted.state or view.state in wanted.state)
+            and (not wanted.kind or view.kind in wanted.kind)
+            and (not wanted.origin or view.origin in wanted.origin)
+            and set(wanted.label) <= set(view.labels)
+            and (not wanted.failed or _failed(view))
+            and (not wanted.active or view.state in ACTIVE)
+        ]
 
     async def job(self, selector: str) -> JobView:
         await self._begin()
@@ -222,55 +228,30 @@ class FakeControl:
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
 
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        await self._begin()
+        olds = [self._find(selector) for selector in selectors]
+        for old in olds:
+            if old.state not in TERMINAL:
+                raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        made: dict[str, Retried] = {}
+        for old in sorted(olds, key=lambda view: view.id):
+            after = [made[job].id if job in made else job for job in old.after]
+            fields = {"after": after, "origin": origin, "request_id": None}
+            request = msgspec.structs.replace(self.requests[old.id], **fields)
+            new = self._accept(request).id
+            self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
+            made[old.id] = Retried(new, old.id)
+        return [made[old.id] for old in olds]
+
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()
         jobs = [self._find(selector).id for selector in selectors]
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
-
-    async def read_log(
-        self,
-        selector: str,
-        stream: str,
-        offset: int,
-        *,
-        limit: int,
-        wait: bool = False,
-    ) -> LogChunk:
-        await self._begin()
-        job = self._find(selector).id
-        while True:
-            whole = self.output.get((job, stream), b"")
-            start = max(0, len(whole) + offset) if offset < 0 else offset
-            first, end = self.gaps.get((job, stream), (0, 0))
-            missing = max(0, end - start) if start >= first else 0
-            start += missing
-            stop = first if start < first else len(whole)
-            data = whole[start : min(stop, start + limit)]
-            over = self.views[job].state in TERMINAL
-            ended = over and start + len(data) >= len(whole)
-            if data or missing or ended or not wait:
-                return LogChunk(start, data, missing, ended)
-            await self._change()
-
-    async def wait_output(self, selector: str, known: int) -> None:
-        await self._begin()
-        job = self._find(selector).id
-        while (
-            sum(len(self.output.get((job, name), b"")) for name in ("stdout", "stderr"))
-            <= known
-            and self.views[job].state not in TERMINAL
-        ):
-            await self._change()
-
-    async def events(self, after: int, *, limit: int, wait: bool) -> list[Event]:
-        await self._begin()
-        while not (found := [event for event in self.log if event.seq > after]):
-            if not wait:
-                break
-            await self._change()
-        return found[:limit]
 
     async def settings(self) -> list[SettingView]:
         await self._begin()
@@ -281,8 +262,10 @@ class FakeControl:
         changes, self.setting_changes = self.setting_changes, []
         return changes
 
-    def request_stop(self) -> None:
-        self.stop_requested.set()
+
+def _failed(view: JobView) -> bool:
+    blocked = view.error is not None and view.error.code == BLOCKED
+    return view.state in FAILED or blocked
 
 
 def _view(job: str, request: JobRequest) -> JobView:
@@ -311,6 +294,7 @@ def _view(job: str, request: JobRequest) -> JobView:
         queued_at=STARTED,
         started_at=None,
         finished_at=None,
+        origin=request.origin,
     )
 
 

@@ -22,17 +22,22 @@ from msgspec import structs
 from forge_actors.domain.changes import (
     JobAdded,
     JobDispatched,
+    JobEdited,
     JobEnded,
+    JobHeld,
     JobRan,
     JobRequeued,
     JobWaits,
     Noted,
+    PauseBegan,
+    PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.pauses import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed
     from forge_actors.domain.events import Event
+    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.repositories import Repository
 
 #: Seconds until a lazy move is committed if no other move comes along.
@@ -53,6 +59,7 @@ class Rows:
         self.jobs: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
+        self.pauses: dict[str, Pause] = {}
         self.events: list[Event] = []
 
     def apply(self, change: Change) -> None:
@@ -77,10 +84,23 @@ class Rows:
             case JobRequeued():
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
+            case JobHeld(job_id, since):
+                self.jobs[job_id].held_at = since
+            case JobEdited(job_id, edit):
+                edit.apply(self.jobs[job_id])
+                spec = self.specs[job_id]
+                budgets = edit.budgets(spec.budgets)
+                self.specs[job_id] = structs.replace(spec, budgets=budgets)
+            case PauseBegan(pause):
+                self.pauses[pause.scope] = pause
+            case PauseEnded(scope):
+                self.pauses.pop(scope, None)
             case RepositoryAdded(repository):
                 self.repositories[repository.id] = repository
             case RepositoryChanged(repository):
                 held = self.repositories[repository.id]
+                if repository.removed_at is not None:
+                    self.pauses.pop(repository_scope(repository.id), None)
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
@@ -213,6 +233,7 @@ class MemoryStore:
             fence=held.fence,
             enabled=held.enabled and held.removed_at is None,
             workers=self._repository_workers,
+            pause=self._pending.pauses.get(repository_scope(repo)),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:

@@ -19,19 +19,25 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobDetails,
     JobDispatched,
+    JobEdited,
     JobEnded,
+    JobHeld,
     JobRan,
     JobRequeued,
     JobWaits,
     Noted,
+    PauseBegan,
+    PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
 from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.pauses import Pause, repository_scope
 from forge_actors.domain.repositories import Repository
 
 if TYPE_CHECKING:
@@ -168,12 +174,9 @@ async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
 
 async def check_changed_settings_are_durable_when_it_is_told(open_: Open) -> None:
     async with open_() as store:
-        told: list[str] = []
-        event = Event("settings_changed", 1.0, data={"changed": {}})
-        saved = store.save([SettingsChanged(event)], then=lambda: told.append("then"))
-        assert told == []
-        await saved.wait()
-        assert told == ["then"]
+        told, changed = [0], SettingsChanged(Event("settings_changed", 1.0))
+        await store.save([changed], then=lambda: told.append(1)).wait()
+        assert told == [0, 1]
 
 
 async def check_moves_are_durable_in_order(open_: Open) -> None:
@@ -307,6 +310,73 @@ async def check_an_end_is_told_also_before_the_job_is_known(open_: Open) -> None
         assert told == ["succeeded"]
 
 
+async def check_a_hold_survives_until_it_ends(open_: Open) -> None:
+    async with open_() as store:
+        held = JobHeld("job", 12.0, Event("job_held", 12.0, "repo", "job"))
+        await store.save([repository(), job(), held]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].held_at == 12.0
+        let_go = JobHeld("job", None, Event("job_unheld", 13.0, "repo", "job"))
+        await store.save([let_go]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].held_at is None
+
+
+async def check_an_edit_changes_what_it_names_and_nothing_else(open_: Open) -> None:
+    before = job(queue_budget=60.0, priority=4, claims=(Claim("read", "path", "a"),))
+    event = Event("job_edited", 12.0, "repo", "job")
+    budgets = Edit(queue_timeout=None, timeout=5.0, idle_timeout=6.0)
+    async with open_() as store:
+        await store.save([repository(), before]).wait()
+        await store.save([JobEdited("job", budgets, event)]).wait()
+        # The spec is that of the edited job at once, wherever a copy of it was.
+        assert store.spec("job").budgets == Budgets(execution=5.0, idle=6.0)
+        assert store.spec("job").argv == before.spec.argv
+        assert store.load_jobs("repo") == [
+            structs.replace(before.job, queue_budget=None)
+        ]
+        claims = (Claim("write", "path", "b"),)
+        again = Edit(priority=1, claims=claims, labels=("x",))
+        await store.save([JobEdited("job", again, event)]).wait()
+    async with open_() as store:
+        assert store.spec("job").budgets == Budgets(execution=5.0, idle=6.0)
+        assert store.load_jobs("repo") == [
+            structs.replace(before.job, queue_budget=None, priority=1, claims=claims)
+        ]
+
+
+async def check_the_pause_of_a_repository_survives_until_it_ends(open_: Open) -> None:
+    scope = repository_scope("repo")
+    began = Event("paused", 12.0, "repo")
+    async with open_() as store:
+        pause = PauseBegan(Pause(scope, 12.0), began)
+        await store.save([repository(), repository("other"), pause]).wait()
+        everything = PauseBegan(Pause("all", 12.0), Event("paused", 12.0))
+        await store.save([everything]).wait()
+    async with open_() as store:
+        assert list(store.load("repo").pauses) == [Pause(scope, 12.0)]
+        assert not store.load("other").pauses
+        more = PauseBegan(Pause(scope, 12.0, jobs=True), began)
+        await store.save([more]).wait()
+    async with open_() as store:
+        assert list(store.load("repo").pauses) == [Pause(scope, 12.0, jobs=True)]
+        ended = Event("resumed", 14.0, "repo")
+        await store.save([PauseEnded(scope, ended)]).wait()
+    async with open_() as store:
+        assert not store.load("repo").pauses
+
+
+async def check_a_removed_repository_is_not_paused_any_more(open_: Open) -> None:
+    async with open_() as store:
+        added = repository()
+        pause = Pause(repository_scope("repo"), 4.0)
+        store.save([added, PauseBegan(pause, Event("paused", 4.0, "repo"))])
+        removed = structs.replace(added.repository, removed_at=5.0)
+        event = Event("repository_removed", 5.0, "repo")
+        store.save([RepositoryChanged(removed, event)])
+        assert not store.load("repo").pauses
+
+
 CHECKS: tuple[Check, ...] = (
     check_then_follows_the_commit,
     check_many_may_wait_for_one_move,
@@ -323,4 +393,8 @@ CHECKS: tuple[Check, ...] = (
     check_a_removed_repository_starts_nothing,
     check_an_end_is_told_once_it_is_durable,
     check_an_end_is_told_also_before_the_job_is_known,
+    check_a_hold_survives_until_it_ends,
+    check_an_edit_changes_what_it_names_and_nothing_else,
+    check_the_pause_of_a_repository_survives_until_it_ends,
+    check_a_removed_repository_is_not_paused_any_more,
 )

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -337,13 +338,9 @@ class LiveService(Bench):
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 found = json.loads(line)
-                yield Entry(
-                    found["seq"],
-                    found["kind"],
-                    found["at"],
-                    found.get("job"),
-                    found.get("data", {}),
-                )
+                at = datetime.fromisoformat(found["at"]).timestamp()
+                seq, kind = found["seq"], found["kind"]
+                yield Entry(seq, kind, at, found["job"], found["data"])
 
 
 def call(

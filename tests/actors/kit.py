@@ -17,9 +17,11 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import LaunchOrder, Receipt
+from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.place import Waits
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.restarts import RestartPolicy
+from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.launcher import FakeLauncher
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from forge_actors.domain.edits import Edit
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.steering import Steering
     from forge_actors.domain.waiting import Waiting
 
 WRITE = (Claim("write", "repo-content", "*"),)
@@ -119,8 +123,10 @@ class World:
             rows = self.store.read("repositories_with_work")
             busy = tuple(row[0] for row in rows)
             last = dict(self.store.read("last_dispatches"))
+            pauses = [pause_from(row) for row in self.store.read("pauses")]
         else:
             rows_held = self.store.durable
+            pauses = list(rows_held.pauses.values())
             active = {j.repo for j in rows_held.jobs.values() if j.state not in ENDED}
             busy = tuple(sorted(active))
             last = {
@@ -142,6 +148,7 @@ class World:
             unclaimed=self.unclaimed,
             last_dispatch=last,
             busy=busy,
+            pauses=tuple(p for p in pauses if repository_of(p.scope) is None),
             restarts=self.restarts,
         )
 
@@ -235,6 +242,25 @@ class World:
 
         return await actor.ask(make)
 
+    async def steer(self, job: str, how: Steering, repo: str = "repo") -> None:
+        actor = await self.open(repo)
+        await actor.ask(lambda reply: repository.Steer(job, how, reply))
+
+    async def edit(self, job: str, edit: Edit, repo: str = "repo") -> None:
+        actor = await self.open(repo)
+        await actor.ask(lambda reply: repository.EditJob(job, edit, reply))
+
+    async def pause(self, scope: str, *, on: bool = True, jobs: bool = False) -> None:
+        """Begin or end a pause of the supervisor's, or one of the repository `repo`."""
+        if scope == "repo":
+            actor = await self.open()
+            await actor.ask(lambda reply: repository.PauseHere(on, jobs, reply))
+        else:
+            await self.mailbox.ask(
+                lambda reply: supervisor.SetPause(scope, on, jobs, reply)
+            )
+        await trio.testing.wait_all_tasks_blocked()
+
     async def crash(self, repo: str = "repo") -> None:
         """Make the actor of a repository fail, as a bug in it would."""
         (await self.open(repo)).tell(BROKEN)
@@ -251,6 +277,10 @@ class World:
     @property
     def launched(self) -> list[str]:
         return [order.job for order in self.launcher.orders]
+
+    @property
+    def paused(self) -> list[str]:
+        return [attempt.order.job for attempt in self.launcher.paused]
 
     def states(self) -> dict[str, str]:
         """The durable state of every job."""

@@ -6,51 +6,18 @@ import io
 import json
 import os
 import shlex
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
-import trio.testing
 
-from forge_actors.cli import main as program
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.testing.service import fake_service
+from tests.cli.shell import finish
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forge_actors.testing.control import FakeControl
-
-
-class Shell:
-    """Runs verbs against one home and keeps what they print."""
-
-    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._home = home
-        self._capsys = capsys
-
-    def now(self, *words: str) -> tuple[int, str, str]:
-        """The exit status, standard output and standard error of a call."""
-        place = words.index("--") if "--" in words else len(words)
-        home = ("--home", str(self._home))
-        status = program.main([*words[:place], *home, *words[place:]])
-        printed = self._capsys.readouterr()
-        return status, printed.out, printed.err
-
-    async def __call__(self, *words: str) -> tuple[int, str, str]:
-        return await trio.to_thread.run_sync(self.now, *words, abandon_on_cancel=True)
-
-
-@pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(tmp_path, capsys)
-
-
-def finish(control: FakeControl, job: str, data: bytes = b"") -> None:
-    control.write(job, data)
-    control.end(job)
+    from tests.cli.shell import Shell
 
 
 async def test_a_job_from_submit_to_its_end(tmp_path: Path, shell: Shell) -> None:
@@ -192,6 +159,29 @@ async def test_jobs_fetches_as_many_as_were_asked_for(
         assert "--all shows all" in (await shell("jobs"))[2]
 
 
+async def test_jobs_come_in_pages(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path):
+        jobs = [await shell.submit() for _ in range(5)][::-1]
+        found: list[str] = []
+        before: list[str] = []
+        notes = []
+        while len(found) < 5:
+            words = ("jobs", "--json", "--limit", "2", *before)
+            status, out, err = await shell(*words)
+            assert status == 0
+            found += [job["id"] for job in json.loads(out)]
+            notes.append(err)
+            before = ["--before", found[-1][-6:]]
+        assert found == jobs
+        there_are_more = "forge-actors: there are more: --before {} goes on"
+        assert notes[0].startswith(there_are_more.format(jobs[1][-6:]))
+        assert notes[1].startswith(there_are_more.format(jobs[3][-6:]))
+        assert notes[2] == ""
+        assert (await shell("jobs", "--limit", "5"))[2] == ""
+        assert (await shell("jobs", "--before", "nowhere"))[0] == 2
+        assert (await shell("jobs", "--limit", "5", "--all"))[0] == 2
+
+
 async def test_repositories_are_added_listed_and_removed(
     tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +194,13 @@ async def test_repositories_are_added_listed_and_removed(
         _, out, _ = await shell("repo", "list")
         assert len(out.splitlines()) == 3
         assert json.loads((await shell("repo", "show", "app", "--json"))[1])["id"]
+        _, out, _ = await shell("repo", "show", "app")
+        lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+        assert lines["path"] == f"{tmp_path}/app"
+        assert lines["common_dir"] == f"{tmp_path}/app/.git"
+        assert (lines["enabled"], lines["fence"]) == ("yes", "0")
+        await shell("repo", "disable", "app")
+        assert "enabled     no\n" in (await shell("repo", "show", "app"))[1]
         await shell("submit", "--repo", "app", "--", "x")
         status, _, err = await shell("repo", "remove", "app")
         assert (status, "active jobs" in err) == (3, True)
@@ -217,50 +214,6 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         assert json.loads((await shell("status", "--json"))[1])["ready"] is True
         assert (await shell("stop"))[0] == 0
         assert control.stop_requested.is_set()
-
-
-# Output of jobs
-
-
-def in_a_pipe(home: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "forge_actors", *words, "--home", str(home)]
-    return subprocess.run(command, capture_output=True, check=False)
-
-
-async def test_a_pipe_gets_the_exact_bytes(tmp_path: Path, shell: Shell) -> None:
-    data = bytes(range(256)) * 20
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, data)
-        for words in (("logs", job), ("logs", "-f", "--stream", "stdout", job)):
-            done = await trio.to_thread.run_sync(in_a_pipe, tmp_path, *words)
-            assert (done.returncode, done.stdout) == (0, data)
-
-
-async def test_a_terminal_gets_no_control_characters(
-    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"one\r\n\x1b[2J\x1b]0;x\x07two\xff\n")
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        assert (await shell("logs", job))[1] == "one\ntwo\ufffd\n"
-        monkeypatch.undo()
-        assert (await shell("logs", "--tail", "1", job, "--json"))[1] == (
-            '{"text": "\\u001b[2J\\u001b]0;x\\u0007two\\ufffd\\n"}\n'
-        )
-
-
-async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) -> None:
-    async with fake_service(tmp_path) as control:
-        job = (await shell("submit", "--", "x"))[1].strip()
-        finish(control, job, b"line\n" * 500_000)
-        command = f"{sys.executable} -m forge_actors logs {job} --home {tmp_path}"
-        pipe = f"set -o pipefail; {command} | head -n 1"
-        done = await trio.run_process(
-            ["bash", "-c", pipe], capture_stdout=True, capture_stderr=True
-        )
-        assert (done.stdout, done.stderr) == (b"line\n", b"")
 
 
 # Failures
@@ -277,16 +230,15 @@ async def test_a_reader_that_leaves_is_no_error(tmp_path: Path, shell: Shell) ->
         ("jobs --limit 0", 2, "--limit: must be at least 1"),
         ("jobs more", 2, "'more' is one word too many"),
         ("jobs -- x", 2, "takes no command behind --"),
-        ("show", 2, "required: JOB"),
+        ("show", 2, "no job is selected: give ids, or --repo,"),
         ("submit", 2, "no command: put it behind --"),
         ("submit --", 2, "no command: put it behind --"),
         ("submit --env NOT_SET_HERE -- x", 2, "NOT_SET_HERE is not set here"),
         ("submit --env =x -- x", 2, "is not NAME=VALUE"),
         ("submit --batch f -- x", 2, "takes its commands from the file"),
         ("submit --batch /nonexistent", 2, "No such file"),
-        ("logs --stream up x", 2, "invalid choice: 'up'"),
-        ("logs --tail -1 x", 2, "must not be negative"),
         ("repo", 2, "required: ACTION"),
+        ("repo lsit", 2, "invalid choice: 'lsit'"),
         ("status", 4, "start one with: forge-actors serve"),
         ("wait abcd", 4, "start one with: forge-actors serve"),
     ],
@@ -297,6 +249,24 @@ def test_a_mistake_is_one_line_and_a_status(
     found, out, err = shell.now(*words.split())
     assert (found, out, err.count("\n")) == (status, "", 1)
     assert err.startswith("forge-actors: ")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", ""), "JOB: an empty word is no id"),
+        (("cancel", "abcd", ""), "JOB: an empty word is no id"),
+        (("repo", "show", ""), "an empty word is no repository"),
+        (("repo", "remove", ""), "an empty word is no repository"),
+        (("jobs", "--repo", ""), "an empty word is no repository"),
+    ],
+)
+def test_an_empty_word_is_told_before_it_is_sent(
+    shell: Shell, words: tuple[str, ...], message: str
+) -> None:
+    status, out, err = shell.now(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 

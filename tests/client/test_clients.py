@@ -23,6 +23,7 @@ from forge_actors.domain.errors import (
     Unavailable,
 )
 from forge_actors.domain.requests import JobQuery, JobRequest
+from forge_actors.domain.selection import Selection
 from forge_actors.domain.settings import SettingChange, SettingView
 from forge_actors.testing.service import fake_service
 
@@ -148,13 +149,15 @@ def test_a_target_escapes_what_is_odd() -> None:
 async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     repository = await client.add_repository("/src/app")
     assert await client.repositories() == [repository]
-    assert await client.repository("app") == repository
+    details = await client.repository("app")
+    assert (details.id, details.common_dir) == (repository.id, "/src/app/.git")
     job = await client.submit("app", ["make", "\udcff"], kind="check", timeout=5)
     more = await client.submit_all(
         [JobRequest(repo="app", argv=["x"], name=name) for name in "ab"]
     )
     views = await client.jobs(JobQuery(repo=["app"], limit=2))
     assert [view.id for view in views] == [more[1].id, more[0].id]
+    assert await client.select(Selection(kind=["check"])) == [job.id]
     assert (await client.job(job.id)).argv == ["make", {"b64": "/w=="}]
     assert (await client.why(job.id)).sentence
     with pytest.raises(TimeoutError):
@@ -162,10 +165,19 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     end(job.id)
     [ended] = await client.wait(job.id)
     assert ended.state == "succeeded"
+    [made] = await client.retry(job.id)
+    assert (await client.job(made.id)).retry_of == job.id
     async with client.logs(job.id, follow=True) as pieces:
         assert b"".join([piece async for piece in pieces]) == b"output\n"
     async with client.events() as events:
         assert [event.kind async for event in events] == ["one", "two"]
+    async with client.events(0, kind=["two"], follow=True) as events:
+        assert (await anext(events)).kind == "two"
+    await client.drain()
+    assert (await client.status(wait="ready", timeout=5))["draining"] is True
+    await client.undrain()
+    with pytest.raises(TimeoutError, match="is not idle within 0 s"):
+        await client.status(wait="idle", timeout=0)
     assert (await client.cancel(more[0].id, grace=1)).state == "cancelled"
     with pytest.raises(Refused):
         await client.cancel(more[0].id)

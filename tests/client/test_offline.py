@@ -56,9 +56,14 @@ async def test_the_jobs_read_as_they_did_from_the_runtime(
         ([("state", "failed"), ("state", "succeeded")], [second.id, first.id]),
         ([("repo", "other")], []),
         ([("active", "1")], []),
+        ([("failed", 1)], [first.id]),
+        ([("origin", "embedded")], ids),
         ([("limit", 1), ("before", ids[0])], ids[1:2]),
     ):
         assert [view["id"] for view in offline.jobs(str(home), filters)] == wanted
+    select = offline.selector(str(home))
+    assert select({"failed": True}) == [first.id]
+    assert select({"repo": ["app"], "jobs": [first.id, second.id[-6:]]}) == ids[1:]
     assert offline.job(str(home), first.id[-5:])["name"] == "x"
     with pytest.raises(NotFound):
         offline.job(str(home), first.id[-3:])

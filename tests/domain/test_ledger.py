@@ -40,7 +40,7 @@ def test_a_job_goes_through_dispatched_and_running_to_its_end() -> None:
     assert isinstance(dispatched, JobDispatched)
     assert job is not None
     assert (job.state, job.attempt, job.fence) == ("dispatched", 1, 42)
-    assert dispatched.event.data["claims"] == ["write:path:src"]
+    assert dispatched.event.data["claims"] == job.claims
     [ran] = ledger.started("a", 1, IDENTITY, 2.0)
     assert isinstance(ran, JobRan)
     assert (job.state, job.started_at) == ("running", 2.0)

@@ -8,38 +8,24 @@ from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
-from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobEnded, JobWaits
 from forge_actors.domain.claims import conflict, first_conflict
 from forge_actors.domain.jobs import RESERVED, Job, Kind, Replay, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.priority import rank
+from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
 from tests.domain.making import FAILURE, IDENTITY, INTERRUPTED, SUCCESS, make_job
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import Receipt
-
-WORKERS = 3
-CLAIMS = [
-    (),
-    ("write:path:a",),
-    ("write:path:b",),
-    ("read:path:a",),
-    ("read:path:a", "write:path:b"),
-    ("write:path:a", "write:path:b"),
-    ("write:git-ref:x",),
-    ("exclusive:repo-content:*",),
-    ("read:workspace", "write:release:1"),
-]
-KINDS: list[Kind] = ["repository-command", "check", "agent-run"]
-TOKENS = [tokens_for(kind, None) for kind in KINDS]
-
-
-def place(job: Job, now: float) -> tuple[int, float, str]:
-    return rank(job.priority, job.queued_at, job.id, now)
 
 
 class Model(RuleBasedStateMachine):
@@ -56,7 +42,11 @@ class Model(RuleBasedStateMachine):
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, State] = {}
         self.unmet: dict[str, set[str]] = {}
+        #: Queue budgets that go on, and what is left of those that stand still.
         self.due: dict[str, float] = {}
+        self.left: dict[str, float] = {}
+        #: By scope, whether they suspend jobs too.
+        self.pauses: dict[str, bool] = {}
         self.dispatches = 0
         self.made = 0
 
@@ -70,18 +60,40 @@ class Model(RuleBasedStateMachine):
         return [
             job
             for job in self.jobs.values()
-            if job.state not in RESERVED and not self.unmet.get(job.id)
+            if job.state not in RESERVED
+            and job.held_at is None
+            and not self.unmet.get(job.id)
         ]
+
+    def is_paused(self, job: Job, *, running: bool = False) -> bool:
+        return any(
+            (not scope.startswith("provider:") or scope in job.tokens)
+            for scope, jobs in self.pauses.items()
+            if jobs or not running
+        )
 
     def best(self, tokens: tuple[str, ...]) -> Job | None:
         if not self.ledger.enabled or len(self.ledger.leases) >= WORKERS:
             return None
-        able = [j for j in self.ready() if j.tokens == tokens and self.is_free(j)]
+        able = [
+            job
+            for job in self.ready()
+            if job.tokens == tokens and self.is_free(job) and not self.is_paused(job)
+        ]
         return min(able, key=lambda job: place(job, self.now), default=None)
 
     def enters(self, job: Job) -> None:
         if job.queue_budget is not None:
-            self.due[job.id] = self.now + job.queue_budget
+            self.left[job.id] = job.queue_budget
+            self.set_clocks()
+
+    def set_clocks(self) -> None:
+        """A budget goes on while nothing but room is lacking."""
+        ready = {job.id for job in self.ready() if not self.is_paused(job)}
+        for name in [name for name in self.due if name not in ready]:
+            self.left[name] = self.due.pop(name) - self.now
+        for name in [name for name in self.left if name in ready]:
+            self.due[name] = self.now + self.left.pop(name)
 
     def settle(self, changes: list[Change]) -> None:
         """Tell those that wait for jobs that ended, as the store would."""
@@ -92,6 +104,7 @@ class Model(RuleBasedStateMachine):
             del self.jobs[ended.job]
             self.unmet.pop(ended.job, None)
             self.due.pop(ended.job, None)
+            self.left.pop(ended.job, None)
             waiters = [name for name, on in self.unmet.items() if ended.job in on]
             more = self.ledger.dependency_ended(ended.job, ended.state, self.now)
             lost = {change.job for change in more if isinstance(change, JobEnded)}
@@ -118,6 +131,7 @@ class Model(RuleBasedStateMachine):
         replay=st.sampled_from(["never", "safe"]),
         budget=st.sampled_from([None, None, 50.0, 4000.0]),
         depends=st.booleans(),
+        provider=st.sampled_from([None, "local"]),
     )
     def add(
         self,
@@ -128,6 +142,7 @@ class Model(RuleBasedStateMachine):
         replay: Replay,
         budget: float | None,
         depends: bool,
+        provider: str | None,
     ) -> None:
         self.made += 1
         after: list[str] = []
@@ -137,6 +152,7 @@ class Model(RuleBasedStateMachine):
             f"j{self.made}",
             *claims,
             kind=kind,
+            provider=provider,
             priority=priority,
             queued_at=self.now,
             replay=replay,
@@ -151,6 +167,14 @@ class Model(RuleBasedStateMachine):
             self.enters(job)
         assert self.ledger.add(job, after, self.now) == []
 
+    @initialize(data=st.data(), count=st.integers(1, 6))
+    def begin_with_some(self, data: st.DataObject, count: int) -> None:
+        for _ in range(count):
+            claims = data.draw(st.sampled_from(CLAIMS))
+            kind = data.draw(st.sampled_from(KINDS))
+            provider = data.draw(st.sampled_from([None, "local"]))
+            self.add(data, claims, kind, 2, "safe", None, False, provider)
+
     @rule(seconds=st.sampled_from([0.0, 1.0, 60.0, 1800.0, -30.0]))
     def wait(self, seconds: float) -> None:
         self.now = max(0.0, self.now + seconds)
@@ -161,6 +185,14 @@ class Model(RuleBasedStateMachine):
         bests = {tokens: self.best(tokens) for tokens in TOKENS}
         assert offers == {tokens: job.id for tokens, job in bests.items() if job}
 
+    def offered(self) -> list[tuple[str, ...]]:
+        return [tokens for tokens in TOKENS if self.best(tokens)]
+
+    @precondition(lambda self: self.offered())
+    @rule(data=st.data())
+    def dispatch_what_is_offered(self, data: st.DataObject) -> None:
+        self.dispatch(data.draw(st.sampled_from(self.offered())))
+
     @rule(tokens=st.sampled_from(TOKENS))
     def dispatch(self, tokens: tuple[str, ...]) -> None:
         best = self.best(tokens)
@@ -170,8 +202,10 @@ class Model(RuleBasedStateMachine):
         if job is not None:
             self.dispatches += 1
             self.due.pop(job.id, None)
+            assert job.held_at is None
             assert (job.state, job.fence) == ("dispatched", self.dispatches)
 
+    @precondition(lambda self: self.ledger.leases)
     @rule(data=st.data())
     def start(self, data: st.DataObject) -> None:
         job = self.pick(data, reserved=True)
@@ -181,6 +215,7 @@ class Model(RuleBasedStateMachine):
             assert len(changes) == (was == "dispatched")
             assert job.state == "running"
 
+    @precondition(lambda self: self.ledger.leases)
     @rule(data=st.data(), receipt=st.sampled_from([SUCCESS, FAILURE, INTERRUPTED]))
     def finish(self, data: st.DataObject, receipt: Receipt) -> None:
         job = self.pick(data, reserved=True)
@@ -195,17 +230,18 @@ class Model(RuleBasedStateMachine):
             self.enters(job)
         self.settle(changes)
 
+    @precondition(lambda self: self.jobs)
     @rule(data=st.data())
     def hear_old_news(self, data: st.DataObject) -> None:
-        if self.jobs:
-            job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
-            before = (job.state, job.attempt, job.fence)
-            for attempt in (job.attempt - 1, job.attempt + 1):
-                nothing = self.ledger.finish(job.id, attempt, SUCCESS, None, self.now)
-                assert nothing == ([], None)
-                assert not self.ledger.started(job.id, attempt, IDENTITY, self.now)
-            assert (job.state, job.attempt, job.fence) == before
+        job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
+        before = (job.state, job.attempt, job.fence)
+        for attempt in (job.attempt - 1, job.attempt + 1):
+            nothing = self.ledger.finish(job.id, attempt, SUCCESS, None, self.now)
+            assert nothing == ([], None)
+            assert not self.ledger.started(job.id, attempt, IDENTITY, self.now)
+        assert (job.state, job.attempt, job.fence) == before
 
+    @precondition(lambda self: self.jobs)
     @rule(data=st.data(), reserved=st.booleans())
     def cancel(self, data: st.DataObject, reserved: bool) -> None:
         job = self.pick(data, reserved=reserved)
@@ -215,7 +251,7 @@ class Model(RuleBasedStateMachine):
             assert len(changes) == (not runs)
             self.settle(changes)
 
-    @rule(enabled=st.booleans())
+    @rule(enabled=st.sampled_from([True, True, False]))
     def enable(self, enabled: bool) -> None:
         self.ledger.enabled = enabled
 
@@ -233,12 +269,17 @@ class Model(RuleBasedStateMachine):
             assert self.jobs[change.job].state == change.state
         assert self.ledger.announce(self.now) == []
 
+    @precondition(lambda self: self.jobs)
     @rule(data=st.data())
     def explain(self, data: st.DataObject) -> None:
         job = self.pick(data, reserved=False)
         if job is None:
             return
         waiting = self.ledger.waiting(job.id, self.now)
+        if job.held_at is not None:
+            assert (waiting.kind, waiting.since) == ("pause", job.held_at)
+            assert "unhold" in waiting.detail
+            return  # it may have been held before it was queued again
         if self.unmet.get(job.id):
             assert (waiting.kind, set(waiting.holders)) == (
                 "dependency",
@@ -246,6 +287,9 @@ class Model(RuleBasedStateMachine):
             )
         elif not self.ledger.enabled:
             assert waiting.kind == "disabled"
+        elif self.is_paused(job):
+            assert waiting.kind == "pause"
+            return  # since when it is paused
         elif not self.is_free(job):
             assert waiting.kind == "claim"
             [holder] = waiting.holders
@@ -284,99 +328,5 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50
-)
-
-
-class Reserving(RuleBasedStateMachine):
-    """Jobs starve here; what they claim is kept from all that come after them."""
-
-    overtake_after = 100.0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.ledger = Ledger(
-            "repo", workers=WORKERS, overtake_after=self.overtake_after
-        )
-        self.made = 0
-
-    @rule(
-        claims=st.sampled_from(CLAIMS),
-        kind=st.sampled_from(KINDS),
-        priority=st.integers(0, 4),
-    )
-    def add(self, claims: tuple[str, ...], kind: Kind, priority: int) -> None:
-        self.made += 1
-        job = make_job(
-            f"j{self.made}", *claims, kind=kind, priority=priority, queued_at=self.now
-        )
-        self.ledger.add(job, (), self.now)
-
-    @rule(seconds=st.sampled_from([1.0, 40.0, 100.0, 1800.0]))
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        waiting = [n for n in self.ledger.jobs if n not in self.ledger.leases]
-        if waiting:
-            self.ledger.cancel(data.draw(st.sampled_from(waiting)), self.now)
-
-    @rule(tokens=st.sampled_from(TOKENS))
-    def dispatch(self, tokens: tuple[str, ...]) -> None:
-        self.ledger.offers(self.now)
-        held = [claim for claims in self.ledger.leases.values() for claim in claims]
-        ready = [job for job in self.ledger.jobs.values() if job.state not in RESERVED]
-        able = [job for job in ready if first_conflict(job.claims, held) is None]
-        # A job behind another that could have its tokens waits for that one first.
-        starving = [
-            job
-            for job in ready
-            if job not in able
-            and self.now - job.queued_at >= self.overtake_after
-            and not any(
-                first.tokens == job.tokens
-                and place(first, self.now) < place(job, self.now)
-                for first in able
-            )
-        ]
-        _, job = self.ledger.dispatch(tokens, self.now)
-        if job is not None:
-            for first in starving:
-                if place(first, self.now) < place(job, self.now):
-                    assert first_conflict(job.claims, first.claims) is None
-
-    @rule()
-    def make_a_pass(self) -> None:
-        self.ledger.announce(self.now)
-
-    @rule(data=st.data())
-    def finish(self, data: st.DataObject) -> None:
-        if self.ledger.leases:
-            name = data.draw(st.sampled_from(sorted(self.ledger.leases)))
-            self.ledger.finish(name, 1, SUCCESS, None, self.now)
-
-    @invariant()
-    def every_waiting_job_can_be_explained(self) -> None:
-        for name, job in self.ledger.jobs.items():
-            if job.state not in RESERVED:
-                waiting = self.ledger.waiting(name, self.now)
-                assert set(waiting.holders) <= self.ledger.jobs.keys()
-                assert name not in waiting.holders
-
-    def teardown(self) -> None:
-        """Nothing is reserved for ever: everything runs in the end."""
-        self.ledger.announce(self.now)
-        for _ in range(2 * self.made + 2):
-            for offer in self.ledger.offers(self.now):
-                self.ledger.dispatch(offer.tokens, self.now)
-            for name in list(self.ledger.leases):
-                self.ledger.finish(name, 1, SUCCESS, None, self.now)
-        assert self.ledger.idle
-
-
-test_reservations_hold_and_none_holds_for_ever = Reserving.TestCase
-test_reservations_hold_and_none_holds_for_ever.settings = settings(
     max_examples=150, stateful_step_count=50
 )

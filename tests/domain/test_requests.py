@@ -21,6 +21,7 @@ from forge_actors.domain.requests import (
     encode_argv,
     nearest,
 )
+from forge_actors.domain.selection import Selection
 
 ARGUMENT = st.binary(max_size=40).map(lambda raw: raw.replace(b"\0", b"0"))
 Encoded = list[str | dict[str, str]]
@@ -129,6 +130,9 @@ def test_a_query_for_a_state_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         convert({"state": ["sleeping"]}, JobQuery)
     assert caught.value.field == "state[0]"
+    assert "running" in caught.value.allowed
+    with pytest.raises(InvalidInput, match="'quued' is unknown; did you mean 'queued'"):
+        convert({"state": ["queued", "quued"]}, Selection)
 
 
 @given(st.text(max_size=20))

@@ -35,7 +35,7 @@ async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:
         assert await api.submit(request_id="same") == second
         listed = (await api("GET", "/jobs"))[1]["jobs"]
         assert [job["id"] for job in listed] == [second, first]
-        for query in ("kind=check", "label=x", f"before={second}", "label=x&label=y"):
+        for query in ("kind=check", "label=x", f"before={second}"):
             listed = (await api("GET", f"/jobs?{query}"))[1]["jobs"]
             assert [job["id"] for job in listed] == [first], query
         api.control.end(first)
@@ -47,6 +47,21 @@ async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:
         assert (status, view["id"], view["state"]) == (200, first, "succeeded")
         status, answer = await api("GET", f"/jobs/{second}/why")
         assert answer["sentence"]
+
+
+async def test_jobs_are_selected(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        first = await api.submit(kind="check", origin="job:x")
+        second = await api.submit()
+        for body, wanted in (
+            ({"repo": ["app"]}, [second, first]),
+            ({"origin": ["job:x"]}, [first]),
+            ({"jobs": [second[-4:]]}, [second]),
+            ({"failed": True}, []),
+        ):
+            assert await api("POST", "/select", body) == (200, {"jobs": wanted})
+        listed = (await api("GET", "/jobs?origin=job:x&failed=0"))[1]["jobs"]
+        assert [job["id"] for job in listed] == [first]
 
 
 async def test_a_batch_is_taken_whole(tmp_path: Path) -> None:
@@ -106,6 +121,14 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         ("POST", "/jobs", [], 400, "expected `object`"),
         ("POST", "/jobs", {"jobs": []}, 400, "jobs: must hold 1 to"),
         ("POST", "/jobs", {"jobs": [{"repo": "a"}]}, 400, "field `argv`"),
+        ("POST", "/select", {}, 400, "selection: selects nothing"),
+        ("POST", "/select", {"state": ["x"]}, 400, "state[0]: 'x' is unknown"),
+        ("POST", "/select", {"staet": ["x"]}, 400, "did you mean 'state'?"),
+        ("POST", "/select", {"jobs": ["nowhere"]}, 404, "there is no job"),
+        ("POST", "/retry", {"jobs": []}, 400, "jobs: names no job to retry"),
+        ("POST", "/retry", {}, 400, "missing required field `jobs`"),
+        ("POST", "/retry", {"jobs": ["nowhere"]}, 404, "there is no job"),
+        ("POST", "/jobs/nowhere/retry", None, 404, "there is no job"),
         ("POST", "/wait", {"jobs": []}, 400, "jobs: names no job"),
         ("POST", "/wait", {"jobs": ["nowhere"]}, 404, "there is no job"),
         ("POST", "/wait", {"jobs": ["a"], "timeout": "x"}, 400, "timeout: 'x' is no"),
@@ -170,6 +193,22 @@ async def test_a_job_is_cancelled_once(tmp_path: Path) -> None:
         assert (await api.error("POST", f"/jobs/{job}/cancel"))[0] == 409
 
 
+async def test_jobs_are_retried_as_new_ones(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        first = await api.submit()
+        second = await api.submit(after=[first])
+        assert (await api.error("POST", f"/jobs/{first}/retry"))[0] == 409
+        api.control.end(first, "failed", exit_code=1)
+        api.control.end(second, "human_attention_required", exit_code=None)
+        status, one = await api("POST", f"/jobs/{first}/retry", {"origin": "job:x"})
+        assert (status, one["retry_of"], one["existing"]) == (201, first, False)
+        assert api.control.views[one["id"]].origin == "job:x"
+        status, answer = await api("POST", "/retry", {"jobs": [second, first]})
+        assert [made["retry_of"] for made in answer["jobs"]] == [second, first]
+        new_second, new_first = (made["id"] for made in answer["jobs"])
+        assert api.control.views[new_second].after == [new_first]
+
+
 async def test_wait_is_one_held_request(tmp_path: Path) -> None:
     async with open_api(tmp_path) as api:
         jobs = [await api.submit(), await api.submit()]
@@ -209,6 +248,8 @@ async def test_wait_ends_when_its_time_is_over(tmp_path: Path) -> None:
         ("GET", "/jobs/j000001/logs/stdout?follow=1"),
         ("GET", "/jobs/j000001/logs/both?follow=1"),
         ("GET", "/events?follow=1"),
+        ("GET", "/events?follow=1&kind=x"),
+        ("GET", "/status?wait=idle"),
     ],
 )
 async def test_a_client_that_leaves_ends_what_is_held_for_it(
@@ -236,6 +277,9 @@ async def test_a_client_that_leaves_ends_what_is_held_for_it(
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1", False),
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1&follow=1", True),
         ("HEAD", "v1/events", "follow=1", True),
+        ("GET", "v1/status", "wait=idle", True),
+        ("POST", "v1/drain", "", True),
+        ("DELETE", "v1/drain", "", False),
         ("DELETE", "v1/repositories/app", "", False),
         ("DELETE", "v1/repositories/app", "cancel=1", True),
         ("POST", "v1/nothing", "follow=1", False),

@@ -25,9 +25,16 @@ async def test_the_history_says_where_a_job_came_from(tmp_path: Path) -> None:
         await case.submit("true", after=[first.id])
         events = case.store.events(0, 100)
         told = [(event.kind, event.data) for event in events if event.job]
+        facts = {
+            "reason": "accepted",
+            "kind": "repository-command",
+            "priority": "P2",
+            "claims": [["write", "repo-content", "*", ""]],
+        }
+        behind = {**facts, "origin": "cli", "after": [first.id]}
         assert told == [
-            ("job_queued", {"reason": "accepted", "origin": "mcp"}),
-            ("job_waiting_for_dependency", {"reason": "accepted", "origin": "cli"}),
+            ("job_queued", {**facts, "origin": "mcp"}),
+            ("job_waiting_for_dependency", behind),
         ]
 
 

@@ -152,3 +152,25 @@ async def test_output_is_waited_for_until_it_comes(tmp_path: Path) -> None:
             await returned.wait()
             chunk = await case.control.read_log(job, "stdout", 0, limit=100, wait=True)
             assert chunk.data == b"ready\n"
+
+
+async def test_everything_about_one_repository(tmp_path: Path) -> None:
+    async with controlled(tmp_path) as case:
+        before = await case.control.repository("app")
+        assert (before.fence, before.last_dispatch, before.counts) == (0, None, {})
+        done = await case.submit("app", "false")
+        await case.control.wait([done])
+        held = await case.hold()
+        waits = await case.submit(after=[held])
+        view = await case.control.repository(str(tmp_path / "app"))
+        assert view.path == str(tmp_path / "app")
+        assert view.common_dir == str(tmp_path / "app" / ".git")
+        assert view.enabled
+        assert view.counts == {"waiting_for_dependency": 1, "running": 1, "failed": 1}
+        assert (view.waiting, view.running) == (1, 1)
+        assert view.running_jobs == [held]
+        running = await case.control.job(held)
+        assert view.fence == running.fence == 2
+        assert view.last_dispatch is not None
+        assert view.last_dispatch <= str(running.started_at)
+        await case.end(held, waits)

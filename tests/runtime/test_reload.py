@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
+from forge_actors.domain.events import EventQuery
 from forge_actors.domain.requests import JobQuery, JobRequest
 from forge_actors.domain.settings import SettingChange
 from forge_actors.runtime.in_force import compare
@@ -70,11 +71,10 @@ async def test_what_changed_holds_at_once_and_is_told(tmp_path: Path) -> None:
         status: Any = await home.control.status()
         assert status["capacity"]["workers"]["limit"] == 2
         assert (await home.values())["limits.workers"] == 2
-        [event] = [
-            event
-            for event in await home.control.events(0, limit=1000, wait=False)
-            if event.kind == "settings_changed"
-        ]
+        page = await home.control.events(EventQuery(limit=1000), wait=False)
+        kinds = {event.kind: event for event in page.events}
+        event = kinds["settings_changed"]
+        assert kinds["limits"].data["repository_workers"] == 2
         assert event.data["changed"] == {
             "limits.workers": {"old": 1, "new": 2},
             "limits.queued_jobs": {"old": 200_000, "new": 2},
@@ -227,6 +227,17 @@ async def test_settings_of_a_program_have_no_file_to_read_again(
         assert {view.source for view in views} == {"program"}
         with pytest.raises(Refused, match="given by the program"):
             await case.control.reload_settings()
+
+
+async def test_what_needs_a_restart_is_told_at_each_reload_and_does_not_hold(
+    tmp_path: Path,
+) -> None:
+    async with at_home(tmp_path) as home:
+        home.write("[gateway]\nheld_requests = 9\n")
+        change = SettingChange("gateway.held_requests", 256, 9, needs_restart=True)
+        for _ in range(2):
+            assert await home.control.reload_settings() == [change]
+        assert (await home.values())["gateway.held_requests"] == 256
 
 
 async def test_two_reloads_at_once_are_one_after_the_other(tmp_path: Path) -> None:

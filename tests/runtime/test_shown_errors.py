@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from forge_actors.client import offline
+from forge_actors.domain.events import EventQuery
 from tests.runtime.kit import make_repository, running
 
 SECRET = "sk-" + "a1" * 20
@@ -27,8 +28,8 @@ async def test_a_failed_job_shows_its_last_words_scrubbed(tmp_path: Path) -> Non
             # The command is the user's own.
             assert SECRET in str(view.argv)
         assert MESSAGE in await job.why()
-        events = await runtime.control.events(0, limit=1000, wait=False)
-        [failed] = [event for event in events if event.kind == "job_failed"]
+        page = await runtime.control.events(EventQuery(limit=1000), wait=False)
+        [failed] = [event for event in page.events if event.kind == "job_failed"]
         assert failed.data["error"] == {"code": "EXIT_NONZERO", "message": MESSAGE}
         log = await runtime.control.read_log(job.id, "stderr", 0, limit=1000)
         assert SECRET.encode() in log.data

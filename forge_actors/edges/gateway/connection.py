@@ -20,6 +20,7 @@ from msgspec import Struct
 from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExchange
 from forge_actors.edges.gateway.listeners import peer_uid
 from forge_actors.edges.gateway.messages import (
+    RETRY_AFTER,
     Limits,
     Request,
     Response,
@@ -60,7 +61,10 @@ class _Refusal(Exception):
         self.status = status
 
     def response(self) -> Response:
-        return error_response(self.status, CODES[self.status], str(self))
+        headers = {"retry-after": str(RETRY_AFTER)} if self.status == 503 else {}
+        return error_response(
+            self.status, CODES[self.status], str(self), headers=headers
+        )
 
 
 class ClientGone(OSError):
@@ -107,7 +111,7 @@ class Connection:
         """Say at once that there is no room. No connection is parked."""
         async with self._stream:
             with trio.move_on_after(LINGER_SECONDS):
-                await self._refuse(_Refusal(503, "too many connections"))
+                await self._refuse(_Refusal(503, "there are too many connections"))
 
     async def run(self) -> None:
         async with self._stream:
@@ -279,8 +283,13 @@ class Connection:
     # Writing
 
     async def _answer(self, request: Request, exchange: Exchange) -> None:
-        lookout = self._rules.lookout
-        lookout.enter(self, held=self._rules.holds(request))
+        lookout, held = self._rules.lookout, self._rules.holds(request)
+        if held and lookout.held >= self._limits.held:
+            busy = _Refusal(503, f"{lookout.held} requests are held already").response()
+            last = self._rules.stopping.is_set()
+            await self._write(exchange.whole(busy, last=last))
+            return
+        lookout.enter(self, held=held)
         try:
             await self._respond(request, exchange)
         finally:

@@ -25,11 +25,18 @@ class Lookout:
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
         self._since: dict[Watched, float] = {}
+        self._held: set[Watched] = set()
         self._some = trio.Event()
+
+    @property
+    def held(self) -> int:
+        """How many requests are held."""
+        return len(self._held)
 
     def enter(self, connection: Watched, *, held: bool) -> None:
         """Its request is handled from now on."""
         if held:
+            self._held.add(connection)
             connection.watch(self._nursery)
         else:
             self._since[connection] = trio.current_time()
@@ -38,6 +45,7 @@ class Lookout:
     def leave(self, connection: Watched) -> None:
         """Its request was answered, or given up."""
         self._since.pop(connection, None)
+        self._held.discard(connection)
 
     async def run(self) -> None:
         while True:

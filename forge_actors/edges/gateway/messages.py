@@ -16,6 +16,10 @@ BYTES = "application/octet-stream"
 Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
+#: Seconds after which somebody who was turned away may try again.
+RETRY_AFTER = 1
+
+
 class Limits(Struct, frozen=True):
     """How much of the server one client may hold, and for how long.
 
@@ -29,7 +33,10 @@ class Limits(Struct, frozen=True):
     idle_timeout: float = 30.0
     body_timeout: float = 60.0
     write_timeout: float = 15.0
-    connections: int = 256
+    #: Requests held open until something happens. The places that are left of
+    #: `connections` are for all the others, however many wait.
+    held: int = 256
+    connections: int = 384
     #: How long requests in hand may still run once the server was told to stop.
     drain: float = 1.0
 

@@ -17,9 +17,10 @@ from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
-from forge_actors.edges.gateway import logs
+from forge_actors.domain.selection import Selection
+from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
-    JSON_LINES,
     Request,
     Response,
     Stream,
@@ -30,12 +31,11 @@ from forge_actors.edges.gateway.query import Query, at_line, decode, decode_line
 
 if TYPE_CHECKING:
     from forge_actors.domain.ports import Control
-    from forge_actors.edges.gateway.messages import Handler, Send
+    from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
 
 MAX_PAGE = 1000
-EVENT_PAGE = 1000
 
 
 class Submission(Struct, forbid_unknown_fields=True):
@@ -44,6 +44,19 @@ class Submission(Struct, forbid_unknown_fields=True):
 
 class Cancellation(Struct, forbid_unknown_fields=True):
     grace: float | str | None = None
+
+
+class Retrying(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
+    origin: str = "cli"
+
+
+class RetryingOne(Struct, forbid_unknown_fields=True):
+    origin: str = "cli"
+
+
+class SeveralJobs(Struct, forbid_unknown_fields=True):
+    jobs: list[str]
 
 
 class Waiting(Struct, forbid_unknown_fields=True):
@@ -137,10 +150,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
     return None
 
 
-async def status(call: Call) -> Answer:
-    return json_response(await call.control.status())
-
-
 async def stop(call: Call) -> Answer:
     call.control.request_stop()
     return json_response({"stopping": True}, status=202)
@@ -161,12 +170,19 @@ async def list_jobs(call: Call) -> Answer:
         "state": query.choices("state", STATES),
         "kind": query.choices("kind", KINDS),
         "label": query.all("label"),
+        "origin": query.all("origin"),
+        "failed": query.flag("failed"),
         "active": query.flag("active"),
         "limit": query.number("limit", 100, least=1, most=MAX_PAGE),
         "before": query.one("before"),
     }
     views = await call.control.jobs(convert(wanted, JobQuery))
     return json_response({"jobs": views})
+
+
+async def select(call: Call) -> Answer:
+    selection = decode(call.request.body, Selection)
+    return json_response({"jobs": await call.control.select(selection)})
 
 
 async def submit(call: Call) -> Answer:
@@ -208,9 +224,28 @@ async def read_log(call: Call) -> Answer:
     return await logs.log_stream(call.control, selector, stream, call.query)
 
 
+async def read_logs(call: Call) -> Answer:
+    jobs = decode(call.request.body, SeveralJobs).jobs
+    return await logs.log_streams(call.control, jobs, call.query)
+
+
 async def cancel(call: Call) -> Answer:
     grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
     return json_response(await call.control.cancel(call.parts[0], grace=grace))
+
+
+async def retry(call: Call) -> Answer:
+    wanted = decode(call.request.body, Retrying)
+    if not wanted.jobs:
+        raise InvalidInput("jobs", "names no job to retry")
+    made = await call.control.retry(wanted.jobs, origin=wanted.origin)
+    return json_response({"jobs": made}, status=201)
+
+
+async def retry_one(call: Call) -> Answer:
+    origin = decode(call.request.body, RetryingOne).origin
+    [made] = await call.control.retry([call.parts[0]], origin=origin)
+    return json_response(made, status=201)
 
 
 async def wait(call: Call) -> Answer:
@@ -271,23 +306,7 @@ async def disable_repository(call: Call) -> Answer:
 
 
 async def events(call: Call) -> Answer:
-    after = call.query.number("after", 0, least=0)
-    limit = call.query.number("limit", 100, least=1, most=EVENT_PAGE)
-    page = await call.control.events(after, limit=limit, wait=False)
-    encoder = msgspec.json.Encoder()
-    if not call.query.flag("follow"):
-        return Response(200, encoder.encode_lines(page), JSON_LINES)
-
-    async def follow(send: Send) -> None:
-        seen, found = after, page
-        if not found:
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-        while found:
-            await send(encoder.encode_lines(found))
-            seen = found[-1].seq
-            found = await call.control.events(seen, limit=EVENT_PAGE, wait=True)
-
-    return Stream(follow, JSON_LINES)
+    return await event_lines(call.control, call.query)
 
 
 class Route:
@@ -326,15 +345,19 @@ class Route:
         return tuple(request.path[place] for place in self.places)
 
 
-_FILTERS = ("repo", "state", "kind", "label", "active", "limit", "before")
+_FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
+_PAGE = ("limit", "before")
 
 ROUTES = (
-    Route("GET", "/v1/status", status),
+    Route("GET", "/v1/status", state.status, ("wait", "timeout"), holds="wait"),
+    Route("POST", "/v1/drain", state.drain, holds=True),
+    Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", stop),
     Route("GET", "/v1/settings", show_settings),
     Route("POST", "/v1/settings/reload", reload_settings),
-    Route("GET", "/v1/jobs", list_jobs, _FILTERS),
+    Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
+    Route("POST", "/v1/select", select),
     Route("POST", "/v1/batch", submit_batch, ("base",)),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
@@ -346,7 +369,17 @@ ROUTES = (
         logs.PARAMETERS,
         holds="follow",
     ),
+    Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", cancel),
+    Route("POST", "/v1/jobs/{job}/hold", steering.hold),
+    Route("POST", "/v1/jobs/{job}/unhold", steering.unhold),
+    Route("POST", "/v1/jobs/{job}/pause", steering.pause_job),
+    Route("POST", "/v1/jobs/{job}/resume", steering.resume_job),
+    Route("POST", "/v1/jobs/{job}/edit", steering.edit),
+    Route("POST", "/v1/pause", steering.pause),
+    Route("POST", "/v1/resume", steering.resume),
+    Route("POST", "/v1/jobs/{job}/retry", retry_one),
+    Route("POST", "/v1/retry", retry),
     Route("POST", "/v1/wait", wait, holds=True),
     Route("GET", "/v1/repositories", list_repositories),
     Route("POST", "/v1/repositories", add_repository),
@@ -360,7 +393,7 @@ ROUTES = (
     ),
     Route("POST", "/v1/repositories/{name}/enable", enable_repository),
     Route("POST", "/v1/repositories/{name}/disable", disable_repository),
-    Route("GET", "/v1/events", events, ("after", "limit", "follow"), holds="follow"),
+    Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
 _VARIABLE = tuple(route for route in ROUTES if route.places)

@@ -9,10 +9,12 @@ size of the log.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from forge_actors.domain.requests import LogChunk
-from forge_actors.edges.node.agent.output import HEADER, MAGIC
+from forge_actors.edges.node.agent.output import HEADER, MAGIC, MARK, MARK_SECONDS
 
 Stream = Literal["stdout", "stderr"]
 
@@ -84,6 +86,43 @@ def _read(log: str, stream: Stream, offset: int, limit: int) -> LogChunk:
             os.close(fd)
     data = _read_file(f"{log}.{stream}", offset, limit)
     return LogChunk(offset=offset, data=data, missing=0, ended=False)
+
+
+def since(log: str, stream: Stream, moment: float, began: float) -> int:
+    """The offset from which on the bytes came at `moment` or later.
+
+    Exact to the length of a mark, and never too large: what is shown may begin a little
+    too early. Times are seconds of the wall clock; `began` is the start of the job.
+    """
+    marks = [(began, began + MARK_SECONDS, 0), *_marks(f"{log}.{stream}.times")]
+    place = bisect_right(marks, moment, key=lambda mark: mark[0]) - 1
+    if place < 0:
+        return 0
+    _, end, offset = marks[place]
+    if moment < end:
+        return offset
+    if place + 1 < len(marks):
+        return marks[place + 1][2]
+    # Nothing was marked since, so nothing came, unless there was no room for marks.
+    return offset if _last_write(log, stream) >= moment else size(log, stream)
+
+
+def _marks(path: str) -> list[tuple[float, float, int]]:
+    fd = _open(path)
+    if fd < 0:
+        return []
+    with open(fd, "rb") as file:
+        data = file.read()
+    return list(MARK.iter_unpack(data[: len(data) // MARK.size * MARK.size]))
+
+
+def _last_write(log: str, stream: Stream) -> float:
+    """When the stream was written to, or 0 if it never was."""
+    moments = [0.0]
+    for suffix in ("", ".tail"):
+        with suppress(FileNotFoundError):
+            moments.append(os.stat(f"{log}.{stream}{suffix}").st_mtime)
+    return max(moments)
 
 
 def _read_ring(fd: int, ring: _Ring, offset: int, limit: int) -> LogChunk:

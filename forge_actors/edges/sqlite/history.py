@@ -15,7 +15,7 @@ from msgspec import structs
 from forge_actors.domain.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import apsw
 
@@ -46,6 +46,34 @@ def read(
                 found.append(structs.replace(event, seq=number))
                 if len(found) == limit:
                     return found
+    return found
+
+
+def find(
+    db: apsw.Connection,
+    sql: dict[str, str],
+    after: int,
+    until: int,
+    fields: Mapping[str, Sequence[str]],
+) -> list[Event]:
+    """The events in a range of numbers, its end included, whose fields have one of
+    these values each. Empty lists mean any.
+
+    Only pages that hold the values somewhere are decoded.
+    """
+    wanted = {name: values for name, values in fields.items() if values}
+    texts = [
+        _encode([f'"{name}":"{value}"' for value in values]).decode()
+        for name, values in wanted.items()
+    ]
+    texts_or_any = (*texts, None, None, None)[:3]
+    found = []
+    for first, page in db.execute(sql["history_with"], (after, until, *texts_or_any)):
+        for number, event in enumerate(_decode(page), start=first):
+            if after < number <= until and all(
+                getattr(event, name) in values for name, values in wanted.items()
+            ):
+                found.append(structs.replace(event, seq=number))
     return found
 
 

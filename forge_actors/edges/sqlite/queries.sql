@@ -38,6 +38,25 @@ UPDATE job SET state = ?, error = ?, finished_at = ?, receipt = ?,
     started_at = coalesce(?, started_at)
 WHERE id = ?;
 
+-- name: hold_job
+-- waiting: it is held, or not any more; running: it is suspended, or goes on
+UPDATE job SET held_at = ? WHERE id = ?;
+
+-- name: edit_job
+-- waiting: what is not given stays
+UPDATE job SET priority = coalesce(?, priority), claims = coalesce(?, claims),
+    labels = coalesce(?, labels), spec = ?
+WHERE id = ?;
+
+-- name: begin_pause
+INSERT OR REPLACE INTO pause (scope, since, jobs) VALUES (?, ?, ?);
+
+-- name: end_pause
+DELETE FROM pause WHERE scope = ?;
+
+-- name: pauses
+SELECT scope, since, jobs FROM pause ORDER BY scope;
+
 -- name: add_repository
 INSERT INTO repository (
     id, name, path, common_dir, device, inode, enabled, added_at, removed_at
@@ -50,12 +69,13 @@ UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
 WHERE id = ?;
 
 -- name: load_repository
-SELECT fence, enabled, removed_at FROM repository WHERE id = ?;
+SELECT fence, enabled, removed_at, scope, since, jobs
+FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 
 -- name: load_jobs
 -- The queue of one repository as its ledger needs it.
 SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, fence, queued_at, started_at, spec
+    max_attempts, fence, queued_at, started_at, held_at, spec
 FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: repositories_with_work
@@ -74,6 +94,9 @@ SELECT state FROM job WHERE id = ?;
 -- name: last_history
 SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
+-- name: job_progress
+SELECT state, attempt FROM job WHERE id = ?;
+
 -- name: ended_counts
 SELECT state, count(*) FROM job WHERE finished_at IS NOT NULL GROUP BY state;
 
@@ -83,6 +106,17 @@ SELECT state, count(*) FROM job WHERE finished_at IS NULL GROUP BY state;
 -- name: repository_counts
 SELECT repo, sum(state IN ('dispatched', 'running')), count(*)
 FROM job WHERE finished_at IS NULL GROUP BY repo;
+
+-- name: repository_turn
+SELECT fence, last_dispatch FROM repository WHERE id = ?;
+
+-- name: repository_states
+SELECT state, count(*) FROM job WHERE repo = ? GROUP BY state;
+
+-- name: repository_running
+SELECT id FROM job
+WHERE repo = ? AND state IN ('dispatched', 'running') AND finished_at IS NULL
+ORDER BY id;
 
 -- name: by_request
 SELECT id, digest FROM job WHERE request_id = ?;
@@ -108,11 +142,35 @@ SELECT first, events FROM history
 WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
 ORDER BY first;
 
+-- name: history_with
+-- The pages in a range that hold one text of each list, as far as a list is given.
+SELECT first, events FROM history
+WHERE first >= coalesce((SELECT max(first) FROM history WHERE first <= ?1 + 1), 0)
+    AND first <= ?2
+    AND (?3 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?3) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?4 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?4) WHERE instr(events, CAST(value AS BLOB))))
+    AND (?5 IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(?5) WHERE instr(events, CAST(value AS BLOB))))
+ORDER BY first;
+
+-- name: repository_names
+-- Of the repositories with these ids, given as one JSON array; removed ones too.
+SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: job_names
+SELECT id, name FROM job
+WHERE name IS NOT NULL AND id IN (SELECT value FROM json_each(?));
+
+-- name: removed_named
+SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1);
+
 -- name: view_job
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo
+    job.repo, held_at
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;
 
 -- name: active_of_repository
@@ -129,8 +187,21 @@ SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo
+    job.repo, held_at
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
+
+-- name: retry_jobs
+-- Jobs to be made anew, their ids given as one JSON array: the columns of `load_jobs`,
+-- then the rest. What is made anew is not held.
+SELECT job.id, kind, state, priority, provider, claims, after, replay, attempt,
+    max_attempts, job.fence, queued_at, started_at, NULL, spec,
+    repo, job.name, labels, unique_key, created_at, origin, repository.name
+FROM job JOIN repository ON repository.id = job.repo
+WHERE job.id IN (SELECT value FROM json_each(?));
+
+-- name: newest_retries
+-- Of every job that was retried.
+SELECT retry_of, max(id) FROM job WHERE retry_of IS NOT NULL GROUP BY retry_of;
 
 -- name: states_of
 -- Of the jobs among these ids, given as one JSON array.

@@ -9,6 +9,7 @@ import msgspec
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
+from forge_actors.domain.pauses import Pause
 
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
 _names = msgspec.json.Decoder(tuple[str, ...])
@@ -23,7 +24,7 @@ def spec_from(row: tuple[Any, ...]) -> JobSpec:
 def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     """A row of the query `load_jobs`."""
     (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
-    (attempt, max_attempts, fence, queued_at, started_at, spec) = row[8:]
+    (attempt, max_attempts, fence, queued_at, started_at, held_at, spec) = row[8:]
     details = _spec.decode(spec)
     return Job(
         id=job_id,
@@ -40,7 +41,14 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         fence=fence,
         queued_at=queued_at,
         started_at=started_at,
+        held_at=held_at,
         admission_budget=details.budgets.admission,
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
+
+
+def pause_from(row: tuple[Any, ...]) -> Pause:
+    """A row of the query `pauses`."""
+    scope, since, jobs = row
+    return Pause(scope, since, bool(jobs))

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import trio
 from msgspec import convert
-from trio_util import AsyncValue
+from trio_util import AsyncBool, AsyncValue
 
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
+    JobEdited,
     JobEnded,
 )
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
@@ -31,12 +32,12 @@ from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.edges.sqlite.rows import job_from, spec_from
+from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from forge_actors.domain.events import Event
@@ -76,8 +77,9 @@ class SqliteStore:
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
         self._events: list[Event] = []
-        #: Why nothing can be saved now, or None.
+        #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
+        self.saving = AsyncBool(True)
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -144,7 +146,10 @@ class SqliteStore:
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
-            self.active += type(change) is JobAdded
+            if type(change) is JobAdded:
+                self.active += 1
+            elif type(change) is JobEdited:
+                self._specs.pop(change.job, None)
 
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`."""
@@ -217,6 +222,7 @@ class SqliteStore:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
         self._roll_back()
         self.trouble = str(error) or type(error).__name__
+        self.saving.value = False
         for move in self._moves:
             if move.refusable:
                 move.settle(self._refusal())
@@ -243,6 +249,7 @@ class SqliteStore:
             return
         self.trouble = None
         self._publish()
+        self.saving.value = True
 
     # -- reading ---------------------------------------------------------------------
 
@@ -254,6 +261,15 @@ class SqliteStore:
         """The first durable events with a larger `seq` than `after`."""
         try:
             return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def find_events(
+        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
+    ) -> list[Event]:
+        """The durable events up to `until` whose `fields` have one of the values."""
+        try:
+            return history.find(self.reader, self._sql, after, until, fields)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
 
@@ -288,7 +304,8 @@ class SqliteStore:
 
     def load(self, repo: str) -> Ledger:
         """See the port."""
-        [(fence, enabled, removed)] = self.read_pending("load_repository", repo)
+        [row] = self.read_pending("load_repository", repo)
+        fence, enabled, removed, scope = row[:4]
         return Ledger(
             repo,
             fence=fence,
@@ -296,6 +313,7 @@ class SqliteStore:
             workers=self.limits.workers,
             overtake_after=self.limits.overtake_after,
             known=self.limits.known,
+            pause=None if scope is None else pause_from(row[3:]),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:

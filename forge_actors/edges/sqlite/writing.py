@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
+from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
     JobAdded,
     JobDispatched,
+    JobEdited,
     JobEnded,
+    JobHeld,
     JobRan,
     JobRequeued,
     JobWaits,
     Noted,
+    PauseBegan,
+    PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
+from forge_actors.domain.pauses import repository_scope
+from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
@@ -60,6 +67,33 @@ def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> N
     db.execute(sql["requeue_job"], values)
 
 
+def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
+    db.execute(sql["hold_job"], (change.since, change.job))
+
+
+def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
+    edit = change.edit
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = structs.replace(spec, budgets=edit.budgets(spec.budgets))
+    values = (
+        None if edit.priority is UNSET else edit.priority,
+        None if edit.claims is UNSET else _json(edit.claims),
+        None if edit.labels is UNSET else _json(edit.labels),
+        _encoder.encode(spec),
+        change.job,
+    )
+    db.execute(sql["edit_job"], values)
+
+
+def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
+    pause = change.pause
+    db.execute(sql["begin_pause"], (pause.scope, pause.since, pause.jobs))
+
+
+def _end_pause(db: apsw.Connection, sql: dict[str, str], change: PauseEnded) -> None:
+    db.execute(sql["end_pause"], (change.scope,))
+
+
 def _add_repository(
     db: apsw.Connection, sql: dict[str, str], change: RepositoryAdded
 ) -> None:
@@ -75,6 +109,8 @@ def _change_repository(
     repository = change.repository
     fields = (*_fields(repository), repository.enabled, repository.removed_at)
     db.execute(sql["change_repository"], (*fields, repository.id))
+    if repository.removed_at is not None:
+        db.execute(sql["end_pause"], (repository_scope(repository.id),))
 
 
 def _nothing(
@@ -134,7 +170,7 @@ def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:
     db.execute(sql["add_job"], values)
 
 
-#: By type, as nine tests of a `match` cost more than the statement for the last.
+#: By type, as many tests of a `match` cost more than the statement for the last.
 _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobAdded: _add,
     JobWaits: _wait,
@@ -142,6 +178,10 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRan: _run,
     JobRequeued: _requeue,
     JobEnded: _end,
+    JobHeld: _hold,
+    JobEdited: _edit,
+    PauseBegan: _begin_pause,
+    PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     SettingsChanged: _nothing,

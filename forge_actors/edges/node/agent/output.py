@@ -4,6 +4,9 @@ A stream is kept whole up to its limit. Past that, `<log>.<name>` holds the firs
 and `<log>.<name>.tail` the last half as a ring, so that neither the first error nor the
 last words of an endless job are lost. The pipe is read in all cases, a full disk
 included: a job must never stand still because of its log.
+
+`<log>.<name>.times` says when which part came, so that a reader can begin at a moment.
+A stream that ends within a second of its start has none.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import errno
 import os
 import stat
 import struct
+from time import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +34,12 @@ MAGIC = b"FORGELG2"
 #: the sizes of the first half and of the ring: a reader must not depend on settings,
 #: which may have changed since.
 HEADER = struct.Struct("<8sQQQQ")
+
+#: Seconds of output that one mark stands for; after so many marks, twice as many.
+MARK_SECONDS = 1.0
+MARKS_OF_A_LENGTH = 4096
+#: The bytes from an offset up to the next mark came from one moment to another (UTC).
+MARK = struct.Struct("<ddQ")
 
 
 def split_limit(limit: int) -> tuple[int, int]:
@@ -49,9 +59,14 @@ class Stream:
         "_file",
         "_head",
         "_keep_tail",
+        "_mark_begin",
+        "_mark_end",
+        "_mark_length",
+        "_marks",
         "_path",
         "_ring",
         "_ring_size",
+        "_times",
         "error",
         "fd",
         "kept",
@@ -76,6 +91,11 @@ class Stream:
         self._head, self._ring_size = split_limit(limit)
         self._file = -1
         self._ring = -1
+        self._times = -1
+        self._marks = 0
+        self._mark_length = MARK_SECONDS
+        self._mark_begin = time()
+        self._mark_end = self._mark_begin + MARK_SECONDS
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
@@ -100,6 +120,8 @@ class Stream:
 
     def take(self, data: bytes) -> None:
         """Count `data`, which is never empty, and write it to the log."""
+        if not self._mark_begin <= time() < self._mark_end:
+            self._mark()
         start = self.total
         self.total = start + len(data)
         if self._keep_tail:
@@ -137,10 +159,28 @@ class Stream:
             self.take(rest)
 
     def close(self) -> None:
-        for fd in (self.fd, self._file, self._ring):
+        for fd in (self.fd, self._file, self._ring, self._times):
             if fd >= 0:
                 os.close(fd)
-        self.fd = self._file = self._ring = -1
+        self.fd = self._file = self._ring = self._times = -1
+
+    def _mark(self) -> None:
+        """Write down that what comes from here on comes now, or later."""
+        self._marks += 1
+        if self._marks % MARKS_OF_A_LENGTH == 0:
+            self._mark_length *= 2
+        self._mark_begin = time()
+        self._mark_end = self._mark_begin + self._mark_length
+        mark = MARK.pack(self._mark_begin, self._mark_end, self.total)
+        try:
+            if self._times < 0:
+                self._times = _create(self._path + b".times")
+            if os.write(self._times, mark) == len(mark):
+                return
+        except OSError:
+            pass
+        # A log without the rest of them is whole all the same.
+        self._mark_begin, self._mark_end = float("-inf"), float("inf")
 
     def _write_head(self, data: bytes) -> None:
         if self._file < 0:

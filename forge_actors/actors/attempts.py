@@ -1,0 +1,95 @@
+"""Attempts: the workers of one repository's jobs, from dispatch to recorded end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import trio
+
+    from forge_actors.domain.launch import LaunchOrder
+    from forge_actors.domain.recovery import StopReason
+
+
+class Worker(Protocol):
+    """The part of a worker that its repository uses."""
+
+    def stop(self, grace: float | None = None) -> None: ...
+
+    def suspend(self, suspended: bool) -> None: ...
+
+    def launch(self, order: LaunchOrder) -> None: ...
+
+    async def run(self, order: LaunchOrder) -> None: ...
+
+    def abandon(self, order: LaunchOrder) -> None: ...
+
+    def release(self) -> None: ...
+
+
+class Attempts:
+    """Who runs what, and how far it is. Only its repository's task holds one."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._workers: dict[tuple[str, int], Worker] = {}
+        #: Dispatched, but the dispatch is not durable yet.
+        self._unstarted: dict[str, tuple[Worker, LaunchOrder]] = {}
+        self._stopping: dict[str, StopReason] = {}
+        #: Workers whose end is recorded by the next save; then their tokens are free.
+        self._done: list[Worker] = []
+        self._closed = False
+
+    def add(self, worker: Worker, order: LaunchOrder) -> None:
+        """One that was dispatched; it is to be started when that is durable."""
+        self._workers[order.job, order.attempt] = worker
+        self._unstarted[order.job] = (worker, order)
+
+    def start(self, job: str) -> None:
+        # The commit may come after the actor has failed, when it takes no more tasks.
+        if not self._closed:
+            worker, order = self._unstarted.pop(job)
+            worker.launch(order)
+            self._nursery.start_soon(worker.run, order)
+
+    def stop(
+        self, job: str, attempt: int, reason: StopReason, grace: float | None
+    ) -> None:
+        # A person's cancel stands, even if the service stops before the job has ended.
+        self._stopping.setdefault(job, reason)
+        self._workers[job, attempt].stop(grace)
+
+    def is_stopped(self, job: str) -> bool:
+        """Whether its attempt is being ended."""
+        return job in self._stopping
+
+    def suspend(self, jobs: Collection[str]) -> None:
+        """Let the processes of these jobs stand still, and those of all others run."""
+        for (job, _), worker in self._workers.items():
+            worker.suspend(job in jobs)
+
+    def take_stop(self, job: str) -> StopReason | None:
+        """Why its attempt, which has ended, was stopped; None if it was not."""
+        return self._stopping.pop(job, None)
+
+    def ended(self, job: str, attempt: int) -> None:
+        worker = self._workers.pop((job, attempt), None)
+        if worker is not None:
+            self._done.append(worker)
+
+    def release(self) -> None:
+        """The ends are recorded: their tokens may go to others."""
+        for worker in self._done:
+            worker.release()
+        self._done.clear()
+
+    def close(self) -> None:
+        """Start nothing more."""
+        self._closed = True
+
+    def abandon(self) -> None:
+        """Those that were not started never run."""
+        for worker, order in self._unstarted.values():
+            worker.abandon(order)

@@ -1,0 +1,122 @@
+"""What a repository's actor is told and asked."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from forge_actors.actors.mailbox import Reply
+from forge_actors.actors.tokens import Grant
+from forge_actors.domain.capacity import RepositoryLimits
+from forge_actors.domain.edits import Edit
+from forge_actors.domain.jobs import Job, State
+from forge_actors.domain.launch import WorkerExited, WorkerStarted
+from forge_actors.domain.pauses import Pause
+from forge_actors.domain.place import Waits
+from forge_actors.domain.recovery import StopReason
+from forge_actors.domain.steering import Steering
+
+
+class Enqueue(Struct, frozen=True):
+    """Jobs that were accepted, and saved as waiting."""
+
+    jobs: tuple[Job, ...]
+
+
+class Granted(Struct, frozen=True):
+    grant: Grant
+
+
+class DependencyEnded(Struct, frozen=True):
+    job: str
+    state: State
+
+
+class Cancel(Struct, frozen=True):
+    """End a job; the answer is whether it runs and is being stopped."""
+
+    job: str
+    grace: float | None
+    reply: Reply[bool]
+
+
+class Steer(Struct, frozen=True):
+    """Hold a job or suspend it, or let it go on; answered once that is durable."""
+
+    job: str
+    how: Steering
+    reply: Reply[None]
+
+
+class EditJob(Struct, frozen=True):
+    """Change a job that waits; answered once that is durable."""
+
+    job: str
+    edit: Edit
+    reply: Reply[None]
+
+
+class PauseHere(Struct, frozen=True):
+    """Begin or end the pause of the repository; answered once that is durable.
+
+    With `jobs` what runs is suspended, or goes on, too.
+    """
+
+    on: bool
+    jobs: bool
+    reply: Reply[None]
+
+
+class PausesChanged(Struct, frozen=True):
+    """All pauses that the supervisor owns; `let_go` is a scope in which jobs that were
+    suspended one by one go on."""
+
+    pauses: tuple[Pause, ...]
+    let_go: str | None = None
+
+
+class Explain(Struct, frozen=True):
+    """What these jobs wait for; those that are not waiting here are left out."""
+
+    jobs: tuple[str, ...]
+    reply: Reply[dict[str, Waits]]
+
+
+class SetEnabled(Struct, frozen=True):
+    enabled: bool
+
+
+class SetLimits(Struct, frozen=True):
+    limits: RepositoryLimits
+
+
+class Pass(Struct, frozen=True):
+    """The safety pass: look at everything again."""
+
+
+class Stop(Struct, frozen=True):
+    """Start nothing more, stop the workers, record their exits and end."""
+
+    reason: StopReason
+
+
+Message = (
+    Enqueue
+    | Granted
+    | WorkerStarted
+    | WorkerExited
+    | DependencyEnded
+    | Cancel
+    | Explain
+    | Steer
+    | EditJob
+    | PauseHere
+    | PausesChanged
+    | SetEnabled
+    | SetLimits
+    | Pass
+    | Stop
+)
+
+
+#: Messages with a reply.
+ASKS = (Cancel, Explain, Steer, EditJob, PauseHere)

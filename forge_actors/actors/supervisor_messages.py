@@ -1,0 +1,113 @@
+"""What the supervisor is told and asked, by its repositories and by the runtime."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from forge_actors.actors import repository_messages
+from forge_actors.actors.mailbox import Mailbox, Reply
+from forge_actors.actors.tokens import Returned
+from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
+from forge_actors.domain.jobs import Job
+from forge_actors.domain.recovery import StopReason
+from forge_actors.domain.waiting import Waiting
+
+RepositoryMailbox = Mailbox[repository_messages.Message]
+
+
+class Wanted(Struct, frozen=True):
+    """What a repository could start now; replaces what it wanted before."""
+
+    repo: str
+    offers: tuple[Offer, ...]
+
+
+class Open(Struct, frozen=True):
+    """The mailbox of a repository's actor, which is woken if it sleeps."""
+
+    repo: str
+    reply: Reply[RepositoryMailbox]
+
+
+class Submitted(Struct, frozen=True):
+    """Jobs that were accepted and saved, on their way to their repository."""
+
+    repo: str
+    jobs: tuple[Job, ...]
+
+
+class Ended(Struct, frozen=True):
+    """A repository's actor has ended; `error` if it failed."""
+
+    repo: str
+    error: Exception | None
+
+
+class Survey(Struct, frozen=True):
+    """The counts at one moment."""
+
+    tokens: dict[str, TokenUse]
+    active_repositories: int
+    awake: int
+    pressure: str | None
+    draining: bool
+    waiting: int
+
+
+class Count(Struct, frozen=True):
+    """The answer is a survey."""
+
+    reply: Reply[Survey]
+
+
+class Place(Struct, frozen=True):
+    """Which tokens offers lack, and their places in line; one answer for each.
+
+    With each offer comes how many of its repository are before it, or None if nobody
+    wants to know its place, and since when it waits.
+    """
+
+    offers: tuple[tuple[Offer, int | None, float], ...]
+    reply: Reply[list[Waiting]]
+
+
+class SetPause(Struct, frozen=True):
+    """Begin or end a pause of everything or of a provider, or a drain.
+
+    Answered once durable. With `jobs` what runs there is suspended, or goes on, too.
+    """
+
+    scope: str
+    on: bool
+    jobs: bool
+    reply: Reply[None]
+
+
+class SetLimits(Struct, frozen=True):
+    """Grant by other limits from now on; what runs is left alone.
+
+    The store gives the ledgers that are loaded from now on the limits for repositories.
+    """
+
+    limits: Limits
+    repositories: RepositoryLimits
+
+
+class Stop(Struct, frozen=True):
+    """Grant nothing more, stop every worker, end every repository, then end."""
+
+    reason: StopReason
+
+
+Message = (
+    Wanted
+    | Returned
+    | Open
+    | Submitted
+    | Ended
+    | Count
+    | Place
+    | SetLimits
+    | SetPause
+    | Stop
+)

@@ -1,0 +1,100 @@
+"""The script that completes in bash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.grammar import value_options
+
+if TYPE_CHECKING:
+    from forge_actors.cli.grammar import Grammar, Verb
+
+_SCRIPT = r"""# Completes forge-actors in bash: eval "$(forge-actors completions bash)"
+_forge_actors_words() {
+    # From the service, if one answers.
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" completions --words "$1" \
+        --starting "$cur" "${home[@]}" 2>/dev/null)" -- "$cur"))
+}
+_forge_actors_fixed() {
+    COMPREPLY=($(compgen -W "$1" -- "$cur"))
+}
+_forge_actors_paths() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen "$1" -- "$cur"))
+    compopt -o filenames 2>/dev/null
+}
+_forge_actors() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local verb= action= word i home=()
+    COMPREPLY=()
+    if [[ $cur == '=' ]]; then
+        cur=
+    elif [[ $prev == '=' ]]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        case $word in
+            --) compopt -o default 2>/dev/null; return ;;
+            --home) home=(--home "${COMP_WORDS[i + 1]}"); ((i++)) ;;
+            -*) ;;
+            *) if [[ -z $verb ]]; then verb=$word
+               elif [[ -z $action ]]; then action=$word; fi ;;
+        esac
+    done
+    case $prev in
+@VALUES@
+    esac
+    case "$verb $action" in
+@VERBS@
+        ' ') _forge_actors_fixed '@NAMES@ --help --home --version' ;;
+    esac
+}
+complete -F _forge_actors forge-actors
+"""
+
+
+def script(verbs: Grammar) -> str:
+    names = " ".join(verb.name for verb in verbs)
+    options = value_options(verbs)
+    unknown = "|".join(sorted(name for name, one in options.items() if not one.values))
+    values = [
+        f"        {name}) {_complete(option.values)}; return ;;"
+        for name, option in sorted(options.items())
+        if option.values
+    ]
+    values.append(f"        {unknown}) return ;;")
+    cases = [line for verb in verbs for line in _cases(verb)]
+    return (
+        _SCRIPT.replace("@VALUES@", "\n".join(values))
+        .replace("@VERBS@", "\n".join(cases))
+        .replace("@NAMES@", names)
+    )
+
+
+def _cases(verb: Verb) -> list[str]:
+    lines = [
+        _case(f"'{verb.name} {action.name}'", action, action.words)
+        for action in verb.actions
+    ]
+    actions = tuple(action.name for action in verb.actions)
+    lines.append(_case(f"'{verb.name} '*", verb, actions or verb.words))
+    return lines
+
+
+def _case(pattern: str, verb: Verb, words: tuple[str, ...] | str) -> str:
+    options = " ".join(name for option in verb.options for name in option.names)
+    return (
+        f"        {pattern}) if [[ $cur == -* ]]; then _forge_actors_fixed '{options}'"
+        f"; else {_complete(words)}; fi ;;"
+    )
+
+
+def _complete(values: tuple[str, ...] | str) -> str:
+    if values == "folders":
+        return "_forge_actors_paths -d"
+    if values == "files":
+        return "_forge_actors_paths -f"
+    if isinstance(values, str):
+        return f"_forge_actors_words {values}"
+    return f"_forge_actors_fixed '{' '.join(values)}'" if values else ":"

@@ -1,0 +1,47 @@
+"""`retry`: run jobs again that have ended, as new jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.cli.selection import add_selectors, has_filters, names_one, selected
+from forge_actors.cli.verb import note, origin, print_json
+from forge_actors.client.sync import Service
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = (
+    "Run jobs again that have ended: the same commands, as new jobs whose ids are\n"
+    "printed. What ran after a job that is retried too runs after its retry.\n"
+    "Selectors mean --failed unless --state is given, and pass over what was retried\n"
+    "before."
+)
+EXAMPLES = """\
+  forge-actors retry 4f2k9x
+  forge-actors retry --failed --repo app
+  forge-actors retry --state cancelled --label nightly
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_selectors(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    service = Service(args.home)
+    if has_filters(args) and not args.state:
+        args.failed = True
+    jobs = selected(service, args, unretried=True)
+    if has_filters(args):
+        jobs.reverse()  # the oldest first, as they were submitted
+    answer = service.post("retry", body={"jobs": jobs, "origin": origin()})
+    made = answer["jobs"]
+    for job in made:
+        if job["existing"]:
+            note(f"job {job['id']} was there already")
+    if args.json:
+        print_json(made[0] if names_one(args) else made)
+    else:
+        print("\n".join(job["id"] for job in made))
+    return 0

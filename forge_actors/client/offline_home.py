@@ -1,0 +1,102 @@
+"""What the store of a home that nothing serves says of the home itself.
+
+The answers are the JSON of the HTTP routes, as far as they are known without a service.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forge_actors.client import offline
+from forge_actors.domain.errors import NotFound
+from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING
+from forge_actors.domain.repositories import RepositoryDetails
+
+Json = dict[str, Any]
+
+_REPOSITORIES = """\
+SELECT id, name, path, enabled, added_at, common_dir, fence, last_dispatch
+FROM repository WHERE removed_at IS NULL ORDER BY name"""
+_COUNTS = "SELECT repo, state, count(*) FROM job GROUP BY repo, state"
+_RUNNING = """\
+SELECT id FROM job WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
+
+
+def status(home: str) -> Json:
+    """What a `GET /v1/status` would say of a service that is not there."""
+    counts: dict[str, int] = {}
+    for _, state, count in offline.rows(home, _COUNTS):
+        counts[state] = counts.get(state, 0) + count
+    known = "SELECT count(*) FROM repository WHERE removed_at IS NULL"
+    return {
+        "service": {"pid": None, "version": None, "started_at": None, "home": home},
+        "ready": False,
+        "readiness": {},
+        "degraded": ["no service runs"],
+        "capacity": {},
+        "providers": {},
+        "counts": {state: counts[state] for state in STATES if state in counts},
+        "pressure": {},
+        "repositories": {"known": offline.rows(home, known)[0][0], "awake": 0},
+    }
+
+
+def why(home: str, selector: str) -> Json:
+    """Why a job is where it is, as far as that was saved."""
+    job = offline.job(home, selector)
+    state, error = job["state"], job["error"]
+    if error is not None:
+        sentence = f"It is {state}: {error['message']} ({error['code']})."
+    elif state in TERMINAL:
+        sentence = f"It is {state}."
+    elif state in WAITING:
+        sentence = f"It is {state}, and nothing starts while no service runs."
+    else:
+        sentence = (
+            f"It was {state} when the service ended; the next one decides about it."
+        )
+    return {"job": job["id"], "state": state, "sentence": sentence, "waiting": None}
+
+
+def repositories(home: str) -> list[Json]:
+    """The repositories, each with everything that one alone is shown with."""
+    counts: dict[str, dict[str, int]] = {}
+    for repo, state, count in offline.rows(home, _COUNTS):
+        counts.setdefault(repo, {})[state] = count
+    return [
+        _repository(row, counts.get(row[0], {}))
+        for row in offline.rows(home, _REPOSITORIES)
+    ]
+
+
+def repository(home: str, name: str) -> Json:
+    """One repository, by its name, its id or its path.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for found in repositories(home):
+        if name in (found["name"], found["id"], found["path"]):
+            running = offline.rows(home, _RUNNING, [found["id"]])
+            return {**found, "running_jobs": [row[0] for row in running]}
+    raise NotFound(f"no repository is called {name!r}")
+
+
+def _repository(row: tuple[Any, ...], counts: dict[str, int]) -> Json:
+    repo, name, path, enabled, added_at, common_dir, fence, last = row
+    values = {
+        "id": repo,
+        "name": name,
+        "path": path,
+        "enabled": bool(enabled),
+        "waiting": sum(count for state, count in counts.items() if state in WAITING),
+        "running": sum(count for state, count in counts.items() if state in RESERVED),
+        "added_at": offline.moment(added_at),
+        "note": None,
+        "common_dir": common_dir,
+        "fence": fence,
+        "last_dispatch": offline.moment(last or None),
+        "counts": {state: counts[state] for state in STATES if state in counts},
+        "running_jobs": [],
+    }
+    return {field: values[field] for field in RepositoryDetails.__struct_fields__}

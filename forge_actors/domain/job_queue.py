@@ -1,0 +1,211 @@
+"""The queue: what a repository's ledger holds, and what each of its jobs waits for.
+
+Jobs that wait for others are kept here; those that are ready are in its lanes. A job
+that is held is in neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.budgets import QueueBudgets
+from forge_actors.domain.changes import JobEnded, JobWaits
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import check_move
+from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
+from forge_actors.domain.pauses import Pauses, describe
+from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.claims import Claim
+    from forge_actors.domain.jobs import Job, JobError, State
+    from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.pauses import Pause
+    from forge_actors.domain.waiting import WaitingKind
+
+
+class JobQueue:
+    """The jobs of one repository that have not ended, and their leases.
+
+    Invariants: a job is in `jobs` until it has ended; `leases.keys()` are exactly the
+    jobs that are dispatched or running; no two leases conflict; a queue budget goes on
+    exactly while its job is ready and no pause covers it.
+    """
+
+    def __init__(
+        self,
+        repo: str,
+        *,
+        fence: int = 0,
+        enabled: bool = True,
+        workers: int = 4,
+        overtake_after: float = 1800.0,
+        known: frozenset[str] | None = None,
+        pause: Pause | None = None,
+    ) -> None:
+        self.repo = repo
+        self.fence = fence
+        self.enabled = enabled
+        self.workers = workers
+        self.jobs: dict[str, Job] = {}
+        self.leases: dict[str, tuple[Claim, ...]] = {}
+        #: Of the jobs with leases, those whose processes are to stand still.
+        self.suspended: set[str] = set()
+        self._unmet: dict[str, set[str]] = {}
+        self._dependents: dict[str, list[str]] = {}
+        self._lanes = Lanes(overtake_after, known)
+        self._budgets = QueueBudgets()
+        #: Those that concern this repository: its own, and what its owner told of.
+        self.pauses = Pauses(() if pause is None else (pause,))
+        #: The one that keeps every job from starting, if there is one.
+        self._paused = pause
+
+    # -- what it holds ---------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        """It owns no queued job, no lease and no running worker."""
+        return not self.jobs
+
+    def unmet(self, job: str) -> frozenset[str]:
+        """The jobs that must succeed before this one may start."""
+        return frozenset(self._unmet.get(job, ()))
+
+    def next_deadline(self) -> float | None:
+        """When the next queue budget runs out, in wall-clock seconds."""
+        first = self._budgets.first()
+        return None if first is None else first[0]
+
+    # -- questions -------------------------------------------------------------------
+
+    def state_of(self, job_id: str, waiting: Waiting | None) -> State:
+        """The state to show: what a waiting job waits for now, not when last saved."""
+        job = self.jobs[job_id]
+        if waiting is None:
+            return job.state
+        if job_id in self._unmet:
+            return "waiting_for_dependency"
+        blocked = waiting.kind in ("claim", "reservation") and waiting.resource
+        if not blocked:
+            return "queued"
+        claim = next(c for c in job.claims if str(c) == waiting.resource)
+        return state_for_family(claim.family)
+
+    def waiting(self, job_id: str, now: float) -> Waiting:
+        """What keeps a waiting job from being offered; kind `token` if nothing does."""
+        job = self.jobs[job_id]
+        gone = self._lanes.unknown(job.tokens)
+        if gone is not None:
+            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
+        if job.held_at is not None:
+            detail = f"it is held; forge-actors unhold {job_id} lets it go on"
+            return Waiting("pause", job.held_at, detail)
+        unmet = self._unmet.get(job_id)
+        if unmet:
+            names = tuple(sorted(unmet))
+            detail = f"it runs after {', '.join(names)}"
+            return Waiting("dependency", job.queued_at, detail, holders=names)
+        if not self.enabled:
+            return Waiting("disabled", job.queued_at, "its repository is disabled")
+        pause = self.pauses.covering(job.tokens)
+        if pause is not None:
+            detail = describe(pause.scope)
+            return Waiting("pause", pause.since, detail)
+        since = max(job.queued_at, self._lanes.ready[job_id][1].since)
+        reservations = self._lanes.reservations(now)
+        blocker = find_blocker(job, self.leases, reservations, now)
+        if blocker is not None:
+            holder, claim, reserved = blocker
+            kind: WaitingKind = "reservation" if reserved else "claim"
+            detail = (
+                f"{claim} is reserved for {holder}, which waited too long"
+                if reserved
+                else f"{claim} conflicts with what {holder} holds"
+            )
+            if any(first is job for first in reservations):
+                detail += "; it waited so long that its claims are reserved for it"
+            return Waiting(kind, since, detail, holders=(holder,), resource=str(claim))
+        if len(self.leases) >= self.workers:
+            return Waiting(
+                "token",
+                since,
+                f"{len(self.leases)} of {self.workers} workers of its repository run",
+                holders=tuple(self.leases),
+                resource="repository_workers",
+                used=len(self.leases),
+                limit=self.workers,
+            )
+        return Waiting("token", since, "it is next when a worker is free")
+
+    def ahead_of(self, job_id: str, now: float) -> int:
+        """How many ready jobs of this repository with the same tokens come first."""
+        mine = self.jobs[job_id]
+        place = rank_of(mine, now)
+        return sum(
+            1
+            for other, _ in self._lanes.ready.values()
+            if other.tokens == mine.tokens and rank_of(other, now) < place
+        )
+
+    # -- inside ----------------------------------------------------------------------
+
+    def _may_start(self) -> bool:
+        if self._paused is not None:
+            return False
+        return self.enabled and len(self.leases) < self.workers
+
+    def _enter(self, job: Job, now: float) -> None:
+        """Nothing but a hold, a pause or a lack keeps it from starting from here on."""
+        if job.held_at is None:
+            self._lanes.enter(job)
+        if job.queue_budget is not None:
+            self._budgets.begin(job.id, job.queue_budget)
+            self._time(job.id, now)
+
+    def _time(self, job_id: str, now: float) -> None:
+        """Let its queue budget go on, or stand still."""
+        ready = self._lanes.ready.get(job_id)
+        if ready is None or self.pauses.covering(ready[0].tokens) is not None:
+            self._budgets.stand_still(job_id, now)
+        else:
+            self._budgets.go_on(job_id, now)
+
+    def _free(self, job_id: str) -> None:
+        del self.leases[job_id]
+        self.suspended.discard(job_id)
+        self._lanes.release(job_id)
+
+    def _wait_in(
+        self, job: Job, state: State, now: float, *, reason: str
+    ) -> list[Change]:
+        if job.state == state:
+            return []
+        check_move(job.state, state)
+        job.state = state
+        event = Event(f"job_{state}", now, self.repo, job.id, {"reason": reason})
+        return [JobWaits(job.id, state, event)]
+
+    def _end(
+        self,
+        job: Job,
+        state: State,
+        error: JobError | None,
+        now: float,
+        receipt: Receipt | None = None,
+    ) -> list[Change]:
+        check_move(job.state, state)
+        if job.id in self.leases:
+            self._free(job.id)
+        elif job.id in self._lanes.ready:
+            self._lanes.leave(job)
+        self._unmet.pop(job.id, None)
+        self._lanes.release(job.id)
+        self._budgets.forget(job.id)
+        job.state = state
+        del self.jobs[job.id]
+        data: dict[str, object] = {"attempt": job.attempt}
+        if error is not None:
+            data["error"] = error
+        event = Event(f"job_{state}", now, self.repo, job.id, data)
+        return [JobEnded(job.id, state, error, now, receipt, event)]

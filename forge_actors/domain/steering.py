@@ -1,0 +1,164 @@
+"""Steering: what people ask of waiting and running jobs, and of their repository.
+
+A job is held while it waits and suspended while it runs; a pause does the same for all
+the jobs it covers, but holds back only the start of those that wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UNSET
+
+from forge_actors.domain.changes import JobEdited, JobHeld, Noted
+from forge_actors.domain.events import Event
+from forge_actors.domain.job_queue import JobQueue
+from forge_actors.domain.pauses import Pause, Pauses, repository_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.edits import Edit
+    from forge_actors.domain.jobs import Job
+
+#: The reason of a job's own suspension; that of another is the scope of a pause.
+ASKED = "asked"
+
+Steering = Literal["hold", "unhold", "pause", "resume"]
+_FOR_RUNNING: dict[Steering, Steering] = {"hold": "pause", "unhold": "resume"}
+
+
+class Steerable(JobQueue):
+    """The part of a ledger's moves that people ask for. A verdict is a refusal."""
+
+    @property
+    def scope(self) -> str:
+        return repository_scope(self.repo)
+
+    # -- one job ---------------------------------------------------------------------
+
+    def steer(
+        self, job_id: str, how: Steering, now: float
+    ) -> tuple[list[Change], str | None]:
+        """Hold a job or suspend it, or let it go on. Twice is once."""
+        job = self.jobs[job_id]
+        runs = job_id in self.leases
+        other = _FOR_RUNNING.get(how)
+        if runs and other is not None:
+            return [], f"job {job_id} runs: {how} is for jobs that wait; use {other}"
+        on = how in ("hold", "pause")
+        if on == (job.held_at is not None):
+            return [], None
+        job.held_at = now if on else None
+        return (self._suspend if runs else self._hold)(job, now), None
+
+    def _hold(self, job: Job, now: float) -> list[Change]:
+        on = job.held_at is not None
+        event = Event("job_held" if on else "job_unheld", now, self.repo, job.id)
+        changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
+        if job.id not in self._unmet:
+            if on:
+                self._lanes.leave(job)
+                self._lanes.release(job.id)
+                changes += self._wait_in(job, "queued", now, reason="it is held")
+            else:
+                self._lanes.enter(job)
+            self._time(job.id, now)
+        return changes
+
+    def _suspend(self, job: Job, now: float) -> list[Change]:
+        on = job.held_at is not None
+        data: dict[str, object] = {"reason": ASKED}
+        pause = self.pauses.suspending(job.tokens)
+        if pause is not None:
+            data["also"] = pause.scope
+        elif on:
+            self.suspended.add(job.id)
+        else:
+            self.suspended.discard(job.id)
+        kind = "job_paused" if on else "job_resumed"
+        event = Event(kind, now, self.repo, job.id, data)
+        return [JobHeld(job.id, job.held_at, event)]
+
+    def edit(
+        self, job_id: str, edit: Edit, now: float
+    ) -> tuple[list[Change], str | None]:
+        """Change a job that waits; its place in line is that of what it is now.
+
+        A queue budget that is given begins with the edit.
+        """
+        job = self.jobs[job_id]
+        if job_id in self.leases:
+            return [], f"job {job_id} runs: only a job that waits can be edited"
+        ready = job_id in self._lanes.ready
+        if ready:
+            self._lanes.leave(job)
+            self._lanes.release(job_id)
+        edit.apply(job)
+        if ready:
+            self._lanes.enter(job)
+        if edit.queue_timeout is not UNSET and job_id not in self._unmet:
+            self._budgets.forget(job_id)
+            if job.queue_budget is not None:
+                self._budgets.begin(job_id, job.queue_budget)
+                self._time(job_id, now)
+        data: dict[str, object] = {"changed": edit.shown()}
+        event = Event("job_edited", now, self.repo, job_id, data)
+        return [JobEdited(job_id, edit, event)], None
+
+    # -- pauses ----------------------------------------------------------------------
+
+    def pause(self, now: float, *, jobs: bool) -> list[Change]:
+        """Start nothing more in the repository; with `jobs` suspend what runs too."""
+        before = Pauses(self.pauses)
+        changes = self.pauses.begin(self.scope, now, jobs=jobs, repo=self.repo)
+        return changes + self._adjust(before, now)
+
+    def resume(self, now: float, *, jobs: bool) -> list[Change]:
+        """End that pause; with `jobs` also what suspended jobs one by one."""
+        before = Pauses(self.pauses)
+        changes = self.pauses.end(self.scope, now, jobs=jobs, repo=self.repo)
+        if jobs:
+            changes += self._let_go(Pause(self.scope, now), now)
+        return changes + self._adjust(before, now)
+
+    def told_of(
+        self, pauses: Iterable[Pause], now: float, *, let_go: str | None = None
+    ) -> list[Change]:
+        """These are the pauses of all repositories; what was suspended one by one in
+        the scope `let_go` goes on."""
+        before = Pauses(self.pauses)
+        own = self.pauses.get(self.scope)
+        self.pauses.replace((*pauses, *(() if own is None else (own,))))
+        changes = [] if let_go is None else self._let_go(Pause(let_go, now), now)
+        return changes + self._adjust(before, now)
+
+    def _let_go(self, where: Pause, now: float) -> list[Change]:
+        changes: list[Change] = []
+        for job in [self.jobs[name] for name in self.leases]:
+            if job.held_at is not None and where.covers(job.tokens):
+                job.held_at = None
+                changes += self._suspend(job, now)
+        return changes
+
+    def _adjust(self, before: Pauses, now: float) -> list[Change]:
+        """Act on pauses that began or ended since `before`."""
+        self._paused = self.pauses.everywhere
+        self._lanes.close(self.pauses.closed_tokens)
+        for job_id in self._budgets.jobs():
+            self._time(job_id, now)
+        changes: list[Change] = []
+        for job_id in self.leases:
+            job = self.jobs[job_id]
+            pause = self.pauses.suspending(job.tokens)
+            suspend = pause is not None or job.held_at is not None
+            if suspend == (job_id in self.suspended):
+                continue
+            (self.suspended.add if suspend else self.suspended.discard)(job_id)
+            cause = pause or before.suspending(job.tokens)
+            assert cause is not None, "only a pause that began or ended changes this"
+            kind = "job_paused" if suspend else "job_resumed"
+            data: dict[str, object] = {"reason": cause.scope}
+            changes.append(Noted(Event(kind, now, self.repo, job_id, data)))
+        return changes

@@ -1,0 +1,132 @@
+"""What can be asked of the service itself: how it is, when it is so, and its drain."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
+
+from forge_actors import __version__
+from forge_actors.actors.supervisor_messages import Count, SetPause
+from forge_actors.domain.capacity import WORKERS
+from forge_actors.domain.errors import Refused, Unavailable
+from forge_actors.domain.jobs import STATES
+from forge_actors.domain.pauses import DRAIN
+from forge_actors.runtime.control_output import OutputControl
+from forge_actors.runtime.views import timestamp
+
+if TYPE_CHECKING:
+    from forge_actors.domain.settings import SettingChange, SettingView
+
+
+class ServiceControl(OutputControl):
+    """The part of the port `Control` that is about the service as a whole."""
+
+    @property
+    def agent_pid(self) -> int:
+        """The process id of the node agent that runs now."""
+        return self._launcher.agent_pid
+
+    async def status(self) -> dict[str, object]:
+        survey = await self._supervisor.ask(Count)
+        counts = self._store.counts()
+        capacity: dict[str, object] = {}
+        providers: dict[str, object] = {}
+        pauses = self._pause_views()
+        paused = {pause.scope for pause in pauses}
+        for kind, use in survey.tokens.items():
+            entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
+            if kind.startswith("provider:"):
+                state = "paused" if kind in paused else "open"
+                state = state if use.known else "removed"
+                providers[kind.partition(":")[2]] = {**entry, "state": state}
+            else:
+                capacity[kind] = entry
+        capacity["active_repositories"] = {
+            "used": survey.active_repositories,
+            "limit": self._settings().limits.active_repositories,
+        }
+        trouble = self._store.trouble
+        degraded = [f"the store saves nothing: {trouble}"] if trouble else []
+        return {
+            "service": {
+                "pid": os.getpid(),
+                "agent_pid": self.agent_pid,
+                "version": __version__,
+                "started_at": timestamp(self._started_at),
+                "home": str(self._home),
+            },
+            "ready": not degraded,
+            "readiness": {
+                "database": "fail" if trouble else "pass",
+                "scheduler": "pass",
+                # Nothing of this release looks at these two.
+                "releaseCoherence": "not_observed",
+                "mcpEndToEnd": "not_observed",
+            },
+            "degraded": degraded,
+            "draining": survey.draining,
+            "capacity": capacity,
+            "providers": providers,
+            "pauses": [to_builtins(pause) for pause in pauses],
+            "counts": {state: counts[state] for state in STATES if counts.get(state)},
+            "pressure": {
+                "active": survey.pressure is not None,
+                "reason": survey.pressure,
+            },
+            "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
+            "store": {"synchronous": "FULL", "last_event": self.last_event},
+        }
+
+    async def settings(self) -> list[SettingView]:
+        return self._settings.loaded.views()
+
+    async def reload_settings(self) -> list[SettingChange]:
+        return await self._settings.reload()
+
+    async def wait_ready(self) -> None:
+        if not await self._held.wait(lambda: self._store.saving.wait_value(True)):
+            raise _ending()
+
+    async def wait_idle(self) -> None:
+        while self._store.active:
+            if not await self._events.news(self.last_event):
+                raise _ending()
+
+    async def drain(self) -> None:
+        await self._set_drain(on=True)
+
+    async def undrain(self) -> None:
+        await self._set_drain(on=False)
+
+    async def wait_drained(self) -> None:
+        while True:
+            last = self.last_event
+            survey = await self._supervisor.ask(Count)
+            if not survey.draining:
+                raise Refused("the drain was cancelled")
+            # A grant without a job was withdrawn: it will not be used.
+            if not survey.tokens[WORKERS].jobs:
+                break
+            if not await self._events.news(last):
+                raise _ending()
+        # Tokens are given back with the save of an end: only now is that durable.
+        await self._store.save([]).wait()
+
+    async def _set_drain(self, *, on: bool) -> None:
+        await self._supervisor.ask(
+            lambda reply: SetPause(DRAIN, on, jobs=False, reply=reply)
+        )
+
+    def close(self) -> None:
+        """The runtime ends: whoever waits for what will not happen learns so."""
+        self._held.close()
+        self._endings.close()
+
+    def request_stop(self) -> None:
+        self.stop_requested.set()
+
+
+def _ending() -> Unavailable:
+    return Unavailable("the service ends")

@@ -1,0 +1,116 @@
+"""What can be asked to change what waits and runs: holds, pauses, edits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forge_actors.actors import supervisor_messages
+from forge_actors.actors.repository_messages import EditJob, PauseHere, Steer
+from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
+from forge_actors.domain.jobs import TERMINAL, JobSpec
+from forge_actors.domain.pauses import (
+    EVERYTHING,
+    provider_of,
+    repository_of,
+    repository_scope,
+)
+from forge_actors.runtime.control_jobs import JobControl
+from forge_actors.runtime.fields import edit_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.requests import JobEdit
+    from forge_actors.domain.steering import Steering
+
+_spec = msgspec.json.Decoder(JobSpec)
+
+
+class SteeringControl(JobControl):
+    """The part of the port `Control` that steers jobs, one or many."""
+
+    async def hold(self, selector: str) -> JobView:
+        return await self._steer(selector, "hold")
+
+    async def unhold(self, selector: str) -> JobView:
+        return await self._steer(selector, "unhold")
+
+    async def pause_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "pause")
+
+    async def resume_job(self, selector: str) -> JobView:
+        return await self._steer(selector, "resume")
+
+    async def _steer(self, selector: str, how: Steering) -> JobView:
+        row = self._not_ended(selector, how)
+        await self._ask(row[25], lambda reply: Steer(row[0], how, reply))
+        return await self.job(row[0])
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        row = self._not_ended(selector, "edit")
+        checkout = await self._checkout_of(row)
+        checked = edit_of(edit, row[2], checkout)
+        await self._ask(row[25], lambda reply: EditJob(row[0], checked, reply))
+        return await self.job(row[0])
+
+    async def _checkout_of(self, row: tuple[Any, ...]) -> str:
+        """The work tree that a job runs in, which its claims are relative to."""
+        repo = self._registry.get(row[25])
+        assert repo is not None, "a repository with active jobs is not removed"
+        try:
+            found, checkout = await self._registry.find(_spec.decode(row[5]).cwd)
+        except ForgeError:
+            return repo.path  # it runs in a folder outside of any repository of ours
+        return checkout.root if checkout and found.id == repo.id else repo.path
+
+    def _not_ended(self, selector: str, verb: str) -> tuple[Any, ...]:
+        row = self._row(self._store.match(selector))
+        if row[1] in TERMINAL:
+            raise Refused(f"job {row[0]} has ended ({row[1]}): too late to {verb} it")
+        return row
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        return await self._set_pause(scope, on=True, jobs=jobs)
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        return await self._set_pause(scope, on=False, jobs=jobs)
+
+    async def _set_pause(self, scope: str, *, on: bool, jobs: bool) -> list[PauseView]:
+        name = repository_of(scope)
+        if name is not None:
+            repo = await self._repository_to_pause(name)
+            await self._ask(repo, lambda reply: PauseHere(on, jobs, reply))
+        else:
+            self._check_scope(scope)
+            await self._supervisor.ask(
+                lambda reply: supervisor_messages.SetPause(scope, on, jobs, reply)
+            )
+        return self._pause_views()
+
+    async def _repository_to_pause(self, name: str) -> str:
+        try:
+            return (await self._registry.find(name))[0].id
+        except NotFound as error:
+            names = tuple(repo.name for repo in self._registry.all())
+            problem = str(error).removeprefix("repo: ")
+            raise InvalidInput("repo", problem, allowed=names) from None
+
+    def _check_scope(self, scope: str) -> None:
+        provider = provider_of(scope)
+        if scope == EVERYTHING:
+            return
+        if provider is None:
+            kinds = (EVERYTHING, repository_scope("NAME"), "provider:NAME")
+            raise InvalidInput("scope", f"{scope!r} is no scope", allowed=kinds)
+        # One that the settings dropped meanwhile can still be let go.
+        paused = any(pause.scope == scope for pause in self._pauses())
+        if provider not in self._settings().providers and not paused:
+            raise InvalidInput(
+                "provider",
+                f"{provider!r} is no known provider",
+                allowed=tuple(sorted(self._settings().providers)),
+            )

@@ -1,0 +1,34 @@
+"""Moments as people write them: a point in time, or a span that ends now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.errors import InvalidInput
+
+
+def parse_moment(text: str, now: float, *, field: str) -> float:
+    """Seconds since 1970 from `2026-01-02T03:04:05Z`, or from `10m`: so long ago.
+
+    Raises:
+        InvalidInput: anything else, a time without its offset included.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    else:
+        if moment.tzinfo is None:
+            raise InvalidInput(
+                field, f"{text!r} does not say which offset it has; put Z behind UTC"
+            )
+        return moment.timestamp()
+    try:
+        return now - parse_duration(text, field=field)
+    except InvalidInput:
+        raise InvalidInput(
+            field,
+            f"{text!r} is neither a time such as 2026-01-02T03:04:05Z"
+            " nor a span such as 10m",
+        ) from None

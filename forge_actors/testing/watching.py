@@ -1,0 +1,149 @@
+"""The part of the fake control that is watched: its events, its state, its drain."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+from trio_util import AsyncValue
+
+from forge_actors.domain.errors import Refused
+from forge_actors.domain.events import EventPage, EventQuery, EventView
+from forge_actors.domain.jobs import ACTIVE, RESERVED
+
+if TYPE_CHECKING:
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.repositories import RepositoryView
+
+STARTED = "2026-01-02T03:04:05Z"
+
+
+class FakeWatching(ABC):
+    """Events, and everything that is held until something changes."""
+
+    views: dict[str, JobView]
+
+    def __init__(self) -> None:
+        self.log: list[EventView] = []
+        self.stop_requested = trio.Event()
+        #: Set by the test; `set_ready` wakes those who wait for it.
+        self.ready = True
+        self.draining = False
+        self._held = AsyncValue(0)
+        self._changed = trio.Event()
+
+    @abstractmethod
+    async def repository(self, name: str) -> RepositoryView: ...
+
+    @abstractmethod
+    async def _begin(self) -> None: ...
+
+    @abstractmethod
+    def _find(self, selector: str) -> JobView: ...
+
+    # What a test does
+
+    def emit(
+        self,
+        kind: str,
+        *,
+        job: str | None = None,
+        repo: str | None = None,
+        **data: object,
+    ) -> None:
+        number = len(self.log) + 1
+        self.log.append(EventView(number, STARTED, kind, repo, job, data, repo))
+        self._wake()
+
+    def begin(self, job: str) -> None:
+        """Let a job run."""
+        self.views[job] = msgspec.structs.replace(
+            self.views[job], state="running", waiting=None, started_at=STARTED
+        )
+        self._wake()
+
+    def set_ready(self, ready: bool) -> None:
+        self.ready = ready
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+    @property
+    def held(self) -> int:
+        """Requests that are held right now."""
+        count: int = self._held.value
+        return count
+
+    async def until_held(self, count: int) -> None:
+        """Wait until so many requests are held."""
+        await self._held.wait_value(count)
+
+    async def _change(self) -> None:
+        self._held.value += 1
+        try:
+            await self._changed.wait()
+        finally:
+            self._held.value -= 1
+
+    # The port
+
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        await self._begin()
+        for name in query.repo:
+            await self.repository(name)
+        jobs = tuple(self._find(selector).id for selector in query.job)
+        after = query.after
+        if after is None:
+            after = len(self.log) if wait and query.since is None else 0
+        while True:
+            found = [
+                event
+                for event in self.log
+                if event.seq > after
+                and (not query.repo or event.repo in query.repo)
+                and (not jobs or event.job in jobs)
+                and (not query.kind or event.kind in query.kind)
+            ]
+            if found or not wait or self.stop_requested.is_set():
+                break
+            await self._change()
+        cut = found[-query.limit :] if query.newest else found[: query.limit]
+        full = len(cut) == query.limit and not query.newest
+        after = cut[-1].seq if full else max(after, len(self.log))
+        following = msgspec.structs.replace(query, after=after, newest=False)
+        return EventPage(cut, following)
+
+    async def wait_ready(self) -> None:
+        await self._begin()
+        while not self.ready:
+            await self._change()
+
+    async def wait_idle(self) -> None:
+        await self._begin()
+        while any(view.state in ACTIVE for view in self.views.values()):
+            await self._change()
+
+    async def drain(self) -> None:
+        await self._begin()
+        self.draining = True
+
+    async def undrain(self) -> None:
+        await self._begin()
+        self.draining = False
+        self._wake()
+
+    async def wait_drained(self) -> None:
+        await self._begin()
+        while self.draining:
+            if not any(view.state in RESERVED for view in self.views.values()):
+                return
+            await self._change()
+        raise Refused("the drain was cancelled")
+
+    def request_stop(self) -> None:
+        self.stop_requested.set()
+        self._wake()
