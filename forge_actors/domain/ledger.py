@@ -70,6 +70,8 @@ class Ledger(Steerable):
         """Take in a job that was saved as dispatched or running."""
         self.jobs[job.id] = job
         self.leases[job.id] = job.claims
+        if job.held_at is not None or self.pauses.suspending(job.tokens) is not None:
+            self.suspended.add(job.id)
 
     def set_limits(self, limits: RepositoryLimits) -> None:
         """Go by other limits from now on; what runs is left alone."""

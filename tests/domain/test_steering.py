@@ -85,6 +85,19 @@ def test_a_job_that_was_saved_as_held_comes_back_so() -> None:
     assert ledger.waiting("a", 2.0).kind == "pause"
 
 
+def test_a_job_that_was_saved_as_paused_stands_still_until_it_is_resumed() -> None:
+    ledger = Ledger("repo", pause=Pause("repo:repo", 1.0, jobs=True))
+    for name in ("by itself", "by the pause"):
+        job = make_job(name, state="running", attempt=1)
+        job.held_at = 1.0 if name == "by itself" else None
+        ledger.adopt(job)
+    assert ledger.suspended == {"by itself", "by the pause"}
+    ledger.resume(2.0, jobs=False)
+    assert ledger.suspended == {"by itself"}
+    ledger.steer("by itself", "resume", 3.0)
+    assert ledger.suspended == set()
+
+
 def test_what_a_held_job_was_blocked_by_is_not_what_it_waits_for() -> None:
     ledger = Ledger("repo")
     ledger.add(make_job("a", "write:path:x"), (), 0.0)

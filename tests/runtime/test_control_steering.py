@@ -143,11 +143,13 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         view = await case.control.edit(job, JobEdit(claims=["read:workspace"]))
         [claim] = view.claims
         assert claim.startswith("read:workspace")
-        page = await case.control.events(EventQuery(limit=1000), wait=False)
-        edits = [event.data for event in page.events if event.kind == "job_edited"]
+        page = await case.control.events(EventQuery(kind=("job_edited",)), wait=False)
+        edits = [event.data["changed"] for event in page.events]
         assert edits[0]["priority"] == "P0"
         assert edits[0]["timeout"] == 300.0
-        assert edits[1] == {"claims": [claim]}
+        # Whole, with its checkout, so that the history can be told from events alone.
+        root = str(tmp_path / "app")
+        assert edits[1] == {"claims": [["read", "workspace", "", root]]}
         with pytest.raises(Refused, match="runs: only a job that waits"):
             await case.control.edit(holder, JobEdit(priority="P0"))
         await case.end(holder, job)
