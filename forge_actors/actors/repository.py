@@ -10,7 +10,7 @@ It tells the supervisor at most one `Wanted` for each batch of messages it has h
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -177,7 +177,10 @@ class _Repository:
 
     def handle(self, message: Message) -> None:
         # An asker whose message makes us fail learns so.
-        with message.reply if isinstance(message, ASKS) else nullcontext():
+        if isinstance(message, ASKS):
+            with message.reply:
+                self._handle(message)
+        else:
             self._handle(message)
 
     def _handle(self, message: Message) -> None:

@@ -7,11 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.event_text import Json, line
+from forge_actors.cli.reading import read
 from forge_actors.cli.text import fit, terminal_width
 from forge_actors.cli.verb import UsageError, note, repository
-from forge_actors.client.home import has_store
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
@@ -98,16 +97,15 @@ def _list(service: Service, args: argparse.Namespace, filters: Query) -> None:
 
 
 def _page(service: Service, query: Query, *, may_be_offline: bool) -> list[bytes]:
-    try:
+    def served() -> list[bytes]:
         return list(_lines(service.stream("GET", ("events",), query=query)))
-    except Unavailable:
-        if not (may_be_offline and has_store(service.home)):
-            raise
-    # Only now: reading a store costs imports that a client must not pay for.
-    from forge_actors.client import offline_events
 
-    note(f"no service runs on {service.home}; this is what its store holds")
-    return offline_events.lines(service.home, query)
+    def kept() -> list[bytes]:
+        from forge_actors.client import offline_events
+
+        return offline_events.lines(service.home, query)
+
+    return read(service, served, kept) if may_be_offline else served()
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = (
-    "Show the service, its limits and what it does. With --wait, once it is ready, or\n"
-    "idle: when nothing waits or runs. Exits with 5 if the time ran out first, with 4\n"
-    "if no service runs: then it tells what the store of the home holds."
+    "Show the service, its limits and what it does. Without one: what the store of\n"
+    "its home holds, and the exit status is 4. With --wait, once it is ready, or\n"
+    "idle: when nothing waits or runs. Exits with 5 if the time ran out first."
 )
 EXAMPLES = """\
   forge-actors status
@@ -29,6 +29,7 @@ READY, IDLE = "ready", "idle"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_color(parser)
     parser.add_argument(
         "--wait",
         nargs="?",
@@ -44,9 +45,9 @@ def run(args: argparse.Namespace) -> int:
     if args.timeout is not None and args.wait is None:
         raise UsageError("--timeout: belongs to --wait")
     service = Service(args.home)
+    query = [("wait", args.wait), ("timeout", args.timeout)]
 
     def served() -> tuple[dict[str, Any], int]:
-        query = [("wait", args.wait), ("timeout", args.timeout)]
         return service.get("status", query=query), 0
 
     def kept() -> tuple[dict[str, Any], int]:
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
         return offline_home.status(service.home), NoService.exit_code
 
-    status, code = read(service, served, kept)
+    status, code = served() if args.wait else read(service, served, kept)
     timed_out = status.pop("timed_out", False)
     if args.json:
         print_json(status)

@@ -177,9 +177,8 @@ class Client:
         Raises:
             TimeoutError: `timeout` seconds passed first.
         """
-        query: list[tuple[str, str | int | None]] = [("wait", wait)]
-        if timeout is not None:
-            query.append(("timeout", str(timeout)))
+        limit = None if timeout is None else str(timeout)
+        query = [("wait", wait), ("timeout", limit)]
         status: dict[str, Any] = await self._call("GET", "status", query=query)
         if status.pop("timed_out", False):
             raise TimeoutError(f"the service is not {wait} within {timeout} s")
@@ -282,18 +281,13 @@ class Client:
         limit: int = 100,
         follow: bool = False,
     ) -> AsyncGenerator[AsyncIterator[EventView], None]:
-        """Iterate over the events behind `after`, the first `limit` of them at most.
-
-        With `follow` over all of them, those to come included, until the service ends;
-        without `after` only over those to come.
+        """Iterate over the first `limit` events behind `after`; with `follow` over all,
+        until the service ends, or without `after` over those to come.
         """
         query: list[tuple[str, str | int | None]] = [
             ("after", after),
-            ("repo", repo),
-            ("job", job),
-            *(("kind", name) for name in kind),
-            ("limit", limit),
-            ("follow", int(follow)),
+            *(("repo", repo), ("job", job), *(("kind", name) for name in kind)),
+            *(("limit", limit), ("follow", int(follow))),
         ]
         async with await self._send("GET", ("events",), query=query) as answer:
             yield Lines(answer, EventView)

@@ -92,8 +92,8 @@ class EventQuery(Struct, frozen=True):
     """
 
     after: int | None = None
-    #: Seconds since 1970, UTC.
-    since: float | None = None
+    #: A time or a span before now as people write it, or seconds since 1970, UTC.
+    since: str | float | None = None
     #: Names, ids or paths of repositories.
     repo: tuple[str, ...] = ()
     job: tuple[str, ...] = ()

@@ -144,7 +144,7 @@ class JobQueue:
         place = rank_of(mine, now)
         return sum(
             1
-            for other, _ in self._lanes.ready.values()
+            for other, *_ in self._lanes.ready.values()
             if other.tokens == mine.tokens and rank_of(other, now) < place
         )
 

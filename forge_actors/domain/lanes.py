@@ -14,10 +14,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.claims import first_conflict
-from forge_actors.domain.priority import PRIORITIES, Rank, rank
+from forge_actors.domain.priority import Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 Tokens = tuple[str, ...]
 Leases = dict[str, tuple["Claim", ...]]
 _Entry = tuple[float, str]
-_LEVELS = range(len(PRIORITIES))
 _NEVER = float("inf")
 
 
 class Lane:
-    """Jobs that are alike in what they need, one heap for each priority."""
+    """Jobs that are alike in what they need, a heap for each priority among them."""
 
-    __slots__ = ("blocker", "claims", "queues", "since", "tokens")
+    __slots__ = ("blocker", "claims", "queues", "since", "size", "tokens")
 
     def __init__(self, claims: tuple[Claim, ...], tokens: Tokens) -> None:
         self.claims = claims
         self.tokens = tokens
-        self.queues: list[list[_Entry]] = [[] for _ in _LEVELS]
+        self.queues: dict[int, list[_Entry]] = {}
+        #: Jobs in it; the heaps may hold more entries.
+        self.size = 0
         #: The job that holds, or has reserved, what this lane claims.
         self.blocker: str | None = None
         #: When it was last parked, in wall-clock seconds.
@@ -60,10 +61,11 @@ class Lanes:
         #: The kinds of token that there are; None for any. A lane that needs another
         #: one is passed over, and reserves nothing.
         self._known = known
-        #: Ready jobs, in the order in which they became ready.
-        self.ready: dict[str, tuple[Job, Lane]] = {}
+        #: Ready jobs, in the order in which they became ready, each with its lane and
+        #: the one entry in the lane's heaps that counts.
+        self.ready: dict[str, tuple[Job, Lane, _Entry]] = {}
         self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
-        self._index: dict[Tokens, list[list[tuple[float, str, Lane]]]] = {}
+        self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
         self._starved: dict[str, Job] = {}
@@ -87,10 +89,11 @@ class Lanes:
         if lane is None:
             lane = self._lanes[key] = Lane(*key)
         job.claims, job.tokens = lane.claims, lane.tokens
-        self.ready[job.id] = (job, lane)
         entry = (job.queued_at, job.id)
-        heappush(lane.queues[job.priority], entry)
-        if self._head(lane, job.priority) != entry:
+        self.ready[job.id] = (job, lane, entry)
+        lane.size += 1
+        heappush(lane.queues.setdefault(job.priority, []), entry)
+        if self._head(lane, job.priority) is not entry:
             return
         if lane.blocker is None:
             self._show(lane, job.priority)
@@ -103,15 +106,16 @@ class Lanes:
 
     def leave(self, job: Job) -> Lane:
         """Take out a ready job: it starts, or it ended without starting."""
-        _, lane = self.ready[job.id]
-        was_first = self._head(lane, job.priority) == (job.queued_at, job.id)
+        _, lane, entry = self.ready[job.id]
+        was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
         self._starved.pop(job.id, None)
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
         elif was_first:
             self._watch(lane)
-        if not any(self._head(lane, level) for level in _LEVELS):
+        lane.size -= 1
+        if not lane.size:
             self._lanes.pop((lane.claims, lane.tokens), None)
         return lane
 
@@ -144,7 +148,7 @@ class Lanes:
             return None
         while True:
             reservations = self.reservations(now)
-            shown = list(self._shown(tokens))
+            shown = self._shown(tokens)
             if not shown:
                 del self._index[tokens]
                 return None
@@ -188,7 +192,7 @@ class Lanes:
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
         if not self._open(lane.tokens) or self.unknown(lane.tokens) is not None:
             return
-        for level in _LEVELS:
+        for level in lane.queues:
             head = self._head(lane, level)
             if head is None:
                 continue
@@ -201,14 +205,10 @@ class Lanes:
     def _head(self, lane: Lane, level: int) -> _Entry | None:
         queue = lane.queues[level]
         while queue:
-            held = self.ready.get(queue[0][1])
-            if (
-                held is not None
-                and held[1] is lane
-                and held[0].queued_at == queue[0][0]
-                and held[0].priority == level
-            ):
-                return queue[0]
+            entry = queue[0]
+            held = self.ready.get(entry[1])
+            if held is not None and held[2] is entry:
+                return entry
             heappop(queue)
         return None
 
@@ -220,20 +220,22 @@ class Lanes:
         if heaps is None:
             if self.unknown(lane.tokens) is not None:
                 return
-            heaps = self._index[lane.tokens] = [[] for _ in _LEVELS]
-        heappush(heaps[level], (*head, lane))
+            heaps = self._index[lane.tokens] = {}
+        heappush(heaps.setdefault(level, []), (*head, lane))
 
-    def _shown(self, tokens: Tokens) -> Iterator[tuple[Job, Lane]]:
+    def _shown(self, tokens: Tokens) -> list[tuple[Job, Lane]]:
         """The first job of each priority that is in no parked lane."""
-        for level, heap in enumerate(self._index[tokens]):
+        shown: list[tuple[Job, Lane]] = []
+        for level, heap in self._index[tokens].items():
             while heap:
-                queued_at, job_id, lane = heap[0]
-                if lane.blocker is None and (
-                    self._head(lane, level) == (queued_at, job_id)
-                ):
-                    yield self.ready[job_id]
-                    break
+                _, job_id, lane = heap[0]
+                if lane.blocker is None:
+                    head = self._head(lane, level)
+                    if head is not None and head[1] == job_id:
+                        shown.append((self.ready[job_id][0], lane))
+                        break
                 heappop(heap)
+        return shown
 
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
@@ -245,12 +247,12 @@ class Lanes:
         self._show_all(lane)
 
     def _show_all(self, lane: Lane) -> None:
-        for level in _LEVELS:
+        for level in lane.queues:
             self._show(lane, level)
 
     def _watch(self, lane: Lane) -> None:
         """Know when the first jobs of a parked lane will have waited too long."""
-        for level in _LEVELS:
+        for level in lane.queues:
             head = self._head(lane, level)
             if head is not None and head[1] not in self._starved:
                 due = head[0] + self._overtake_after

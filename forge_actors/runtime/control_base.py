@@ -69,7 +69,7 @@ class ControlBase:
         #: Set once somebody has asked for an orderly stop.
         self.stop_requested = trio.Event()
         self._held = Held()
-        self._events = EventLog(store, registry, self._held, self._roots)
+        self._events = EventLog(store, registry, clock, self._held, self._roots)
 
     async def _open(self, repo: str) -> RepositoryMailbox:
         return await self._supervisor.ask(lambda reply: Open(repo, reply))

@@ -22,10 +22,12 @@ from forge_actors.domain.events import (
     EventView,
 )
 from forge_actors.domain.requests import nearest
+from forge_actors.runtime.moments import parse_moment
 from forge_actors.runtime.views import event_view
 
 if TYPE_CHECKING:
     from forge_actors.domain.events import Event
+    from forge_actors.domain.ports import Clock
     from forge_actors.domain.redaction import Roots
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.held import Held
@@ -39,9 +41,15 @@ class EventLog:
     """The events of one runtime."""
 
     def __init__(
-        self, store: SqliteStore, registry: Registry, held: Held, roots: Roots
+        self,
+        store: SqliteStore,
+        registry: Registry,
+        clock: Clock,
+        held: Held,
+        roots: Roots,
     ) -> None:
         self._store = store
+        self._clock = clock
         self._registry = registry
         self._held = held
         self._roots = roots
@@ -56,11 +64,12 @@ class EventLog:
 
     async def page(self, query: EventQuery, *, wait: bool) -> EventPage:
         """See `Control.events`."""
-        query = await self._resolved(query)
+        since = self._moment(query)
+        query = structs.replace(await self._resolved(query), since=since)
         if wait and query.after is None and query.since is None:
             query = structs.replace(query, after=self.last)
-        if query.after is None and query.since is not None:
-            query = structs.replace(query, after=self._before(query.since))
+        if query.after is None and since is not None:
+            query = structs.replace(query, after=self._before(since))
         query = structs.replace(query, after=query.after or 0)
         if query.newest:
             return await self._newest(query)
@@ -113,9 +122,13 @@ class EventLog:
     def _find(self, query: EventQuery, after: int, until: int) -> list[Event]:
         fields = {"repo": query.repo, "job": query.job, "kind": query.kind}
         found = self._store.find_events(after, until, fields)
-        if query.since is None:
-            return found
-        return [event for event in found if event.at >= query.since]
+        since = self._moment(query)
+        return [event for event in found if since is None or event.at >= since]
+
+    def _moment(self, query: EventQuery) -> float | None:
+        if isinstance(query.since, str):
+            return parse_moment(query.since, self._clock.now(), field="since")
+        return query.since
 
     def _views(self, events: list[Event]) -> list[EventView]:
         names: dict[str, str] = {}

@@ -34,9 +34,8 @@ from forge_actors.domain.selection import (
     MAX_SELECTED,
     check_selection,
 )
-from forge_actors.testing.output import FakeOutput
 from forge_actors.testing.steering import FakeSteering
-from forge_actors.testing.watching import STARTED
+from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +45,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
-class FakeControl(FakeOutput, FakeSteering):
+class FakeControl(FakeWatching, FakeSteering):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
-        FakeOutput.__init__(self)
+        FakeWatching.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import trio
+from trio_util import AsyncValue
 
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import LogChunk
 from forge_actors.runtime.moments import parse_moment
-from forge_actors.testing.watching import FakeWatching
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobView
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 SHORTEST_SELECTOR = 4
 
 
-class FakeOutput(FakeWatching):
+class FakeOutput:
     """Output in memory; `write` and `begin_again` are for the test."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.views: dict[str, JobView] = {}
         self.output: dict[tuple[str, str], bytes] = {}
         #: The output of attempts before the last: (job, stream, attempt).
@@ -32,10 +31,22 @@ class FakeOutput(FakeWatching):
         self.starts: dict[tuple[str, str, str], int] = {}
         #: Where bytes are missing: (job, stream) to (first, end).
         self.gaps: dict[tuple[str, str], tuple[int, int]] = {}
+        self._held = AsyncValue(0)
         #: Raised by the next call of any kind.
         self.failure: Exception | None = None
+        self._changed = trio.Event()
 
     # What a test does
+
+    @property
+    def held(self) -> int:
+        """Requests that are held right now."""
+        count: int = self._held.value
+        return count
+
+    async def until_held(self, requests: int) -> None:
+        """Wait until so many requests are held at once."""
+        await self._held.wait_value(requests)
 
     def write(self, job: str, data: bytes, *, stream: str = "stdout") -> None:
         self.output[job, stream] = self.output.get((job, stream), b"") + data
@@ -108,6 +119,17 @@ class FakeOutput(FakeWatching):
     def _is_over(self, job: str, attempt: int) -> bool:
         view = self.views[job]
         return view.state in TERMINAL or max(1, view.attempt) > attempt
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+    async def _change(self) -> None:
+        self._held.value += 1
+        try:
+            await self._changed.wait()
+        finally:
+            self._held.value -= 1
 
     async def _begin(self) -> None:
         await trio.lowlevel.checkpoint()

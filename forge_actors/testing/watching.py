@@ -7,41 +7,32 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import trio
-from trio_util import AsyncValue
 
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
 from forge_actors.domain.jobs import ACTIVE, RESERVED
+from forge_actors.runtime.moments import parse_moment
+from forge_actors.testing.output import FakeOutput
 
 if TYPE_CHECKING:
-    from forge_actors.domain.jobs import JobView
     from forge_actors.domain.repositories import RepositoryView
 
 STARTED = "2026-01-02T03:04:05Z"
 
 
-class FakeWatching(ABC):
+class FakeWatching(FakeOutput, ABC):
     """Events, and everything that is held until something changes."""
 
-    views: dict[str, JobView]
-
     def __init__(self) -> None:
+        super().__init__()
         self.log: list[EventView] = []
         self.stop_requested = trio.Event()
         #: Set by the test; `set_ready` wakes those who wait for it.
         self.ready = True
         self.draining = False
-        self._held = AsyncValue(0)
-        self._changed = trio.Event()
 
     @abstractmethod
     async def repository(self, name: str) -> RepositoryView: ...
-
-    @abstractmethod
-    async def _begin(self) -> None: ...
-
-    @abstractmethod
-    def _find(self, selector: str) -> JobView: ...
 
     # What a test does
 
@@ -68,33 +59,14 @@ class FakeWatching(ABC):
         self.ready = ready
         self._wake()
 
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
-
-    @property
-    def held(self) -> int:
-        """Requests that are held right now."""
-        count: int = self._held.value
-        return count
-
-    async def until_held(self, count: int) -> None:
-        """Wait until so many requests are held."""
-        await self._held.wait_value(count)
-
-    async def _change(self) -> None:
-        self._held.value += 1
-        try:
-            await self._changed.wait()
-        finally:
-            self._held.value -= 1
-
     # The port
 
     async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
         await self._begin()
         for name in query.repo:
             await self.repository(name)
+        if isinstance(query.since, str):
+            parse_moment(query.since, 0.0, field="since")
         jobs = tuple(self._find(selector).id for selector in query.job)
         after = query.after
         if after is None:

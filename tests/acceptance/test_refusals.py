@@ -272,7 +272,7 @@ def test_jobs_can_be_read_where_nothing_is_served(service: LiveService) -> None:
         assert "no service runs" in done.err
     assert service.show(job) == end
     assert [found["id"] for found in service.json("jobs", "--failed")] == [job]
-    for line in ("submit --repo app -- true", "status", f"wait {job}"):
+    for line in ("submit --repo app -- true", "status --wait", f"wait {job}"):
         refused(service.cli(*line.split()), 4, "no service runs", "forge-actors serve")
 
 

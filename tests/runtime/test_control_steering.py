@@ -144,12 +144,14 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         [claim] = view.claims
         assert claim.startswith("read:workspace")
         page = await case.control.events(EventQuery(kind=("job_edited",)), wait=False)
-        edits = [event.data["changed"] for event in page.events]
-        assert edits[0]["priority"] == "P0"
-        assert edits[0]["timeout"] == 300.0
-        # Whole, with its checkout, so that the history can be told from events alone.
-        root = str(tmp_path / "app")
-        assert edits[1] == {"claims": [["read", "workspace", "", root]]}
+        first, second = (event.data["changed"] for event in page.events)
+        assert first == {
+            "priority": "P0",
+            "claims": [["write", "repo-content", "*", ""]],
+            "labels": ["x"],
+        } | {"timeout": 300.0}
+        folder = str(tmp_path / "app")
+        assert second == {"claims": [["read", "workspace", "", folder]]}
         with pytest.raises(Refused, match="runs: only a job that waits"):
             await case.control.edit(holder, JobEdit(priority="P0"))
         await case.end(holder, job)

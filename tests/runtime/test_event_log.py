@@ -82,6 +82,10 @@ async def test_since_begins_at_a_moment(tmp_path: Path) -> None:
             seen = await found(case, since=event.at, limit=10_000)
             assert [view.seq for view in seen] == wanted
         assert await found(case, since=events[-1].at + 1) == []
+        assert len(await found(case, since="1h", limit=10_000)) == len(events)
+        assert await found(case, since="9999-01-01T00:00:00Z") == []
+        with pytest.raises(InvalidInput, match="since: 'today' is neither"):
+            await found(case, since="today")
 
 
 async def test_pages_go_on_behind_each_other(tmp_path: Path) -> None:

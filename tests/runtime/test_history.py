@@ -238,6 +238,8 @@ async def test_the_events_alone_rebuild_every_moment_of_a_varied_run(
         await control.pause("provider:local")
         await auditor.until(lambda: auditor.suspended() == set(running))
         await control.resume_job(running[0])
+        await auditor.until(lambda: not auditor.history.jobs[running[0]].held)
+        assert auditor.suspended() == set(running), "by the pause it is, still"
         await control.resume("all")
         await control.unhold(waiting[2])
         await control.pause("repo:a", jobs=True)

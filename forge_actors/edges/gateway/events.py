@@ -42,7 +42,7 @@ async def event_lines(control: Control, query: Query) -> Response | Stream:
     follow = query.flag("follow")
     wanted = EventQuery(
         after=query.number("after", 0, least=0) if query.one("after") else None,
-        since=query.moment("since"),
+        since=query.one("since"),
         repo=tuple(query.all("repo")),
         job=tuple(query.all("job")),
         kind=tuple(query.all("kind")),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
-from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput
 from forge_actors.domain.requests import (
     MAX_BATCH,
@@ -80,30 +77,6 @@ class Query:
         if not least <= value <= most:
             raise InvalidInput(name, f"{value} is outside {least} to {most}")
         return value
-
-    def moment(self, name: str) -> float | None:
-        """A time of RFC 3339 with its zone, or a span such as `10m` before now.
-
-        In seconds since 1970, UTC.
-        """
-        text = self.one(name)
-        if text is None:
-            return None
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            try:
-                return time.time() - parse_duration(text, field=name)
-            except InvalidInput:
-                pass
-        else:
-            if moment.tzinfo is not None:
-                return moment.timestamp()
-        raise InvalidInput(
-            name,
-            f"{text!r} is neither a span such as 10m nor a time with its zone"
-            " such as 2026-01-31T12:00:00Z",
-        )
 
     def choices(self, name: str, allowed: Sequence[str]) -> list[str]:
         """The values of a repeated parameter, each one of `allowed`."""
