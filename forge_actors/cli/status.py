@@ -38,7 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="return when it is ready, or idle",
     )
     parser.add_argument("--timeout", metavar="TIME", help="for example 90s or 2h")
-    add_color(parser)
 
 
 def run(args: argparse.Namespace) -> int:
