@@ -16,8 +16,20 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from benchmarks import accept, idle, peers, skeleton, w1, w2
+from benchmarks import (
+    accept,
+    idle,
+    memory,
+    messages,
+    peers,
+    restart,
+    skeleton,
+    starts,
+    w1,
+    w2,
+)
 from benchmarks.cref import CReference, filesystem, sync_rate
+from benchmarks.report import Measured, Row, make_row, rows_of, table
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import ServiceFailed
 from benchmarks.wire import Refusal
@@ -26,13 +38,13 @@ from forge_actors.domain.errors import ForgeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-Row = dict[str, object]
 FAILURES = (
     ServiceFailed,
     Refusal,
     ForgeError,
     OSError,
     KeyError,
+    RuntimeError,
     subprocess.SubprocessError,
 )
 
@@ -40,8 +52,17 @@ FAILURES = (
 def measure_skeleton(bench: Bench) -> Iterable[Sample]:
     """The durable loop with nothing around it."""
     folders = [str(path) for path in bench.checkouts]
-    rate = skeleton.measure(folders, bench.jobs, bench.folder, at_once=bench.at_once)
-    note = f"{bench.jobs} jobs, {bench.at_once} at once, synced; a bound, not a product"
+    rate = skeleton.measure(
+        folders,
+        bench.jobs,
+        bench.folder,
+        warm_up=bench.warm_up,
+        at_once=bench.at_once,
+    )
+    note = (
+        f"{bench.jobs} jobs, {bench.at_once} at once, synced; a bound, not a product;"
+        f" all queued first, after {bench.warm_up} others"
+    )
     yield Sample("skeleton", rate, "jobs/s", note, rate=True)
 
 
@@ -54,18 +75,23 @@ def measure_disk(bench: Bench) -> Iterable[Sample]:
     yield Sample("sync", sync_rate(bench.folder), "per s", note)
 
 
+#: In this order, so that what is compared is measured close together.
 MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "sync": measure_disk,
+    "peers": peers.measure,
     "skeleton": measure_skeleton,
     "w1": w1.measure,
     "w1-deep": w1.measure_deep,
-    "peers": peers.measure,
+    "messages": messages.measure,
     "w2": w2.measure,
     "accept": accept.measure,
+    "starts": starts.measure,
+    "restart": restart.measure,
+    "memory": memory.measure,
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"idle"})  # long, and steady
+ONCE = frozenset({"restart", "memory", "idle"})  # long, and steady
 
 
 def run(
@@ -84,22 +110,24 @@ def run(
         references.extend([] if rate is None else [rate])
         return rate
 
-    samples: dict[str, list[tuple[Sample, float | None]]] = {}
+    found: list[Measured] = []
     before = reference_rate()
     for number in range(rounds):
-        for name in names:
-            if name not in MEASURES or (number and name in ONCE):
+        for name, measure in MEASURES.items():
+            if name not in names or (number and name in ONCE):
                 continue
             progress(f"round {number + 1} of {rounds}: {name}")
+            samples: list[Sample] = []
             try:
-                found = list(MEASURES[name](bench))
+                samples.extend(measure(bench))
             except FAILURES as error:
                 reason = f"failed: {type(error).__name__}: {error}"
-                found = [Sample(name, None, "", reason)]
+                samples.append(Sample(name, None, "", reason))
             after = reference_rate()
-            for sample in found:
-                ratio = ratio_of(sample, before, after)
-                samples.setdefault(sample.name, []).append((sample, ratio))
+            found += [
+                Measured(sample, number, ratio_of(sample, before, after))
+                for sample in samples
+            ]
             before = after
     rows: list[Row] = []
     if "cref" in names:
@@ -107,7 +135,7 @@ def run(
         cref_note = what if reference.available else "no C compiler: no ratios"
         cref = statistics.median(references) if references else None
         rows.append(make_row("cref", cref, "jobs/s", 1.0 if cref else None, cref_note))
-    return rows + [median_row(found) for found in samples.values()]
+    return rows + rows_of(found)
 
 
 def ratio_of(sample: Sample, before: float | None, after: float | None) -> float | None:
@@ -116,33 +144,7 @@ def ratio_of(sample: Sample, before: float | None, after: float | None) -> float
     return sample.value / ((before + after) / 2)
 
 
-def median_row(found: Sequence[tuple[Sample, float | None]]) -> Row:
-    values = [sample.value for sample, _ in found if sample.value is not None]
-    ratios = [ratio for _, ratio in found if ratio is not None]
-    # A round that failed must not hide behind the others: its note is the one shown.
-    last = next((s for s, _ in found if s.value is None), found[-1][0])
-    return make_row(
-        last.name,
-        statistics.median(values) if values else None,
-        last.unit,
-        statistics.median(ratios) if ratios else None,
-        last.note,
-    )
-
-
-def make_row(
-    name: str, value: float | None, unit: str, ratio: float | None, note: str
-) -> Row:
-    return {
-        "name": name,
-        "value": None if value is None else round(value, 3),
-        "unit": unit,
-        "ratio_to_cref": None if ratio is None else round(ratio, 3),
-        "note": note,
-    }
-
-
-def document(bench: Bench, rows: list[Row]) -> dict[str, object]:
+def document(bench: Bench, rows: list[Row], *, quick: bool) -> dict[str, object]:
     """The one JSON document; `synchronous` and `agent_pid` as the service said."""
     return {
         "machine": {
@@ -153,21 +155,9 @@ def document(bench: Bench, rows: list[Row]) -> dict[str, object]:
         },
         "synchronous": bench.seen.get("synchronous"),
         "agent_pid": bench.seen.get("agent_pid"),
+        "quick": quick,
         "rows": rows,
     }
-
-
-def table(rows: Iterable[Row]) -> str:
-    """The rows for people."""
-    lines = [f"{'row':<16}{'value':>12} {'unit':<8}{'of C':>6}  note"]
-    for row in rows:
-        value, ratio = row["value"], row["ratio_to_cref"]
-        shown = f"{value:,.1f}" if isinstance(value, float) else "-"
-        share = f"{ratio:.2f}" if isinstance(ratio, float) else "-"
-        lines.append(
-            f"{row['name']:<16}{shown:>12} {row['unit']:<8}{share:>6}  {row['note']}"
-        )
-    return "\n".join(lines)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -186,7 +176,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--dir", type=Path, help="work in a new folder here: choose a real disk"
     )
     parser.add_argument(
-        "--peer-python", help="an interpreter that has benchmarks/requirements.txt"
+        "--peer-python",
+        help="an interpreter that has the peers; else one is made for this run",
     )
     options = parser.parse_args(arguments)
     options.rows = options.rows.split(",")
@@ -204,16 +195,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="fb-", dir=options.dir))
     bench = Bench(folder, jobs=options.jobs, peer_python=options.peer_python)
     if options.quick:
-        bench.jobs, bench.starts, bench.batch = min(bench.jobs, 200), 20, 1000
-        bench.calls, bench.registered, bench.idle_seconds = 5, 100, 5.0
-        bench.deep = 2000
+        bench.shrink()
         options.rounds = 1
     if options.repositories:
         bench.registered = options.repositories
     failed = True
     try:
         rows = run(bench, options.rows, options.rounds, say)
-        result = document(bench, rows)
+        result = document(bench, rows, quick=options.quick)
         failed = any(str(row["note"]).startswith("failed:") for row in rows)
     finally:
         if failed:
@@ -221,6 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             shutil.rmtree(folder, ignore_errors=True)
     print(json.dumps(result, indent=2) if options.json else table(rows))
+    if options.quick:
+        say("small sizes, one round: whether a bar is met means little here")
     return int(failed)
 
 

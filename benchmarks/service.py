@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PROGRAM = (sys.executable, "-m", "forge_actors")
+START_SECONDS = 120.0
 STOP_SECONDS = 30.0
+REGISTER_AT_ONCE = 4
 
 #: A job that does nothing for longer than any measurement takes.
 HOLDER = ("/bin/sleep", "600")
@@ -81,12 +84,23 @@ class Service:
 
     def add_repositories(self, paths: Sequence[Path]) -> list[str]:
         """Register the repositories under their folders' names; those names."""
-        names = []
-        for path in paths:
+
+        def add(path: Path) -> str:
             body = {"path": str(path), "name": path.name}
             self.api.post("repositories", body=body)
-            names.append(path.name)
-        return names
+            return path.name
+
+        with ThreadPoolExecutor(REGISTER_AT_ONCE) as callers:
+            return list(callers.map(add, paths))
+
+    def pause(self) -> None:
+        """Start nothing more, until `resume`."""
+        self.api.post("pause", body={"scope": "all", "jobs": False})
+
+    def submit(self, jobs: Sequence[dict[str, Any]]) -> list[str]:
+        """The ids of the accepted jobs."""
+        answer = self.api.post("jobs", body={"jobs": list(jobs)})
+        return [job["id"] for job in answer["jobs"]]
 
 
 def environment() -> dict[str, str]:
@@ -97,14 +111,17 @@ def environment() -> dict[str, str]:
     return clean | {"PYTHONPATH": f"{root}:{before}" if before else root}
 
 
-@contextlib.contextmanager
-def running_service(
-    folder: Path, *, workers: int = 4, repositories: int = 20
-) -> Iterator[Service]:
-    """A service with default durability on a new home below `folder`, then its end."""
+def new_home(folder: Path, *, workers: int = 4, repositories: int = 20) -> Path:
+    """A new home below `folder` with default durability."""
     home = Path(tempfile.mkdtemp(prefix="home-", dir=folder))
     settings = SETTINGS.format(workers=workers, repositories=repositories)
     (home / "settings.toml").write_text(settings)
+    return home
+
+
+@contextlib.contextmanager
+def running(home: Path) -> Iterator[Service]:
+    """A service of the home that answers requests, then its end."""
     with (home / "serve.err").open("w+") as errors:
         started = subprocess.run(
             [*PROGRAM, "serve", "--home", str(home), "--detach"],
@@ -113,7 +130,7 @@ def running_service(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            timeout=60,
+            timeout=START_SECONDS,
         )
         if started.returncode != 0:
             errors.seek(0)
@@ -124,6 +141,16 @@ def running_service(
         yield service
     finally:
         stop(service)
+
+
+@contextlib.contextmanager
+def running_service(
+    folder: Path, *, workers: int = 4, repositories: int = 20
+) -> Iterator[Service]:
+    """A service of a new home, then its end."""
+    home = new_home(folder, workers=workers, repositories=repositories)
+    with running(home) as service:
+        yield service
 
 
 class ServiceFailed(Exception):

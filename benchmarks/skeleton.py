@@ -62,15 +62,14 @@ async def run_jobs(
     db: apsw.Connection,
     control: trio.socket.SocketType,
     folders: Sequence[str],
-    count: int,
+    numbers: range,
     at_once: int,
 ) -> float:
-    """Accept `count` jobs and run them; the seconds from the first to the last end."""
+    """Accept the jobs, then run them; the seconds of running."""
     program = trivial_program()
-    begin = time.perf_counter()
     queued: deque[tuple[int, str]] = deque()
     rows: list[tuple[int, str, str]] = []
-    for job in range(count):
+    for job in numbers:
         folder = folders[job % len(folders)]
         spec = json.dumps([job, [program], folder])
         queued.append((job, spec))
@@ -78,6 +77,7 @@ async def run_jobs(
     db.execute("BEGIN IMMEDIATE")
     db.executemany(ACCEPT, rows)
     db.execute("COMMIT")
+    begin = time.perf_counter()
     free, ended, rest = at_once, 0, b""
     ends: list[tuple[str, float, int, int]] = []
     while True:
@@ -91,7 +91,7 @@ async def run_jobs(
             db.executemany(DISPATCH, [(now, job) for job, _ in starts])
         db.execute("COMMIT")
         ended += len(ends)
-        if ended == count:
+        if ended == len(numbers):
             return time.perf_counter() - begin
         if starts:
             await control.send("".join(f"{spec}\n" for _, spec in starts).encode())
@@ -128,11 +128,15 @@ def measure(
     count: int,
     folder: Path,
     *,
+    warm_up: int = 0,
     at_once: int = 4,
     output: str = "pipes",
     synchronous: str = "FULL",
 ) -> float:
-    """Jobs per second of the skeleton. Its store stays, in a new folder of `folder`."""
+    """Jobs per second of the skeleton, all queued first, after `warm_up` others.
+
+    Its store stays, in a new folder of `folder`.
+    """
     place = Path(tempfile.mkdtemp(prefix="skeleton-", dir=folder))
     logs = place / "logs"
     logs.mkdir()
@@ -142,13 +146,16 @@ def measure(
         with agent(place, output, logs) as ours:
             ours.setblocking(False)
             control = trio.socket.from_stdlib_socket(ours)
-            return await run_jobs(db, control, folders, count, at_once)
+            last = warm_up + count
+            if warm_up:
+                await run_jobs(db, control, folders, range(warm_up), at_once)
+            return await run_jobs(db, control, folders, range(warm_up, last), at_once)
 
     try:
         seconds = trio.run(main)
         done = db.execute("SELECT count(*) FROM job WHERE state='succeeded'").get
-        if done != count:
-            raise RuntimeError(f"only {done} of {count} jobs succeeded")
+        if done != warm_up + count:
+            raise RuntimeError(f"only {done} of {warm_up + count} jobs succeeded")
     finally:
         db.close()
     return count / seconds

@@ -1,4 +1,4 @@
-"""W1: many trivial jobs over 20 repositories, four at once, through the socket."""
+"""W1: many trivial jobs over 20 repositories, four at once, all queued first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.cref import trivial_program
 from benchmarks.rows import Bench, Sample
-from benchmarks.service import HOLDER, ServiceFailed, running_service
+from benchmarks.service import Service, ServiceFailed, running_service
 from benchmarks.wire import request
 
 if TYPE_CHECKING:
@@ -15,88 +15,97 @@ if TYPE_CHECKING:
 
     from benchmarks.wire import Client
 
+#: Seconds in which what accepting left to do is done: queueing is not timed.
+SETTLE = 0.3
+DEEP_SETTLE = 2.0
+RESUME = request("POST", "/v1/resume", {"scope": "all"})
+
 
 def measure(bench: Bench) -> Iterable[Sample]:
-    """One batch of jobs, from the start of the submit to the answer of the wait."""
-    with (
-        running_service(
-            bench.folder, workers=bench.at_once, repositories=bench.repositories
-        ) as service,
-        service.client() as client,
-    ):
+    """From the resume of a paused service to the answer of one held wait."""
+    with running_service(
+        bench.folder, workers=bench.at_once, repositories=bench.repositories
+    ) as service:
         bench.saw(service)
         names = service.add_repositories(bench.checkouts)
-        seconds, accepted = run_batch(client, names, bench.jobs)
-    yield Sample(
-        "w1",
-        bench.jobs / seconds,
-        "jobs/s",
+        seconds = run_warm(bench, service, names)
+    note = (
         f"{bench.jobs} jobs, {len(names)} repositories, {bench.at_once} at once;"
-        f" accepted after {accepted * 1000:.0f} ms",
-        rate=True,
+        f" all queued first, after {bench.warm_up} others"
     )
+    yield Sample("w1", bench.jobs / seconds, "jobs/s", note, rate=True)
 
 
 def measure_deep(bench: Bench) -> Iterable[Sample]:
-    """The same while very many jobs wait behind a sleeping one in another repository.
-
-    The sleeper has a worker of its own, so the others still run as many at once.
-    """
-    with (
-        running_service(
-            bench.folder,
-            workers=bench.at_once + 1,
-            repositories=bench.repositories + 1,
-        ) as service,
-        service.client() as client,
-    ):
+    """The same while very many jobs of a lower priority wait in these repositories."""
+    with running_service(
+        bench.folder, workers=bench.at_once, repositories=bench.repositories
+    ) as service:
         bench.saw(service)
-        crowded, *names = service.add_repositories([bench.crowded, *bench.checkouts])
-        holder = {"repo": crowded, "argv": HOLDER}
-        service.api.post("jobs", body={"jobs": [holder]})
-        time.sleep(0.2)  # until it runs
-        waiting = {"repo": crowded, "argv": [trivial_program()]}
-        service.api.post("jobs", body={"jobs": [waiting] * bench.deep})
-        time.sleep(1.0)  # until what accepting left to do is done
-        seconds, _ = run_batch(client, names, bench.jobs)
-    yield Sample(
-        "w1-deep",
-        bench.jobs / seconds,
-        "jobs/s",
-        f"as w1, with {bench.deep} jobs queued behind a sleeping one",
-        rate=True,
-    )
+        names = service.add_repositories(bench.checkouts)
+        seconds = run_warm(bench, service, names, deep=bench.deep)
+    note = f"as w1, with {bench.deep} jobs of a lower priority queued behind them"
+    yield Sample("w1-deep", bench.jobs / seconds, "jobs/s", note, rate=True)
 
 
-def run_batch(client: Client, names: Sequence[str], count: int) -> tuple[float, float]:
-    """Seconds until all jobs had ended, and until they were accepted.
+def run_warm(
+    bench: Bench, service: Service, names: Sequence[str], *, deep: int = 0
+) -> float:
+    """Seconds of the jobs that count; what is `deep` waits from before to after."""
+    with service.client() as client:
+        if bench.warm_up:
+            run_queued(client, service, trivial_jobs(names, bench.warm_up))
+        if deep:
+            service.pause()
+            service.submit(trivial_jobs(names, deep, priority="P3"))
+            time.sleep(DEEP_SETTLE)
+        return run_queued(client, service, trivial_jobs(names, bench.jobs))
+
+
+def trivial_jobs(
+    names: Sequence[str], count: int, **fields: object
+) -> list[dict[str, object]]:
+    """Jobs of the trivial program, in turn over the repositories."""
+    argv = [trivial_program()]
+    return [
+        {"repo": names[number % len(names)], "argv": argv, **fields}
+        for number in range(count)
+    ]
+
+
+def run_queued(
+    client: Client, service: Service, jobs: Sequence[dict[str, object]]
+) -> float:
+    """Queue the jobs while everything is paused; the seconds of running them.
 
     Raises:
         ServiceFailed: a job did not succeed.
     """
-    program = trivial_program()
-    jobs = [
-        {"repo": names[number % len(names)], "argv": [program]}
-        for number in range(count)
-    ]
-    submit = request("POST", "/v1/jobs", {"jobs": jobs})
+    service.pause()
+    ids = service.submit(jobs)
+    held = wait_request(ids)
+    time.sleep(SETTLE)
     begin = time.perf_counter()
-    reply = client.send(submit)
-    accepted = time.perf_counter() - begin
-    ids = [job["id"] for job in reply.result()["jobs"]]
-    seconds, views = wait_for(client, ids, begin)
+    resumed = client.send(RESUME)
+    seconds, views = wait_for(client, held, begin)
+    resumed.result()
     states = [view["state"] for view in views]
-    if len(set(ids)) != count or states != ["succeeded"] * count:
+    if len(set(ids)) != len(jobs) or states != ["succeeded"] * len(jobs):
         wrong = sorted({state for state in states if state != "succeeded"})
-        raise ServiceFailed(f"{len(ids)} of {count} accepted; ended otherwise: {wrong}")
-    return seconds, accepted
+        raise ServiceFailed(
+            f"{len(ids)} of {len(jobs)} accepted; ended otherwise: {wrong}"
+        )
+    return seconds
+
+
+def wait_request(ids: Sequence[str]) -> bytes:
+    return request("POST", "/v1/wait", {"jobs": list(ids), "timeout": 60})
 
 
 def wait_for(
-    client: Client, ids: Sequence[str], begin: float
+    client: Client, held: bytes, begin: float
 ) -> tuple[float, list[dict[str, Any]]]:
     """Seconds from `begin` to the answer that all jobs ended, and the jobs."""
-    held = request("POST", "/v1/wait", {"jobs": list(ids), "timeout": 60})
     while True:
         answer = client.send(held)
         seconds = time.perf_counter() - begin

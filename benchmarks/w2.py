@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cref import compile_c
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import running_service
-from benchmarks.w1 import wait_for
+from benchmarks.w1 import wait_for, wait_request
 from benchmarks.wire import request
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def measure(bench: Bench) -> Iterable[Sample]:
                 os.read(line, 1)
                 times.append(time.perf_counter() - begin)
                 ids = [job["id"] for job in accepted.result()["jobs"]]
-                wait_for(client, ids, begin)
+                wait_for(client, wait_request(ids), begin)
                 time.sleep(PAUSE)
     finally:
         os.close(line)

@@ -152,24 +152,25 @@ def job(home: str, selector: str) -> dict[str, Any]:
     raise NotFound(f"no job has the id {selector!r}")
 
 
+def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """What a query finds in the store of `home`."""
+    with opened(home) as store:
+        return store.execute(query, tuple(map(findable, values))).fetchall()
+
+
+def findable(value: object) -> Any:
+    """The value as SQLite can look for it: bytes that are no text are nowhere."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value
+
+
 def _read(home: str, query: str, values: Sequence[object]) -> list[dict[str, Any]]:
     names = _names()
     return [
         _view(home, dict(zip(names, row, strict=True)))
         for row in rows(home, query, values)
     ]
-
-
-def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    """What a query finds in the store of `home`; see `opened`."""
-    # What is no text is nowhere in the store; SQLite would refuse to look for it.
-    safe = tuple(
-        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-        for value in values
-    )
-    with opened(home) as store:
-        found: list[tuple[Any, ...]] = store.execute(query, safe).fetchall()
-    return found
 
 
 @contextmanager

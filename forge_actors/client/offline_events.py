@@ -83,7 +83,8 @@ def _since(text: object) -> float:
 
 def _repositories(store: apsw.Connection, name: str) -> list[str]:
     rows = store.execute(
-        "SELECT id FROM repository WHERE ? IN (name, id, path)", (name,)
+        "SELECT id FROM repository WHERE ? IN (name, id, path)",
+        (offline.findable(name),),
     ).fetchall()
     if not rows:
         raise NotFound(f"repo: no repository is called {name!r}")

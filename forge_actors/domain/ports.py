@@ -84,10 +84,7 @@ class Launcher(Protocol):
         """The receipt's outcome is saved; the launcher may drop its own copy."""
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
-        """Wait until the logs of both streams end behind `known` bytes, or its end.
-
-        Bytes that the logs could not take do not count: nobody could read them.
-        """
+        """Wait until both streams together hold more than `known` bytes, or its end."""
 
 
 class Saved(Protocol):

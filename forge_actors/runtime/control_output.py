@@ -55,22 +55,19 @@ class OutputControl(ControlBase):
             now = self._progress(job_id)
             number = attempt or max(1, now.attempt)
             over = now.is_over(number)
-            lost = self._lost(job_id, which, number) if over else 0
             base = log_base(str(self._home), job_id, number)
             # Before it is read: what comes in between must not be waited for.
             known = sum(logs.size(base, each) for each in STREAMS) if wait else 0
-            chunk = logs.read(base, which, offset, limit, ended=over, lost=lost)
+            chunk = logs.read(base, which, offset, limit)
+            if over and not (chunk.data or chunk.missing):
+                end = chunk.offset + self._lost(job_id, which, number)
+                missing = max(0, end - max(offset, chunk.offset))
+                return LogChunk(end, b"", missing, ended=True)
             if chunk.data or chunk.missing or over or not wait:
-                return chunk
+                return LogChunk(
+                    chunk.offset, chunk.data, chunk.missing, over and not chunk.data
+                )
             await self.wait_output(job_id, known, attempt=number)
-
-    def _lost(self, job_id: str, stream: str, attempt: int) -> int:
-        """Bytes at the end of a stream that its log could not take.
-
-        Only the receipt of the last attempt is kept.
-        """
-        job = self._view(self._row(job_id))
-        return int(job.usage.get(f"{stream}_lost", 0)) if job.attempt == attempt else 0
 
     async def wait_output(
         self, selector: str, known: int, *, attempt: int | None = None
@@ -100,6 +97,12 @@ class OutputControl(ControlBase):
         moment = parse_moment(since, self._clock.now(), field="since")
         job = self._view(self._row(self._store.match(selector)))
         return kept_start(str(self._home), job, stream_named(stream), moment, attempt)
+
+    def _lost(self, job_id: str, stream: str, attempt: int) -> int:
+        """How many bytes its receipt says the log could not take, at the end."""
+        job = self._view(self._row(job_id))
+        lost = job.usage.get(f"{stream}_lost", 0)
+        return int(lost) if job.attempt == attempt else 0
 
     def _progress(self, job_id: str) -> _Progress:
         [(state, attempt)] = self._store.read("job_progress", job_id)

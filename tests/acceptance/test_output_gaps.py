@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.acceptance.service import finished, started
 from tests.small_disk import needs_root, small_disk
 
@@ -21,16 +23,18 @@ MARK = re.compile(rb"\[forge-actors: (\d+) bytes of output were not kept\]\n")
 def check_exact(seen: bytes, whole: bytes) -> int:
     """Each byte is in its place, the marks tell what is missing; the bytes missing."""
     pieces = MARK.split(seen)
-    offset = gone = 0
+    # A mark begins a line of its own, for which a newline may have been put in. Where
+    # the output itself goes on with one, only what follows tells the two apart.
+    places = {(0, 0)}
     for text, count in zip(pieces[::2], [*pieces[1::2], b"0"], strict=True):
-        # A mark begins a line of its own, for which a newline may have been put in.
-        if whole[offset : offset + len(text)] != text:
-            text = text.removesuffix(b"\n")
-        assert whole[offset : offset + len(text)] == text
-        offset += len(text) + int(count)
-        gone += int(count)
-    assert offset == len(whole)
-    return gone
+        places = {
+            (offset + len(kept) + int(count), gone + int(count))
+            for offset, gone in places
+            for kept in {text, text.removesuffix(b"\n")}
+            if whole[offset : offset + len(kept)] == kept
+        }
+    [missing] = [gone for offset, gone in places if offset == len(whole)]
+    return missing
 
 
 def numbered(count: int) -> bytes:
@@ -111,3 +115,31 @@ def cpu_ticks(pid: int) -> int:
     """Hundredths of a second that a process has computed so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize("stream", ["stdout", "both"])
+def test_a_follower_sees_all_of_each_attempt(service: LiveService, stream: str) -> None:
+    """The next attempt prints less than the first, and then waits."""
+    first, gate = service.gate(), service.gate()
+    script = (
+        f"if [ $FORGE_ATTEMPT = 1 ]; then {first.wait}; seq -f %08.0f 2 1000;"
+        "kill -KILL $$; fi;"
+        f"echo second; {gate.wait}; echo end"
+    )
+    script = f"if [ $FORGE_ATTEMPT = 1 ]; then echo 00000001; fi; {script}"
+    job = service.bash("app", script, "--replay", "always", "--timeout", "10s")
+    words = ["--home", service.home, "logs", "-f", "--stream", stream, job]
+    mark = b"[forge-actors: attempt 2]\n"
+    with started(*words) as follower:
+        assert follower.stdout is not None
+        seen = os.read(follower.stdout.fileno(), 9)
+        first.open()
+        while not seen.endswith(b"second\n"):
+            piece = os.read(follower.stdout.fileno(), 4096)
+            assert piece, "it ended before the job"
+            seen += piece
+        assert service.show(job)["finished_at"] is None
+        gate.open()
+        done = finished(follower)
+    assert seen + done.raw == numbered(1000) + mark + b"second\nend\n"
+    assert service.log(job) == b"second\nend\n"

@@ -272,6 +272,12 @@ def test_jobs_can_be_read_where_nothing_is_served(service: LiveService) -> None:
         assert "no service runs" in done.err
     assert service.show(job) == end
     assert [found["id"] for found in service.json("jobs", "--failed")] == [job]
+    assert service.log(job) == b"out\n"
+    assert "EXIT_NONZERO" in service.why(job)
+    assert service.json("repo", "show", "app")["counts"] == {"failed": 1}
+    status = service.cli("status")
+    assert (status.status, "failed  1" in status.out) == (4, True)
+    assert "no service runs" in status.err
     for line in ("submit --repo app -- true", "status --wait", f"wait {job}"):
         refused(service.cli(*line.split()), 4, "no service runs", "forge-actors serve")
 

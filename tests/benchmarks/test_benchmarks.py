@@ -43,7 +43,8 @@ def test_without_a_compiler_the_reference_has_no_rate(
 
 @pytest.mark.parametrize("output", ["pipes", "files", "null"])
 def test_the_skeleton_runs_every_job(tmp_path: Path, output: str) -> None:
-    assert skeleton.measure([str(tmp_path)], JOBS, tmp_path, output=output) > 0
+    folders = [str(tmp_path)]
+    assert skeleton.measure(folders, JOBS, tmp_path, warm_up=5, output=output) > 0
 
 
 def test_the_document_has_its_shape(
@@ -53,11 +54,20 @@ def test_the_document_has_its_shape(
     code = command.main([*arguments, "--rounds", "1", "--dir", str(tmp_path)])
     document = json.loads(capsys.readouterr().out)
     assert code == 0
-    assert set(document) == {"machine", "synchronous", "agent_pid", "rows"}
+    heads = {"machine", "synchronous", "agent_pid", "quick", "rows"}
+    assert set(document) == heads
     assert {"cpus", "python", "sqlite"} <= set(document["machine"])
     assert [row["name"] for row in document["rows"]] == ["cref", "skeleton"]
     for row in document["rows"]:
-        assert set(row) == {"name", "value", "unit", "ratio_to_cref", "note"}
+        assert set(row) == {
+            "name",
+            "value",
+            "unit",
+            "ratio_to_cref",
+            "bar",
+            "met",
+            "note",
+        }
     assert document["rows"][1]["value"] > 0
     assert not any(tmp_path.iterdir())
 

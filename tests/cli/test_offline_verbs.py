@@ -143,6 +143,7 @@ def test_the_logs_are_read_with_every_option(kept: Kept) -> None:
         ("logs nowhere", 2, "no job has the id 'nowhere'"),
         ("show \udcff\udcfe", 2, "is no job id"),
         ("logs --label \udcff", 3, "no job matches --label"),
+        ("events --repo \udcff", 2, "no repository is called"),
         ("repo show nowhere", 2, "no repository is called 'nowhere'"),
         ("jobs --state quued", 2, "'quued' is unknown; did you mean 'queued'?"),
         ("jobs --before nowhere", 2, "no job has the id 'nowhere'"),

@@ -34,18 +34,15 @@ def stream(folder: Path, limit: int) -> Iterator[Stream]:
         opened.close()
 
 
-def read(
-    folder: Path, offset: int, limit: int, *, ended: bool = False, lost: int = 0
-) -> LogChunk:
-    log = str(folder / "log")
-    return logs.read(log, "stdout", offset, limit, ended=ended, lost=lost)
+def read(folder: Path, offset: int, limit: int, *, ended: bool = False) -> LogChunk:
+    return logs.read(str(folder / "log"), "stdout", offset, limit, ended=ended)
 
 
-def follow(folder: Path, limit: int, lost: int = 0) -> tuple[bytes, int]:
+def follow(folder: Path, limit: int) -> tuple[bytes, int]:
     """Everything from the start, and how many bytes were missing."""
     data, missing, offset = b"", 0, 0
     while True:
-        chunk = read(folder, offset, limit, ended=True, lost=lost)
+        chunk = read(folder, offset, limit, ended=True)
         assert chunk.offset == offset + chunk.missing
         data += chunk.data
         missing += chunk.missing

@@ -10,7 +10,6 @@ import pytest
 import trio
 import trio.testing
 
-from forge_actors.domain.requests import LogChunk
 from forge_actors.edges.node import logs
 from forge_actors.edges.node.agent.output import Stream
 from tests.edges.node_jobs import DOUBLE_FORK, opened, order, run, shell, text
@@ -47,13 +46,11 @@ async def test_a_full_disk_ends_the_log_and_not_the_job(home: Path, limit: int) 
         assert 0 < kept == len(whole) - receipt.stdout_lost
         data, offset = b"", 0
         while offset < kept:
-            chunk = logs.read(log, "stdout", offset, 1 << 20, ended=True, lost=0)
+            chunk = logs.read(log, "stdout", offset, 1 << 20)
             assert chunk.data == whole[chunk.offset : chunk.next_offset]
             data += chunk.data
             offset = chunk.next_offset
         assert len(data) > 50_000
-        end = logs.read(log, "stdout", kept, 100, ended=True, lost=receipt.stdout_lost)
-        assert end == LogChunk(len(whole), b"", receipt.stdout_lost, True)
 
 
 @needs_root
@@ -107,22 +104,6 @@ def test_what_is_kept_is_told_as_a_reader_finds_it(home: Path) -> None:
     assert logs.read(log, "stdout", 0, 99).data == b"0123456789"
     assert logs.read(log, "stdout", 10, 99).data == b"abc"
     stream.close()
-
-
-@pytest.mark.parametrize("offset", [0, 3, 5])
-def test_lost_bytes_are_missing_at_the_end_only(home: Path, offset: int) -> None:
-    (home / "log.stdout").write_bytes(b"abcde")
-    log = str(home / "log")
-    chunk = logs.read(log, "stdout", offset, 99, ended=True, lost=7)
-    if offset < 5:
-        assert chunk == LogChunk(offset, b"abcde"[offset:], 0, False)
-    else:
-        assert chunk == LogChunk(12, b"", 7, True)
-    assert logs.read(log, "stdout", -2, 99, ended=True, lost=7).data == b"de"
-    assert logs.read(log, "stdout", 12, 99, ended=True, lost=7) == LogChunk(
-        12, b"", 0, True
-    )
-    assert logs.read(log, "stdout", 9, 99, ended=True, lost=7).missing == 3
 
 
 async def test_a_job_that_closes_its_streams_at_once_goes_on(home: Path) -> None:

@@ -63,6 +63,8 @@ async def test_every_process_of_a_paused_tree_stands_still(
         attempt = launcher.launch(shell(home, script))
         await launcher.wait_output("job", 1, len("forkedforked") - 1)
         assert "T" not in states(lasting)
+        # The one without any mark is told from the clock by when it was started.
+        await passes(launcher, home, 0.1)
         attempt.pause()
         await passes(launcher, home, 0.5)
         sleeping = [line for line in survivors(lasting) if " sleep" in line[:13]]
@@ -89,7 +91,7 @@ async def test_a_tree_that_forks_all_the_time_is_caught(
         "    if os.fork():\n"
         "        os._exit(0)\n"
         "    os.setsid()\n"
-        "    time.sleep(0.01)\n"
+        "    time.sleep(0.03)\n"
     )
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(forks)} {lasting}"
     async with opened(home) as launcher:

@@ -135,10 +135,13 @@ class Copy:
             self._job, self.name, offset, limit=limit, attempt=self._attempt
         )
 
-    async def send(self, send: Send, *, limit: int, wait: bool = False) -> int:
+    async def send(
+        self, send: Send, *, limit: int, wait: bool = False, once: bool = False
+    ) -> int:
         """Send the next `limit` bytes, as far as there are any; how far it came.
 
-        With `wait` what there will be too, until the attempt is over.
+        With `wait` what there will be too, until the attempt is over. With `once` only
+        the next piece.
         """
         begin, stop = self.offset, self.offset + limit
         while self.offset < stop:
@@ -153,8 +156,8 @@ class Copy:
                 self._last = data[-1:]
                 self._begun = True
             self.offset = min(stop, chunk.next_offset)
-            self.ended = chunk.ended
-            if chunk.ended or not chunk.data:
+            self.ended = chunk.ended and self.offset == chunk.next_offset
+            if once or chunk.ended or not chunk.data:
                 break
         return self.offset - begin
 

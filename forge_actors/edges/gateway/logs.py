@@ -21,7 +21,7 @@ from msgspec import Struct
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.selection import MAX_SELECTED
-from forge_actors.edges.gateway.log_copy import PIECE, Copy
+from forge_actors.edges.gateway.log_copy import Copy
 from forge_actors.edges.gateway.messages import Stream
 
 if TYPE_CHECKING:
@@ -234,9 +234,11 @@ class _Output:
         while True:
             for copy, out in pairs:
                 wait = follow and single
-                # Not all there is: of a job that never stops printing that is no end.
-                most = min(self._left, PIECE) if follow and not single else self._left
-                self._left -= await copy.send(out, limit=most, wait=wait)
+                # Of a job that never stops printing, all there is would be no end.
+                once = follow and not single
+                self._left -= await copy.send(
+                    out, limit=self._left, wait=wait, once=once
+                )
                 if not follow or copy.ended:
                     await copy.finish(out)
             ended = all(copy.ended for copy in self._copies)

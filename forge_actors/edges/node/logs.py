@@ -25,24 +25,25 @@ _TRIES = 4
 
 
 class _Ring(NamedTuple):
-    """The header of a ring: bytes claimed and written, and how the log is divided."""
+    """The header of a ring; all 0 while there is none."""
 
-    claimed: int
-    written: int
-    head: int
-    size: int
+    claimed: int = 0
+    written: int = 0
+    #: Bytes of the stream that stay in its file, and how many the ring holds.
+    head: int = 0
+    size: int = 0
 
 
 def size(log: str, stream: Stream) -> int:
-    """Where the log of the stream ends, bytes not kept before that included."""
-    fd = _open(f"{log}.{stream}.tail")
-    if fd >= 0:
+    """Bytes of the stream so far, those not kept included."""
+    ring = _open(f"{log}.{stream}.tail")
+    if ring >= 0:
         try:
-            ring = _header(fd)
+            header = _header(ring)
         finally:
-            os.close(fd)
-        if ring is not None:
-            return ring.written
+            os.close(ring)
+        if header.size:
+            return header.written
     try:
         return os.stat(f"{log}.{stream}").st_size
     except FileNotFoundError:
@@ -50,42 +51,31 @@ def size(log: str, stream: Stream) -> int:
 
 
 def read(
-    log: str,
-    stream: Stream,
-    offset: int,
-    limit: int,
-    *,
-    ended: bool = False,
-    lost: int = 0,
+    log: str, stream: Stream, offset: int, limit: int, *, ended: bool = False
 ) -> LogChunk:
     """At most `limit` bytes from `offset`; a negative offset counts from the end.
 
     A chunk may be shorter than what there is: go on at its `next_offset` until one is
     empty. Say `ended` once the attempt has its receipt, so that the last chunk can say
-    that nothing follows, and how many bytes the receipt calls `lost`: they are missing
-    at the end.
+    that nothing follows.
     """
     total = size(log, stream)
-    end = total + lost
-    offset = max(0, total + offset) if offset < 0 else min(offset, end)
-    if offset >= total:
-        return LogChunk(offset=end, data=b"", missing=end - offset, ended=ended)
-    chunk = _read(log, stream, offset, min(limit, MAX_CHUNK))
-    chunk.ended = ended and chunk.next_offset >= end
-    return chunk
-
-
-def _read(log: str, stream: Stream, offset: int, limit: int) -> LogChunk:
-    fd = _open(f"{log}.{stream}.tail")
+    offset = max(0, total + offset) if offset < 0 else min(offset, total)
+    limit = min(limit, MAX_CHUNK)
+    ring = _open(f"{log}.{stream}.tail")
     try:
-        ring = _header(fd)
-        if ring is not None and offset >= ring.head:
-            return _read_ring(fd, ring, offset, limit)
+        header = _header(ring)
+        if header.size == 0 or offset < header.head:
+            room = limit if header.size == 0 else min(limit, header.head - offset)
+            data = _read_file(f"{log}.{stream}", offset, room)
+            chunk = LogChunk(offset=offset, data=data, missing=0, ended=False)
+        else:
+            chunk = _read_ring(ring, offset, limit)
     finally:
-        if fd >= 0:
-            os.close(fd)
-    data = _read_file(f"{log}.{stream}", offset, limit)
-    return LogChunk(offset=offset, data=data, missing=0, ended=False)
+        if ring >= 0:
+            os.close(ring)
+    chunk.ended = ended and chunk.next_offset >= total
+    return chunk
 
 
 def since(log: str, stream: Stream, moment: float, began: float) -> int:
@@ -125,7 +115,7 @@ def _last_write(log: str, stream: Stream) -> float:
     return max(moments)
 
 
-def _read_ring(fd: int, ring: _Ring, offset: int, limit: int) -> LogChunk:
+def _read_ring(ring: int, offset: int, limit: int) -> LogChunk:
     """Read around the ring what it holds from `offset` on.
 
     The writer may lap us between the header and the data, and we would take its new
@@ -135,13 +125,13 @@ def _read_ring(fd: int, ring: _Ring, offset: int, limit: int) -> LogChunk:
     start = offset
     data = b""
     for _ in range(_TRIES):
-        start = max(start, ring.claimed - ring.size)
-        length = min(limit, ring.written - start)
+        header = _header(ring)
+        start = max(start, header.claimed - header.size)
+        length = min(limit, header.written - start)
         if length <= 0:
             break
-        data = _read_around(fd, start - ring.head, length, ring.size)
-        ring = _header(fd) or ring
-        oldest = ring.claimed - ring.size
+        data = _read_around(ring, start - header.head, length, header.size)
+        oldest = _header(ring).claimed - header.size
         if oldest > start:
             data = data[oldest - start :]
             start = oldest
@@ -159,13 +149,12 @@ def _read_around(ring: int, position: int, length: int, ring_size: int) -> bytes
     return data
 
 
-def _header(fd: int) -> _Ring | None:
-    """None while there is no ring."""
-    data = os.pread(fd, HEADER.size, 0) if fd >= 0 else b""
+def _header(ring: int) -> _Ring:
+    data = os.pread(ring, HEADER.size, 0) if ring >= 0 else b""
     if len(data) < HEADER.size:
-        return None
+        return _Ring()
     magic, *numbers = HEADER.unpack(data)
-    return _Ring(*numbers) if magic == MAGIC else None
+    return _Ring(*numbers) if magic == MAGIC else _Ring()
 
 
 def _read_file(path: str, offset: int, length: int) -> bytes:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from resource import struct_rusage
 
-    from forge_actors.edges.node.agent.order import Child, Order
+    from forge_actors.edges.node.agent.order import Order
+    from forge_actors.edges.node.agent.spawn import Child
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
@@ -59,7 +60,6 @@ class Job:
         "_told",
         "_until",
         "began",
-        "child",
         "due",
         "ending",
         "group_gone",
@@ -89,9 +89,8 @@ class Job:
     ) -> None:
         self.order = order
         self.key = order.key
-        self.child, stdout, stderr, self._terminal = child
+        self.pid, stdout, stderr, self._terminal = child
         self.previous = previous
-        self.pid = self.child.pid
         self.start = start
         self.began = now
         self.last_output = now
@@ -214,8 +213,6 @@ class Job:
     def leader_ended(self, now: float, status: int, usage: struct_rusage) -> None:
         self.status = status
         self.usage = usage
-        # So that Popen does not wait for it when it is collected.
-        self.child.returncode = status
         if self._terminal is not None:
             self._terminal.release()
         if self.phase == RUNNING:

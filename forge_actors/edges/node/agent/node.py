@@ -16,13 +16,8 @@ from forge_actors.edges.node.agent import after_job, tree
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
-from forge_actors.edges.node.agent.order import (
-    Malformed,
-    Order,
-    Spawner,
-    SpawnFailed,
-    environment,
-)
+from forge_actors.edges.node.agent.order import Malformed, Order, environment
+from forge_actors.edges.node.agent.spawn import Spawner, SpawnFailed
 
 if TYPE_CHECKING:
     import socket
@@ -166,7 +161,7 @@ class Node:
             }
             self._publish(key, receipt)
             return
-        start = tree.start_between(child[0].pid, before, tree.boot_ns())
+        start = tree.start_between(child[0], before, tree.boot_ns())
         self._add(Job(order, child, start, monotonic()))
         self._send_started(self._jobs[key])
 
@@ -301,7 +296,7 @@ class Node:
         # What the job came to must not be lost if we are lost with the command.
         self._write_down(job.key, _line(receipt | {"after_job": after_job.UNFINISHED}))
         self._results[job.key] = receipt
-        start = tree.start_between(child[0].pid, before, tree.boot_ns())
+        start = tree.start_between(child[0], before, tree.boot_ns())
         after = Job(order, child, start, monotonic(), previous=job)
         after.watched = job.watched
         self._add(after)

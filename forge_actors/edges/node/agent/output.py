@@ -30,9 +30,8 @@ TAIL_SIZE = 16 * 1024
 LAST_READS = 64
 
 MAGIC = b"FORGELG2"
-#: Magic, bytes claimed, bytes written: see `Stream._write_ring` and `logs.read`. Then
-#: the sizes of the first half and of the ring: a reader must not depend on settings,
-#: which may have changed since.
+#: Magic, bytes claimed, bytes written (see `Stream._write_ring`), then how many bytes
+#: the file and the ring take: the limit may be another one when the log is read.
 HEADER = struct.Struct("<8sQQQQ")
 
 #: Seconds of output that one mark stands for; after so many marks, twice as many.
@@ -199,7 +198,7 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
-        sizes = (self._head, self._ring_size)
+        sizes = self._head, self._ring_size
         os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:
             start += len(data) - self._ring_size

@@ -1,0 +1,74 @@
+"""What each row has to reach, and which rows are compared with which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A limit of a row's value, or of its ratio to the C reference."""
+
+    limit: float
+    at_least: bool = True
+    of_c: bool = False
+
+    def met(self, value: float | None, of_c: float | None) -> bool | None:
+        """None if there is no number to judge."""
+        number = of_c if self.of_c else value
+        if number is None:
+            return None
+        return number >= self.limit if self.at_least else number <= self.limit
+
+    def __str__(self) -> str:
+        sign = ">=" if self.at_least else "<="
+        return f"{sign} {self.limit:,g}{' of C' if self.of_c else ''}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row divided by another of the same round."""
+
+    name: str
+    row: str
+    other: str
+
+
+def at_most(limit: float) -> Bar:
+    return Bar(limit, at_least=False)
+
+
+COMPARISONS = (
+    Comparison("w1_of_skeleton", "w1", "skeleton"),
+    Comparison("w1_of_huey", "w1", "w1-huey"),
+    Comparison("w1_of_huey-forgets", "w1", "w1-huey-forgets"),
+    Comparison("w1-deep_of_w1", "w1-deep", "w1"),
+    Comparison("tell_of_trio", "tell", "tell-trio"),
+    Comparison("tell_of_pykka", "tell", "tell-pykka"),
+    Comparison("ask_of_pykka", "ask", "ask-pykka"),
+    Comparison("start-status_of_python", "start-status", "start-python"),
+    Comparison("start-submit_of_python", "start-submit", "start-python"),
+    Comparison("start-jobs_of_python", "start-jobs", "start-python"),
+)
+
+#: Units are those of the rows: jobs/s, per s, ms, MiB, bytes, s; comparisons have none.
+BARS = {
+    "w1": Bar(0.5, of_c=True),
+    "w1_of_skeleton": Bar(0.85),
+    "w1_of_huey": Bar(1.0),
+    "w1-deep_of_w1": Bar(0.9),
+    "tell_of_trio": Bar(0.9),
+    "ask_of_pykka": Bar(3.0),
+    "w2-median": at_most(5.0),
+    "w2-p99": at_most(10.0),
+    "accept-batch": Bar(20_000.0),
+    "accept-callers": Bar(5_000.0),
+    "start-status_of_python": at_most(5.0),
+    "start-submit_of_python": at_most(5.0),
+    "start-jobs_of_python": at_most(5.0),
+    "memory-job": at_most(1024.0),
+    "memory-repository": at_most(8 * 1024.0),
+    "restart": at_most(2.0),
+    "idle-cpu": at_most(20.0),
+    "idle-rss": at_most(80.0),
+}

@@ -1,0 +1,84 @@
+"""The rows that need a service run, in small sizes; nothing here is timed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import memory, restart, service, starts, w1
+from benchmarks.rows import Bench
+from benchmarks.service import ServiceFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from benchmarks.rows import Sample
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(
+        tmp_path,
+        jobs=8,
+        warm_up=4,
+        repositories=2,
+        deep=10,
+        shell_starts=1,
+        awake=3,
+        restart_queued=5,
+        restart_finished=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("measure", "names"),
+    [
+        (w1.measure, ["w1"]),
+        (w1.measure_deep, ["w1-deep"]),
+        (
+            starts.measure,
+            ["start-python", "start-status", "start-submit", "start-jobs"],
+        ),
+        (restart.measure, ["restart", "restart-first"]),
+    ],
+)
+def test_a_row_has_a_number(
+    bench: Bench, measure: Callable[[Bench], Iterable[Sample]], names: list[str]
+) -> None:
+    samples = list(measure(bench))
+    assert [sample.name for sample in samples] == names
+    assert all(sample.value and sample.value > 0 for sample in samples)
+    assert bench.seen["synchronous"] == "FULL"
+
+
+def test_memory_is_measured_while_every_repository_is_awake(bench: Bench) -> None:
+    assert [sample.unit for sample in memory.measure(bench)] == ["bytes", "bytes"]
+
+
+def test_jobs_are_queued_before_the_first_one_starts(bench: Bench) -> None:
+    with service.running_service(bench.folder) as running, running.client() as client:
+        names = running.add_repositories(bench.checkouts)
+        w1.run_queued(client, running, w1.trivial_jobs(names, bench.jobs))
+        jobs = running.api.get("jobs")["jobs"]
+    assert len(jobs) == bench.jobs
+    last_queued = max(job["created_at"] for job in jobs)
+    assert last_queued < min(job["started_at"] for job in jobs)
+
+
+def test_a_job_that_fails_has_no_rate(bench: Bench) -> None:
+    failing = {"argv": ["false"]}
+    with service.running_service(bench.folder) as running, running.client() as client:
+        names = running.add_repositories(bench.checkouts)
+        jobs = [job | failing for job in w1.trivial_jobs(names, 2)]
+        with pytest.raises(ServiceFailed, match="ended otherwise: "):
+            w1.run_queued(client, running, jobs)
+
+
+def test_a_restart_that_lost_a_job_has_no_time(bench: Bench) -> None:
+    status = {"ready": True, "counts": {"queued": 6, "succeeded": 3}}
+    restart.expect(status, bench)
+    with pytest.raises(ServiceFailed, match="ready: True"):
+        restart.expect(status, replace(bench, restart_queued=6))
