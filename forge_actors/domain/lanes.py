@@ -228,12 +228,12 @@ class Lanes:
         shown: list[tuple[Job, Lane]] = []
         for level, heap in self._index[tokens].items():
             while heap:
-                _, job_id, lane = heap[0]
-                if lane.blocker is None:
-                    head = self._head(lane, level)
-                    if head is not None and head[1] == job_id:
-                        shown.append((self.ready[job_id][0], lane))
-                        break
+                queued_at, job_id, lane = heap[0]
+                if lane.blocker is None and (
+                    self._head(lane, level) == (queued_at, job_id)
+                ):
+                    shown.append((self.ready[job_id][0], lane))
+                    break
                 heappop(heap)
         return shown
 
