@@ -93,6 +93,10 @@ class SetLimits(Struct, frozen=True):
     repositories: RepositoryLimits
 
 
+class PassDue(Struct, frozen=True):
+    """It is time for the safety pass."""
+
+
 class Stop(Struct, frozen=True):
     """Grant nothing more, stop every worker, end every repository, then end."""
 
@@ -109,5 +113,6 @@ Message = (
     | Place
     | SetLimits
     | SetPause
+    | PassDue
     | Stop
 )
