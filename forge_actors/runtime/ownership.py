@@ -43,7 +43,7 @@ def own_home(home: Path) -> Iterator[None]:
 
     Raises:
         Refused: another runtime owns it; its pid is named.
-        InvalidInput: the lock file cannot be made.
+        InvalidInput: the lock file cannot be made or written to.
     """
     path = home / LOCK_FILE
     try:
@@ -59,8 +59,11 @@ def own_home(home: Path) -> Iterator[None]:
                 f"another service (pid {owner or 'unknown'}) runs on {home};"
                 " stop it first: forge-actors stop"
             ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+        except OSError as error:
+            raise InvalidInput("home", f"{path}: {error.strerror}") from None
         yield
     finally:
         os.close(lock)

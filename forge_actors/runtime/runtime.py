@@ -162,6 +162,7 @@ async def open_runtime(
     Raises:
         InvalidInput: a setting is not valid, or the home cannot be used.
         Refused: another runtime owns the home.
+        StoreFailed, LauncherDown: the disk is full, or the store is damaged.
     """
     if home is not None:
         async with _open(Path(home), settings, stop) as runtime:
@@ -298,9 +299,10 @@ class Parts:
         mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
         nursery.start_soon(self._launcher.wait_down)
-        await self._store.save(
-            [Noted(Event("runtime_ready", self._clock.now()))]
-        ).wait()
+        self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
+        # One without changes is refused where nothing can be saved, as nobody was
+        # promised anything yet; the others would wait for space.
+        await self._store.save([]).wait()
         remove_receipts(self._home)
         return mailbox
 

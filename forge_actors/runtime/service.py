@@ -39,6 +39,7 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
+        OSError: the system refused what a part of it needs.
     """
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -49,7 +50,7 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
         trio.run(_serve, home, socket, ready_fd)
     except BaseExceptionGroup as group:
         failure = only_failure(group)
-        if isinstance(failure, ForgeError):
+        if isinstance(failure, ForgeError | OSError):
             raise failure from None
         raise
     return 0

@@ -61,8 +61,10 @@ class AgentProcess:
         # The first message is sent alone, and far smaller than a socket's buffer.
         line = self.socket.recv(4096)
         if not line:
-            log = home / "agent.log"
-            raise LauncherDown(f"the node agent ended at its start; see {log}")
+            reason = f"see {home / 'agent.log'}"
+            if os.statvfs(home).f_bavail == 0:  # so that it could not say so there
+                reason = f"no space is left on the disk of {home}"
+            raise LauncherDown(f"the node agent ended at its start; {reason}")
         (ready,) = wire.decode_lines(line)
         assert isinstance(ready, wire.Ready)
         self.boot_id = ready.boot_id

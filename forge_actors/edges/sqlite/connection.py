@@ -19,6 +19,8 @@ APPLICATION_ID = 0x46676374
 BUSY_TIMEOUT_MS = 5000
 #: Pages after which the log is folded back into the file.
 CHECKPOINT_PAGES = 4000
+#: The log is made so long beforehand only where this many times its length is free.
+ROOM_TO_GROW = 4
 
 
 def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
@@ -39,25 +41,43 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
             writer.close()
             raise
     except (apsw.Error, OSError) as error:
-        raise StoreFailed(f"the store {path} cannot be opened: {error}") from error
+        raise StoreFailed(
+            f"the store {path} cannot be opened: {cause(error)}"
+        ) from error
     return writer, reader
 
 
-def grow_log(db: apsw.Connection) -> None:
+def grow_log(db: apsw.Connection, folder: Path) -> None:
     """Make the write-ahead log as large as it gets, once, before it is needed.
 
     A commit that makes the file longer also has to save where its new blocks are, which
     takes several times as long as one that writes over old ones. After a checkpoint
     SQLite begins at the front again and keeps the length. The store grows by as much,
-    as free pages that later rows use.
+    as free pages that later rows use. Where the disk of `folder` has little room it is
+    left to those who need it more.
     """
     size = CHECKPOINT_PAGES * _number(db, "PRAGMA page_size")
-    with db:
-        db.execute("CREATE TABLE filler (content BLOB) STRICT")
-        db.execute("INSERT INTO filler VALUES (zeroblob(?))", (size,))
-    with db:
-        db.execute("DROP TABLE filler")
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < ROOM_TO_GROW * size:
+        return
+    try:
+        with db:
+            db.execute("CREATE TABLE filler (content BLOB) STRICT")
+            db.execute("INSERT INTO filler VALUES (zeroblob(?))", (size,))
+        with db:
+            db.execute("DROP TABLE filler")
+    except apsw.Error as error:
+        if not isinstance(cause(error), apsw.FullError):
+            raise
+        return
     db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+
+def cause(error: Exception) -> Exception:
+    """What went wrong. On a full disk SQLite rolls back by itself, and the end of the
+    transaction fails because there is none any more."""
+    inner = error.__context__
+    return inner if isinstance(inner, apsw.Error) else error
 
 
 def open_reader(path: Path) -> apsw.Connection:

@@ -380,7 +380,7 @@ async def open_store(
     try:
         if lasting:
             with suppress(*_DISK_ERRORS):
-                grow_log(writer)
+                grow_log(writer, path.parent)
         limits = RepositoryLimits(repository_workers, overtake_after, known)
         store = SqliteStore(writer, reader, limits=limits)
         async with trio.open_nursery() as nursery:
