@@ -103,12 +103,13 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
         timeout=args.timeout,
         origin="run",
     )
-    sinks = [_Sink(sys.stderr if args.json else sys.stdout), _Sink(sys.stderr)]
+    stdout = _Sink(sys.stderr if args.json else sys.stdout)
+    stderr = _Sink(sys.stderr)
     try:
-        view = trio.run(run_command, request, home, *sinks)
+        view = trio.run(run_command, request, home, stdout, stderr)
     finally:
-        for sink in sinks:
-            sink.end()
+        stdout.end()
+        stderr.end()
     job = as_json(view)
     if args.json:
         from forge_actors.cli.verb import print_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.selection import has_filters, selected
+from forge_actors.cli.selection import has_filters, steer_each
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -38,15 +38,12 @@ def steer_waiting(args: argparse.Namespace, verb: str) -> int:
 def steer(args: argparse.Namespace, verb: str) -> int:
     """Do it to the selected jobs, one after the other."""
     service = Service(args.home)
-    jobs = []
-    for selector in selected(service, args, active=True):
-        job = service.post("jobs", selector, verb)
-        jobs.append(job)
-        if not args.json:
-            print(clean(f"{job['id']} {_shown(job, verb)}"))
-    if args.json:
-        print_json(jobs)
-    return 0
+
+    def act(job: str) -> Json:
+        answer: Json = service.post("jobs", job, verb)
+        return answer
+
+    return steer_each(service, args, act, lambda job: _shown(job, verb))
 
 
 def _shown(job: Json, verb: str) -> str:

@@ -44,6 +44,32 @@ async def test_jobs_are_held_and_let_go(tmp_path: Path, shell: Shell) -> None:
         assert view["waiting"]["kind"] == "pause"
 
 
+@pytest.mark.parametrize("verb", ["hold", "pause", "cancel"])
+async def test_an_id_that_is_wrong_is_told_before_anything_is_done(
+    tmp_path: Path, shell: Shell, verb: str
+) -> None:
+    async with fake_service(tmp_path) as control:
+        job = await shell.submit()
+        before = control.views[job]
+        status, out, err = await shell(verb, job, "nowhere")
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "'nowhere'" in err
+        assert control.views[job] == before
+
+
+async def test_what_was_done_before_a_refusal_is_told(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        waits, runs = await shell.submit(), await shell.submit()
+        run(control, runs)
+        status, out, err = await shell("hold", waits, runs)
+        assert (status, out) == (3, f"{waits} held\n")
+        status, out, err = await shell("hold", waits, runs, "--json")
+        assert (status, [job["id"] for job in json.loads(out)]) == (3, [waits])
+        assert json.loads(err)["error"]["code"] == "REFUSED"
+
+
 async def test_single_jobs_are_paused_and_resumed(tmp_path: Path, shell: Shell) -> None:
     async with fake_service(tmp_path) as control:
         waits, runs = await shell.submit(), await shell.submit("--label", "x")

@@ -1,4 +1,4 @@
-"""A start on a disk that has little room, or none: it starts, or says why it does not."""
+"""A start on a disk that has little room, or none: it starts, or says why not."""
 
 from __future__ import annotations
 

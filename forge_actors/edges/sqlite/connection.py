@@ -41,9 +41,8 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
             writer.close()
             raise
     except (apsw.Error, OSError) as error:
-        raise StoreFailed(
-            f"the store {path} cannot be opened: {cause(error)}"
-        ) from error
+        reason = cause(error)
+        raise StoreFailed(f"the store {path} cannot be opened: {reason}") from error
     return writer, reader
 
 
