@@ -89,6 +89,10 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, dict):
-        pairs = (f"{key} {_text(inner)}" for key, inner in value.items())
+        pairs = (
+            f"{key} {_text(inner)}"
+            for key, inner in value.items()
+            if _says_something(inner)
+        )
         return ", ".join(pairs)
     return str(value)

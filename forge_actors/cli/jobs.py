@@ -41,6 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.before == "":
+        raise UsageError("--before: an empty word is no id")
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit: must be at least 1")
     if args.limit is not None and args.all:

@@ -106,6 +106,8 @@ def _dispatch(words: list[str]) -> int:
     if words[0] == "--home" and len(words) > 2:
         words = [words[2], *words[:2], *words[3:]]
     verb, *rest = words
+    if verb == "--home":
+        raise _incomplete()
     if verb not in VERBS:
         raise _unknown(verb)
     from forge_actors.cli.verb import run_verb
@@ -130,6 +132,12 @@ def _load(verb: str) -> ModuleType:
     import importlib
 
     return importlib.import_module(f"forge_actors.cli.{verb}")
+
+
+def _incomplete() -> Exception:
+    from forge_actors.cli.verb import UsageError
+
+    return UsageError("--home takes a folder, and a verb follows: --home DIR VERB")
 
 
 def _unknown(verb: str) -> Exception:

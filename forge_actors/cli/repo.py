@@ -94,7 +94,8 @@ def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
     view: dict[str, Any]
     if args.action == "add":
         # Always a path, also where it looks like a name.
-        place = repository(args.path if "/" in args.path else f"./{args.path}")
+        path = args.path if "/" in args.path or not args.path else f"./{args.path}"
+        place = repository(path)
         view = service.post("repositories", body={"path": place, "name": args.name})
     elif args.action == "show":
         view = _show(service, repository(args.name))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.cli.cleaner import Cleaner
 from forge_actors.cli.verb import UsageError, note
+from forge_actors.client.home import resolve_home
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("give either a job file, or a command behind --")
     if args.file is not None and args.timeout is not None:
         raise UsageError("--timeout: belongs to a command; a file has it for each job")
-    home = Path(args.home) if args.home else Path(tempfile.mkdtemp(prefix="forge-"))
+    if args.home is None:
+        home = Path(tempfile.mkdtemp(prefix="forge-"))
+    else:
+        home = Path(resolve_home(args.home))
     done = False
     try:
         code = _run_command(args, home) if args.file is None else _run_file(args, home)

@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     home = Path(resolve_home(args.home))
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InvalidInput("home", f"{home} is no folder") from None
     except OSError as error:
         raise InvalidInput("home", f"{home}: {error.strerror}") from None
     if args.detach:

@@ -29,6 +29,7 @@ _PLAIN = (
     "priority",
     "timeout",
     "queue_timeout",
+    "admission_timeout",
     "idle_timeout",
     "request_id",
     "name",
@@ -70,6 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--timeout", metavar="TIME", help="how long it may run, for example 90s or 2h")
     add("--queue-timeout", metavar="TIME", help="how long it may wait for its start")
+    add("--admission-timeout", metavar="TIME", help="how long until it is looked at")
     add("--idle-timeout", metavar="TIME", help="how long it may print nothing")
     add("--request-id", metavar="ID", help="the same id again gives the same job")
     add("--name", help="a name for people")
@@ -149,7 +151,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise InvalidInput("batch", str(error)) from None
+        raise InvalidInput("batch", f"{path}: {error.strerror}") from None
 
 
 def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:
@@ -174,8 +176,9 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "pty": args.pty,
         "origin": origin(),
         "env": dict(_variable(text) for text in args.env),
-        "secrets": args.secret,
     }
+    if args.secret:
+        request["secrets"] = args.secret
     for name in _PLAIN:
         value = getattr(args, name)
         if value is not None:
@@ -213,10 +216,10 @@ def _encode(argument: str) -> str | dict[str, str]:
 
 def _variable(text: str) -> tuple[str, str]:
     name, given, value = text.partition("=")
+    if not name:
+        raise InvalidInput("env", f"{text!r} is neither NAME=VALUE nor NAME")
     if not given:
-        value = os.environ.get(name, "")
         if name not in os.environ:
             raise InvalidInput("env", f"{name} is not set here; write {name}=VALUE")
-    if not name:
-        raise InvalidInput("env", f"{text!r} is not NAME=VALUE")
+        value = os.environ[name]
     return name, value

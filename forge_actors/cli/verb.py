@@ -48,6 +48,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         hint = ""
+        message = _plain(message)
         if message.startswith(_UNRECOGNIZED):
             word = message.removeprefix(_UNRECOGNIZED).split(" ")[0].split("=")[0]
             known = [text for action in self._actions for text in action.option_strings]
@@ -56,6 +57,24 @@ class Parser(argparse.ArgumentParser):
             if not word.startswith("-"):
                 message = f"{word!r} is one word too many"
         raise UsageError(f"{message}{hint or f'; see {self.prog} --help'}")
+
+
+def _plain(message: str) -> str:
+    """What argparse says of the value of an option, as all our errors say it."""
+    name, colon, problem = message.removeprefix("argument ").partition(": ")
+    if not colon or not message.startswith("argument "):
+        return message
+    if problem == "expected one argument":
+        last = name.rpartition("/")[2]
+        problem = f"a value is missing; one that begins with - is written {last}=-..."
+    elif problem.startswith("invalid int value: "):
+        problem = f"{problem.removeprefix('invalid int value: ')} is no whole number"
+    elif problem.startswith("invalid choice: "):
+        word, _, known = problem.removeprefix("invalid choice: ").partition(" (")
+        allowed = known.removeprefix("choose from ").removesuffix(")").replace("'", "")
+        hint = near_miss(word.strip("'"), allowed.split(", "))
+        problem = f"{word} is unknown{hint} (allowed: {allowed})"
+    return f"{name}: {problem}"
 
 
 def make_parser(verb: str, module: ModuleType) -> Parser:

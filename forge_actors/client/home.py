@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.errors import InvalidInput, Refused
 
 MAX_SOCKET_PATH = 100
 CONTROL = "control.sock"
@@ -19,7 +19,13 @@ STORE = "store.sqlite"
 
 
 def resolve_home(option: str | None = None) -> str:
-    """The home as an absolute path: the option, the environment, the default."""
+    """The home as an absolute path: the option, the environment, the default.
+
+    Raises:
+        InvalidInput: the option is empty, as that of a variable that is not set.
+    """
+    if option == "":
+        raise InvalidInput("home", "is empty: give a folder, or leave --home out")
     environ = os.environ
     home = option or environ.get("FORGE_CONTROLLER_HOME")
     if not home:

@@ -143,7 +143,7 @@ def job(home: str, selector: str) -> dict[str, Any]:
         Unavailable: the home holds no store. NotFound, Refused: none, or several jobs.
     """
     if not _SELECTOR.fullmatch(selector):
-        raise NotFound(f"{selector!r} is no job id")
+        raise NotFound(f"{selector!r} is no job id, nor 4 characters of one")
     conditions = ["job.id = ?1"]
     if len(selector) >= SHORTEST_SELECTOR:
         conditions.append("substr(job.id, 1, length(?1)) = ?1")

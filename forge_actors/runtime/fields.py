@@ -40,6 +40,7 @@ from forge_actors.domain.requests import (
     JobRequest,
     decode_argv,
     encode_argv,
+    nearest,
 )
 from forge_actors.runtime.secrets import check_name
 
@@ -58,8 +59,10 @@ def kind_of(request: JobRequest, prefix: str) -> Kind:
     for word in KINDS:
         if word == request.kind:
             return word
+    near = nearest(request.kind, KINDS)
+    hint = f"; did you mean {near!r}?" if near else ""
     raise InvalidInput(
-        f"{prefix}kind", f"{request.kind!r} is no kind of job", allowed=KINDS
+        f"{prefix}kind", f"{request.kind!r} is no kind of job{hint}", allowed=KINDS
     )
 
 

@@ -32,6 +32,8 @@ def prepare_home(home: Path) -> Path:
             home.chmod(0o700)
         for folder in ("logs", "receipts"):
             (home / folder).mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        raise InvalidInput("home", f"{error.filename} is no folder") from None
     except OSError as error:
         raise InvalidInput("home", f"{home}: {error.strerror}") from None
     return home

@@ -120,7 +120,7 @@ def test_memory_and_niceness_of_a_job_are_limited(service: LiveService) -> None:
     ("option", "value", "says"),
     [
         ("--nice", "20", "0 to 19"),
-        ("--nice", "much", "invalid int value"),
+        ("--nice", "much", "is no whole number"),
         ("--memory", "2 apples", "write for example 512M"),
         ("--memory", "1K", "outside 1M to 1024T"),
         ("--pids", "0", "pids"),

@@ -180,7 +180,7 @@ def test_fish_completes(tmp_path: Path, shell: Shell) -> None:
 def test_a_shell_must_be_named(shell: Shell) -> None:
     for words, message in (
         ((), "which shell? bash, zsh or fish"),
-        (("csh",), "invalid choice: 'csh'"),
+        (("csh",), "'csh' is unknown"),
     ):
         status, out, err = shell.now("completions", *words)
         assert (status, out, err.count("\n")) == (2, "", 1)

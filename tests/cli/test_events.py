@@ -152,7 +152,7 @@ async def test_a_home_that_nothing_serves_is_read_and_said(
     [
         (("--after", "-1"), "--after: must be at least 0"),
         (("--limit", "0"), "--limit: must be at least 1"),
-        (("--limit", "x"), "invalid int value"),
+        (("--limit", "x"), "--limit: 'x' is no whole number"),
         (("--since", "yesterday"), "nor a span such as 10m"),
         (("--since", "2026-01-31T12:00:00"), "which offset"),
         (("--knd", "x"), "did you mean --kind"),

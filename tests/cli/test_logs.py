@@ -96,7 +96,7 @@ async def test_a_part_of_the_output(tmp_path: Path, shell: Shell) -> None:
         ("", "no job is selected: give ids"),
         ("-f", "no job is selected: give ids"),
         ("--tail -1 abcd", "--tail: must not be negative"),
-        ("--tail x abcd", "invalid int value: 'x'"),
+        ("--tail x abcd", "'x' is no whole number"),
         ("--bytes 5 --stdout abcd", "--bytes: '5' is not FROM-TO, FROM- or -N"),
         ("--bytes=- --stdout abcd", "--bytes: '-' is not FROM-TO"),
         ("--bytes 5-4 --stdout abcd", "--bytes: '5-4' ends before it begins"),
@@ -106,7 +106,7 @@ async def test_a_part_of_the_output(tmp_path: Path, shell: Shell) -> None:
         ("--bytes 1-2 --stdout abcd efgh", "--bytes: belongs to one job"),
         ("--attempt 1 abcd efgh", "--attempt: belongs to one job"),
         ("--stdout --stderr abcd", "not allowed with argument --stdout"),
-        ("--stream up abcd", "invalid choice: 'up'"),
+        ("--stream up abcd", "--stream: 'up' is unknown"),
     ],
 )
 def test_a_part_that_cannot_be_is_a_usage_error(

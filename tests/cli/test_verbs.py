@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.cli import main as program
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.testing.service import fake_service
 from tests.cli.shell import finish
@@ -226,7 +227,7 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         ("zzz", 2, "forge-actors --help lists the verbs"),
         ("jobs --limitt 3", 2, "there is no option --limitt; did you mean --limit?"),
         ("jobs --lim 3", 2, "there is no option --lim"),
-        ("jobs --limit x", 2, "invalid int value: 'x'"),
+        ("jobs --limit x", 2, "'x' is no whole number"),
         ("jobs --limit 0", 2, "--limit: must be at least 1"),
         ("jobs more", 2, "'more' is one word too many"),
         ("jobs -- x", 2, "takes no command behind --"),
@@ -234,11 +235,11 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         ("submit", 2, "no command: put it behind --"),
         ("submit --", 2, "no command: put it behind --"),
         ("submit --env NOT_SET_HERE -- x", 2, "NOT_SET_HERE is not set here"),
-        ("submit --env =x -- x", 2, "is not NAME=VALUE"),
+        ("submit --env =x -- x", 2, "env: '=x' is neither NAME=VALUE"),
         ("submit --batch f -- x", 2, "takes its commands from the file"),
         ("submit --batch /nonexistent", 2, "No such file"),
         ("repo", 2, "required: ACTION"),
-        ("repo lsit", 2, "invalid choice: 'lsit'"),
+        ("repo lsit", 2, "'lsit' is unknown; did you mean list?"),
         ("status", 4, "start one with: forge-actors serve"),
         ("wait abcd", 4, "start one with: forge-actors serve"),
     ],
@@ -260,6 +261,11 @@ def test_a_mistake_is_one_line_and_a_status(
         (("repo", "show", ""), "an empty word is no repository"),
         (("repo", "remove", ""), "an empty word is no repository"),
         (("jobs", "--repo", ""), "an empty word is no repository"),
+        (("repo", "add", ""), "an empty word is no repository"),
+        (("jobs", "--before", ""), "--before: an empty word is no id"),
+        (("submit", "--env", "", "--", "x"), "env: '' is neither NAME=VALUE nor NAME"),
+        (("submit", "--name", "-x", "--", "x"), "is written --name=-..."),
+        (("jobs", "--color", "pink"), "--color: 'pink' is unknown (allowed: auto, "),
     ],
 )
 def test_an_empty_word_is_told_before_it_is_sent(
@@ -301,3 +307,28 @@ def test_an_interrupt_is_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("forge_actors.cli.verb.run_verb", interrupt)
     assert shell.now("jobs") == (130, "", "")
+
+
+@pytest.mark.parametrize("words", ["jobs --home=", "serve --home=", "run --home= -- x"])
+def test_an_empty_home_is_not_the_default_one(
+    capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    """As `--home "$X"` gives it where X is not set."""
+    assert program.main(words.split()) == 2
+    assert capsys.readouterr().err.startswith("forge-actors: home: is empty: ")
+
+
+@pytest.mark.parametrize("words", [["--home"], ["--home", "x"]])
+def test_a_home_without_a_verb_is_told_what_is_missing(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert program.main(words) == 2
+    assert "a verb follows: --home DIR VERB" in capsys.readouterr().err
+
+
+def test_a_home_that_is_a_file_is_no_folder(tmp_path: Path, shell: Shell) -> None:
+    tmp_path.rmdir()
+    tmp_path.touch()
+    for words in ("serve", "serve --detach", "run -- true"):
+        status, _, err = shell.now(*words.split())
+        assert (status, err) == (2, f"forge-actors: home: {tmp_path} is no folder\n")

@@ -293,7 +293,7 @@ class SqliteStore:
             Refused: several jobs; some of them are named.
         """
         if not _SELECTOR.fullmatch(selector):
-            raise NotFound(f"{selector!r} is no job id")
+            raise NotFound(f"{selector!r} is no job id, nor 4 characters of one")
         for query in ("match_job", "match_job_tail"):
             found = [str(row[0]) for row in self.read(query, selector)]
             if selector in found or len(found) == 1:
