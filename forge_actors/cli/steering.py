@@ -8,6 +8,7 @@ from forge_actors.cli.selection import has_filters, steer_each
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     import argparse
@@ -58,6 +59,8 @@ def _shown(job: Json, verb: str) -> str:
 def set_pauses(args: argparse.Namespace, verb: str, scopes: list[str]) -> int:
     """Begin or end the pauses of these scopes, and show those there are then."""
     service = Service(args.home)
+    if len(scopes) > 1:
+        _check_scopes(service, scopes)
     answer: dict[str, Any] = {}
     for scope in scopes:
         body = {"scope": scope, "jobs": args.running}
@@ -68,6 +71,26 @@ def set_pauses(args: argparse.Namespace, verb: str, scopes: list[str]) -> int:
     for line in pause_lines(answer["pauses"]) or ["nothing is paused"]:
         print(clean(line))
     return 0
+
+
+def _check_scopes(service: Service, scopes: list[str]) -> None:
+    """Refuse a name that is wrong before the first of the pauses begins or ends.
+
+    Raises:
+        NotFound: there is no such repository. InvalidInput: nor provider.
+    """
+    state = service.get("status")
+    providers = state["providers"]
+    # One that the settings dropped meanwhile can still be let go.
+    paused = {pause["scope"] for pause in state["pauses"]}
+    for scope in scopes:
+        place, _, name = scope.partition(":")
+        if place == "repo":
+            service.get("repositories", name)
+        elif name not in providers and scope not in paused:
+            raise InvalidInput(
+                "provider", f"{name!r} is no known provider", allowed=tuple(providers)
+            )
 
 
 def pause_lines(pauses: list[Json]) -> list[str]:

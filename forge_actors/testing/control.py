@@ -93,7 +93,9 @@ class FakeControl(FakeWatching, FakeSteering):
             "degraded": [],
             "draining": self.draining,
             "capacity": {"workers": {"used": 0, "limit": 4}},
-            "providers": {},
+            "providers": {
+                "codex": {"used": 0, "limit": 3, "jobs": [], "state": "open"}
+            },
             "counts": {"active": len(active)},
             "pressure": {},
             "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],

@@ -103,6 +103,26 @@ async def test_places_are_paused_and_resumed(tmp_path: Path, shell: Shell) -> No
         assert control.pauses == {}
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("--provider codex --repo nowhere", "there is no repository 'nowhere'"),
+        ("--repo app --provider nobody", "provider: 'nobody' is no known provider"),
+    ],
+)
+async def test_places_are_paused_together_or_not_at_all(
+    tmp_path: Path, shell: Shell, words: str, problem: str
+) -> None:
+    async with fake_service(tmp_path) as control:
+        folder = tmp_path / "app"
+        folder.mkdir()
+        await shell("repo", "add", str(folder))
+        status, out, err = await shell("pause", *words.split())
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert problem in err
+        assert control.pauses == {}
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 @pytest.mark.parametrize(
     ("words", "problem"),
