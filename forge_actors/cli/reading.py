@@ -25,11 +25,12 @@ def read(service: Service, served: Callable[[], T], kept: Callable[[], T]) -> T:
     """
     try:
         return served()
-    except NoService:
+    except NoService as error:
         if not has_store(service.home):
             raise
+        reason = error.reason
     found = kept()
-    note(f"no service runs on {service.home}; this is what its store holds")
+    note(f"{reason}; this is what its store holds")
     return found
 
 

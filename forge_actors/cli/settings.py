@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import clean, table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.home import resolve_home
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import InvalidInput, Unavailable
+from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     import argparse
@@ -50,12 +51,9 @@ def run(args: argparse.Namespace) -> int:
         service = Service(args.home)
         try:
             views = service.get("settings")["settings"]
-        except Unavailable:
+        except NoService as error:
             views = _read(args.home, None)
-            note(
-                f"no service runs on {service.home};"
-                " this is what one that is started here would use"
-            )
+            note(f"{error.reason}; this is what one that is started here would use")
     if args.json:
         print_json(views)
         return 0

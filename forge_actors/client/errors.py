@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from forge_actors.client.home import owner
 from forge_actors.domain.errors import (
     ForgeError,
     InvalidInput,
@@ -27,7 +28,14 @@ _BY_STATUS: dict[int, type[ForgeError]] = {
 
 
 class NoService(Unavailable):
-    """No service runs on this home. (Not: it went away, or has no time.)"""
+    """No service runs on this home. (Not: it went away, or has no time.)
+
+    `reason` is the message without its advice.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(f"{reason}{advice}")
+        self.reason = reason
 
 
 class ServiceError(ForgeError):
@@ -66,7 +74,15 @@ def from_answer(status: int, body: bytes) -> ForgeError:
 
 
 def no_service(home: str) -> NoService:
-    return NoService(f"no service runs on {home}; start one with: forge-actors serve")
+    pid = owner(home)
+    if pid is not None:
+        return NoService(
+            f"process {pid} has {home} and answers nobody:"
+            " it starts, it ends, or it is a run of its own"
+        )
+    return NoService(
+        f"no service runs on {home}", "; start one with: forge-actors serve"
+    )
 
 
 def broke_off(home: str) -> Unavailable:

@@ -16,6 +16,9 @@ from forge_actors.domain.errors import InvalidInput, Refused
 MAX_SOCKET_PATH = 100
 CONTROL = "control.sock"
 STORE = "store.sqlite"
+#: Locked by the process that has the home, as long as it has it.
+LOCK = "runtime.lock"
+_LOCKS = "/proc/locks"
 
 
 def resolve_home(option: str | None = None) -> str:
@@ -39,6 +42,25 @@ def resolve_home(option: str | None = None) -> str:
 def has_store(home: str) -> bool:
     """Whether a service has ever saved anything there."""
     return os.path.exists(os.path.join(home, STORE))
+
+
+def owner(home: str) -> int | None:
+    """The process that has the home, if one does and the system can tell.
+
+    One that starts or ends has it, and so has one that serves nobody (`run --home`).
+    """
+    # To try the lock would refuse the home to a service that starts at this moment.
+    try:
+        lock = os.stat(os.path.join(home, LOCK))
+        with open(_LOCKS, encoding="ascii") as file:
+            held = [line.split() for line in file]
+    except OSError:
+        return None
+    place = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}:{lock.st_ino}"
+    for words in held:
+        if words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
+            return int(words[4])
+    return None
 
 
 def socket_path(home: str, name: str = CONTROL) -> str:

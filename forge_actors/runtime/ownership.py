@@ -59,7 +59,7 @@ def own_home(home: Path) -> Iterator[None]:
             owner = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
             raise Refused(
                 f"another service (pid {owner or 'unknown'}) runs on {home};"
-                " stop it first: forge-actors stop"
+                " stop it first: forge-actors stop, or wait if it ends already"
             ) from None
         try:
             os.ftruncate(lock, 0)

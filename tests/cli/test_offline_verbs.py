@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import trio
 
+from forge_actors.runtime.ownership import own_home
 from forge_actors.runtime.runtime import open_runtime
 from tests.small_disk import needs_root, read_only
 
@@ -167,6 +169,19 @@ def test_a_mistake_is_one_line_there_too(
     assert err.startswith("forge-actors: ")
     assert message in err
     assert (kept.home / "store.sqlite").exists()
+
+
+@pytest.mark.parametrize("words", [*READERS, "submit -- x", "stop", "wait --failed"])
+def test_a_home_whose_owner_answers_nobody_is_not_told_to_be_free(
+    kept: Kept, shell: Shell, words: str
+) -> None:
+    """As while a service starts, or waits for the jobs that it ends."""
+    with own_home(kept.home):
+        status, _, err = shell.now(*words.split())
+    assert status == (0 if words in READERS and words != "status" else 4)
+    told = f"forge-actors: process {os.getpid()} has {kept.home} and answers nobody: "
+    assert err.startswith(told)
+    assert "start one with" not in err
 
 
 @needs_root
