@@ -6,7 +6,7 @@ for job in selected(service, args): ...
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import clean
@@ -98,12 +98,14 @@ def selected(
     *,
     active: bool = False,
     unretried: bool = False,
+    states: Sequence[str] = (),
     select: Select | None = None,
 ) -> list[str]:
     """The jobs that were selected, newest first; what is named alone stays as typed.
 
     Those found by options are only such that have not ended if `active` is set, and
-    that no job is a retry of if `unretried` is. `select` answers in place of a service.
+    that no job is a retry of if `unretried` is; without --state only those in one of
+    `states`, if there are any. `select` answers in place of a service.
 
     Raises:
         UsageError: nothing is selected. Refused: no job, or too many.
@@ -116,6 +118,7 @@ def selected(
         return list(args.jobs)
     body = {
         **filters(args),
+        "state": args.state or list(states),
         "jobs": args.jobs,
         "active": active,
         "unretried": unretried,
@@ -134,13 +137,15 @@ def steer_each(
     args: argparse.Namespace,
     act: Act,
     shown: Callable[[dict[str, Any]], str],
+    *,
+    states: Sequence[str] = (),
 ) -> int:
     """Do it to each of the selected jobs and print what became of it.
 
     An id that means no job, or several, is refused before anything is done. If the
     service refuses a later job, those before it are told nevertheless.
     """
-    names = selected(service, args, active=True)
+    names = selected(service, args, active=True, states=states)
     if len(args.jobs) > 1 and not has_filters(args):
         names = [service.get("jobs", name)["id"] for name in names]
     jobs: list[dict[str, Any]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.selection import has_filters, steer_each
+from forge_actors.cli.selection import steer_each
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -12,6 +12,7 @@ from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from forge_actors.cli.job_text import Json
 
@@ -31,20 +32,19 @@ WAITING = (
 
 def steer_waiting(args: argparse.Namespace, verb: str) -> int:
     """Do it to the selected jobs; options mean only such that wait."""
-    if has_filters(args) and not args.state:
-        args.state = list(WAITING)
-    return steer(args, verb)
+    return steer(args, verb, states=WAITING)
 
 
-def steer(args: argparse.Namespace, verb: str) -> int:
-    """Do it to the selected jobs, one after the other."""
+def steer(args: argparse.Namespace, verb: str, *, states: Sequence[str] = ()) -> int:
+    """Do it to the selected jobs, one after the other. Options without --state mean
+    those in one of `states`, if there are any."""
     service = Service(args.home)
 
     def act(job: str) -> Json:
         answer: Json = service.post("jobs", job, verb)
         return answer
 
-    return steer_each(service, args, act, lambda job: _shown(job, verb))
+    return steer_each(service, args, act, lambda job: _shown(job, verb), states=states)
 
 
 def _shown(job: Json, verb: str) -> str:

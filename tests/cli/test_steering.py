@@ -70,6 +70,18 @@ async def test_what_was_done_before_a_refusal_is_told(
         assert json.loads(err)["error"]["code"] == "REFUSED"
 
 
+async def test_nothing_to_hold_is_told_in_the_words_that_were_typed(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        run(control, await shell.submit("--label", "x"))
+        assert await shell("hold", "--label", "x") == (
+            3,
+            "",
+            "forge-actors: no job that has not ended matches --label x\n",
+        )
+
+
 async def test_single_jobs_are_paused_and_resumed(tmp_path: Path, shell: Shell) -> None:
     async with fake_service(tmp_path) as control:
         waits, runs = await shell.submit(), await shell.submit("--label", "x")

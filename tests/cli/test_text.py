@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge_actors.cli.cleaner import Cleaner
+from forge_actors.cli.job_text import page
 from forge_actors.cli.text import (
     clean,
     clean_lines,
@@ -137,3 +138,10 @@ def test_one_long_cell_does_not_widen_every_line_of_a_pipe() -> None:
 )
 def test_a_length_of_time_is_short(seconds: float, text: str) -> None:
     assert span(seconds) == text
+
+
+def test_a_page_leaves_out_what_says_nothing_at_any_depth() -> None:
+    waiting = {"kind": "token", "until": None, "holders": [], "position": 0}
+    assert page({"waiting": waiting, "name": None}) == [
+        "waiting  kind token, position 0"
+    ]
