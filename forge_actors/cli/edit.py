@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 HELP = (
     "Change the priority, claims, labels or time budgets of a job that waits: all of\n"
-    "what is given, or nothing. Claims and labels replace those it has."
+    "what is given, or nothing. Claims and labels replace those it has; a time budget\n"
+    "of none is no limit."
 )
 EXAMPLES = """\
   forge-actors edit 4f2k9x --priority P0
@@ -31,7 +32,7 @@ _PLAIN = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("job", metavar="JOB", help="id, or part of one")
+    add("job", metavar="JOB", help="id, or at least 4 characters of its start or its end")
     add("--priority", help="P0, most urgent, to P4")
     add(
         "--claim",

@@ -16,7 +16,11 @@ from forge_actors.domain.errors import ForgeError, InvalidInput
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Run the service of a home until it is stopped."
+HELP = (
+    "Run the service of a home until it is stopped: by stop, drain --stop, Ctrl-C or\n"
+    "SIGTERM. It reads settings.toml in the home (settings show lists all there are).\n"
+    "Detached, it writes what it says of itself to service.log there."
+)
 EXAMPLES = """\
   forge-actors serve
   forge-actors serve --detach

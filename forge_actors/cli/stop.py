@@ -13,9 +13,15 @@ from forge_actors.client.sync import Service
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Stop the service of a home in order, and return when it has ended."
+HELP = (
+    "Stop the service of a home in order, and return when it has ended. Jobs that run\n"
+    "are ended: those that are safe to repeat run again with the next service, the\n"
+    "others want attention. What waits stays queued. drain --stop lets them go on to\n"
+    "their end first."
+)
 EXAMPLES = """\
   forge-actors stop
+  forge-actors drain --stop
   forge-actors stop --no-wait
 """
 
