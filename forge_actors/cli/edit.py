@@ -32,7 +32,8 @@ _PLAIN = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("job", metavar="JOB", help="id, or at least 4 characters of its start or its end")
+    text = "id, or at least 4 characters of its start or its end"
+    add("job", metavar="JOB", help=text)
     add("--priority", help="P0, most urgent, to P4")
     add(
         "--claim",
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--label", action="append", help="in place of its labels; repeatable")
     add("--no-labels", action="store_true", help="take its labels away")
-    add("--timeout", metavar="TIME", help="how long it may run; none: without a limit")
+    add("--timeout", metavar="TIME", help="how long it may run")
     add("--queue-timeout", metavar="TIME", help="how long it may wait from now on")
     add("--admission-timeout", metavar="TIME", help="how long until it is looked at")
     add("--idle-timeout", metavar="TIME", help="how long it may print nothing")

@@ -21,7 +21,6 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors stop
-  forge-actors drain --stop
   forge-actors stop --no-wait
 """
 
