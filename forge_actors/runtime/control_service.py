@@ -26,7 +26,7 @@ class ServiceControl(OutputControl):
 
     async def status(self) -> dict[str, object]:
         survey = await self._supervisor.ask(Count)
-        counts = self._store.counts()
+        counts = self._store.tally.by_state()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
         pauses = self._pause_views()

@@ -54,6 +54,9 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
 
 
 async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
+    # What is made until then stays: to look through it time and again while a long
+    # queue is loaded would take as long as the loading. `_spare_collector` ends this.
+    gc.disable()
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
@@ -101,6 +104,7 @@ def _spare_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+    gc.enable()
 
 
 def _say_ready(runtime: Runtime, ready_fd: int | None) -> None:

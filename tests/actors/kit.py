@@ -119,8 +119,7 @@ class World:
 
     def _context(self) -> supervisor.Context:
         if isinstance(self.store, SqliteStore):
-            rows = self.store.read("repositories_with_work")
-            busy = tuple(row[0] for row in rows)
+            busy = self.store.tally.busy
             last = dict(self.store.read("last_dispatches"))
             pauses = [pause_from(row) for row in self.store.read("pauses")]
         else:
