@@ -122,6 +122,12 @@ class RepositoryChanged(Struct, frozen=True):
     event: Event
 
 
+class SettingsChanged(Struct, frozen=True):
+    """The event says what changed; unlike one that is only noted it can be refused."""
+
+    event: Event
+
+
 class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
@@ -141,5 +147,6 @@ Change = (
     | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
+    | SettingsChanged
     | Noted
 )

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
+    from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
-    from forge_actors.runtime.settings import Settings
 
 A = TypeVar("A")
 
@@ -50,7 +50,7 @@ class ControlBase:
         store: SqliteStore,
         launcher: NodeLauncher,
         clock: Clock,
-        settings: Settings,
+        settings: SettingsInForce,
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[Message],

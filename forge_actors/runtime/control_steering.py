@@ -108,9 +108,9 @@ class SteeringControl(JobControl):
             raise InvalidInput("scope", f"{scope!r} is no scope", allowed=kinds)
         # One that the settings dropped meanwhile can still be let go.
         paused = any(pause.scope == scope for pause in self._pauses())
-        if provider not in self._settings.providers and not paused:
+        if provider not in self._settings().providers and not paused:
             raise InvalidInput(
                 "provider",
                 f"{provider!r} is no known provider",
-                allowed=tuple(sorted(self._settings.providers)),
+                allowed=tuple(sorted(self._settings().providers)),
             )

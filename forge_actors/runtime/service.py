@@ -41,7 +41,9 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
         ForgeError: it could not start, or one of its parts failed for good.
     """
     logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        level=logging.INFO,
+        stream=sys.stderr,
     )
     try:
         trio.run(_serve, home, socket, ready_fd)
@@ -57,11 +59,15 @@ async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
     # What is made until then stays: to look through it time and again while a long
     # queue is loaded would take as long as the loading. `_spare_collector` ends this.
     gc.disable()
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with (
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        trio.open_signal_receiver(signal.SIGHUP) as hangups,
+    ):
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
             async with open_runtime(home, stop="shutdown") as runtime:
+                nursery.start_soon(_reload_on_signal, hangups, runtime)
                 await _answer(runtime, socket, stop, ready_fd)
             nursery.cancel_scope.cancel()
 
@@ -74,6 +80,17 @@ async def _stop_on_signal(
     stop.set()
     await anext(signals)
     scope.cancel()
+
+
+async def _reload_on_signal(signals: AsyncIterator[int], runtime: Runtime) -> None:
+    async for _ in signals:
+        try:
+            changes = await runtime.control.reload_settings()
+        except ForgeError as error:
+            log.error("the settings were not reloaded: %s", error)
+        else:
+            told = ", ".join(f"{c.name} {c.old!r} -> {c.new!r}" for c in changes)
+            log.info("the settings were reloaded: %s", told or "nothing changed")
 
 
 async def _answer(

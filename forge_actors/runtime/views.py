@@ -109,6 +109,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
+        secrets=list(details.secrets),
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
@@ -177,7 +178,6 @@ _FOR: dict[WaitingKind, str] = {
     "retry": "its next attempt",
     "reservation": "a job that goes first",
     "disabled": "its repository to be enabled",
-    "policy": "a rule to allow it",
 }
 
 
@@ -194,6 +194,8 @@ def sentence(
         names = ", ".join(waiting.holders) if shown else ""
         holders = f" (by {names})" if names else ""
         since = _span(now - waiting.since)
+        if waiting.kind == "policy":
+            return f"It cannot run: {waiting.detail}; since {since}."
         return (
             f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place};"
             f" since {since}."

@@ -33,6 +33,7 @@ from forge_actors.domain.changes import (
     PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
@@ -103,7 +104,7 @@ class Rows:
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
-            case Noted():
+            case Noted() | SettingsChanged():
                 pass
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))

@@ -155,6 +155,14 @@ async def stop(call: Call) -> Answer:
     return json_response({"stopping": True}, status=202)
 
 
+async def show_settings(call: Call) -> Answer:
+    return json_response({"settings": await call.control.settings()})
+
+
+async def reload_settings(call: Call) -> Answer:
+    return json_response({"changed": await call.control.reload_settings()})
+
+
 async def list_jobs(call: Call) -> Answer:
     query = call.query
     wanted = {
@@ -345,6 +353,8 @@ ROUTES = (
     Route("POST", "/v1/drain", state.drain, holds=True),
     Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", stop),
+    Route("GET", "/v1/settings", show_settings),
+    Route("POST", "/v1/settings/reload", reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.loop import NEVER
+from forge_actors.edges.node.agent.masking import Masking
 from forge_actors.edges.node.agent.output import Stream
 from forge_actors.edges.node.agent.suspension import Suspension
 
@@ -103,6 +104,9 @@ class Job:
             )
             if self._terminal is not None:
                 self.streams[0].read = self._terminal.read
+            if order.masked:
+                for stream in self.streams:
+                    stream.masking = Masking(order.masked)
         else:
             self.streams = previous.streams
             self.streams[0].go_on(stdout)

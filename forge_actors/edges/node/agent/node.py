@@ -258,6 +258,7 @@ class Node:
         self._loop.unregister(stream.fd)
         os.close(stream.fd)
         stream.fd = -1
+        stream.flush()
 
     def _finish(self, job: Job) -> None:
         """Nothing of the job is left, or what is left may stay."""
