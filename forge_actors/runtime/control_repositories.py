@@ -12,6 +12,7 @@ from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import STATES, WAITING
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.job_rows import pieces
 from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class RepositoryControl(ControlBase):
         if cancel:
             rows = self._store.read("active_ids", repo.id)
             active = [str(row[0]) for row in rows]
-            for job in active:
-                await self._cancel(job, repo.id, None)
+            for piece in pieces(active):
+                await self._cancel(piece, repo.id, None)
             await self._endings.wait(active)
         return self._repository_view(await self._registry.remove(repo))
 

@@ -190,6 +190,10 @@ WHERE job.id IN (SELECT value FROM json_each(?));
 -- Of every job that was retried.
 SELECT retry_of, max(id) FROM job WHERE retry_of IS NOT NULL GROUP BY retry_of;
 
+-- name: job_places
+-- Of the jobs among these ids, given as one JSON array.
+SELECT id, repo, state FROM job WHERE id IN (SELECT value FROM json_each(?));
+
 -- name: states_of
 -- Of the jobs among these ids, given as one JSON array.
 SELECT id, state FROM job WHERE id IN (SELECT value FROM json_each(?));
