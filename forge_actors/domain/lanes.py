@@ -10,7 +10,7 @@ jobs that conflict are parked under it as if it held them already.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.claims import first_conflict
@@ -26,6 +26,10 @@ Tokens = tuple[str, ...]
 Leases = dict[str, tuple["Claim", ...]]
 _Entry = tuple[float, str]
 _NEVER = float("inf")
+
+#: Jobs of one repository that reserve what they claim at once, the first in order: each
+#: job that is looked at is compared with all of them. Others follow as these start.
+MAX_RESERVING = 64
 
 
 class Lane:
@@ -68,7 +72,10 @@ class Lanes:
         self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
+        #: Those that reserve their claims, in order.
         self._starved: dict[str, Job] = {}
+        #: More have waited too long than may reserve.
+        self._crowded = False
         self._closed: frozenset[str] = frozenset()
 
     def close(self, kinds: frozenset[str]) -> None:
@@ -109,7 +116,10 @@ class Lanes:
         _, lane, entry = self.ready[job.id]
         was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
-        self._starved.pop(job.id, None)
+        if self._starved.pop(job.id, None) is not None and self._crowded:
+            # Not for each one that leaves: it means to look at every parked lane.
+            if len(self._starved) <= MAX_RESERVING // 2:
+                self._starves_at = -_NEVER
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
         elif was_first:
@@ -173,6 +183,8 @@ class Lanes:
         """
         for blocker in [name for name in self._parked if name in self.ready]:
             self.release(blocker)
+        if self._crowded:
+            self._starves_at = -_NEVER
 
     def reservations(self, now: float) -> Collection[Job]:
         """Jobs that waited too long, in order; their claims are kept free."""
@@ -182,9 +194,15 @@ class Lanes:
             for lanes in self._parked.values():
                 for lane in lanes:
                     self._find_starved(lane, starved, now)
-            jobs = sorted(starved.values(), key=lambda job: rank_of(job, now))
-            self._starved = {job.id: job for job in jobs}
+            self._crowded = False
+            self._reserve(starved.values(), now)
         return self._starved.values()
+
+    def _reserve(self, jobs: Collection[Job], now: float) -> None:
+        """Let the first ones of these keep what they claim free."""
+        first = nsmallest(MAX_RESERVING, jobs, key=lambda job: rank_of(job, now))
+        self._crowded = self._crowded or len(first) < len(jobs)
+        self._starved = {job.id: job for job in first}
 
     def _open(self, tokens: Tokens) -> bool:
         return self._closed.isdisjoint(tokens)
@@ -240,7 +258,15 @@ class Lanes:
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
         self._parked.setdefault(blocker, {})[lane] = None
-        self._watch(lane)
+        starved: dict[str, Job] = {}
+        self._find_starved(lane, starved, now)
+        reserving = self._starved
+        more = [job for name, job in starved.items() if name not in reserving]
+        if more and self._crowded and reserving:
+            last = rank_of(next(reversed(reserving.values())), now)
+            more = [job for job in more if rank_of(job, now) < last]
+        if more:
+            self._reserve([*reserving.values(), *more], now)
 
     def _unpark(self, lane: Lane) -> None:
         lane.blocker = None

@@ -124,8 +124,9 @@ class Ledger(Steerable):
         check_move(job.state, "dispatched")
         self.fence += 1
         job.state, job.fence, job.attempt = "dispatched", self.fence, job.attempt + 1
+        # What was parked under it, as it had reserved its claims, stays so: it holds
+        # them now.
         self.leases[job.id] = job.claims
-        self._lanes.release(job.id)
         data: dict[str, object] = {
             "attempt": job.attempt,
             "fence": self.fence,
