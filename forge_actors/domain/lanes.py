@@ -116,10 +116,10 @@ class Lanes:
         _, lane, entry = self.ready[job.id]
         was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
-        if self._starved.pop(job.id, None) is not None and self._crowded:
-            # Not for each one that leaves: it means to look at every parked lane.
-            if len(self._starved) <= MAX_RESERVING // 2:
-                self._starves_at = -_NEVER
+        self._starved.pop(job.id, None)
+        # Not for each one that leaves: it means to look at every parked lane.
+        if self._crowded and len(self._starved) <= MAX_RESERVING // 2:
+            self._starves_at = -_NEVER
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
         elif was_first:
