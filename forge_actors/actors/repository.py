@@ -42,8 +42,8 @@ from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.pauses import Pause
 from forge_actors.domain.place import explain
+from forge_actors.domain.scopes import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

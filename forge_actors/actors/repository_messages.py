@@ -10,9 +10,9 @@ from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.pauses import Pause
 from forge_actors.domain.place import Waits
 from forge_actors.domain.recovery import StopReason
+from forge_actors.domain.scopes import Pause
 from forge_actors.domain.steering import Steering
 
 

@@ -45,10 +45,11 @@ from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
-from forge_actors.domain.pauses import DRAIN, Pause, Pauses
+from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
+from forge_actors.domain.scopes import DRAIN, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,9 @@ from forge_actors.domain.changes import JobEnded, JobWaits
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
-from forge_actors.domain.pauses import Pauses, describe
+from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.priority import PRIORITIES, bound
+from forge_actors.domain.scopes import describe
 from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
-    from forge_actors.domain.pauses import Pause
+    from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import WaitingKind
 
 

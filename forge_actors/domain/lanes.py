@@ -35,12 +35,14 @@ MAX_RESERVING = 64
 class Lane:
     """Jobs that are alike in what they need, a heap for each priority among them."""
 
-    __slots__ = ("blocker", "claims", "queues", "since", "size", "tokens")
+    __slots__ = ("blocker", "claims", "queues", "shared", "since", "size", "tokens")
 
     def __init__(self, claims: tuple[Claim, ...], tokens: Tokens) -> None:
         self.claims = claims
         self.tokens = tokens
         self.queues: dict[int, list[_Entry]] = {}
+        #: Its jobs can run at the same time: what they claim does not conflict.
+        self.shared = first_conflict(claims, claims) is None
         #: Jobs in it; the heaps may hold more entries.
         self.size = 0
         #: The job that holds, or has reserved, what this lane claims.
@@ -111,15 +113,27 @@ class Lanes:
         else:
             self._watch(lane)
 
-    def leave(self, job: Job) -> Lane:
-        """Take out a ready job: it starts, or it ended without starting."""
+    def start(self, job: Job, now: float) -> None:
+        """Take out the job that `best` gave: it holds its claims from now on.
+
+        What is parked under it, as it had reserved its claims, stays so: it holds them.
+        """
+        _, lane, _ = self.ready.pop(job.id)
+        self._starves_no_more(job)
+        lane.size -= 1
+        if not lane.size:
+            del self._lanes[lane.claims, lane.tokens]
+        elif lane.shared:
+            self._show(lane, job.priority)
+        else:
+            self._park(lane, job.id, now)
+
+    def leave(self, job: Job) -> None:
+        """Take out a ready job that does not start now."""
         _, lane, entry = self.ready[job.id]
         was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
-        self._starved.pop(job.id, None)
-        # Not for each one that leaves: it means to look at every parked lane.
-        if self._crowded and len(self._starved) <= MAX_RESERVING // 2:
-            self._starves_at = -_NEVER
+        self._starves_no_more(job)
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
         elif was_first:
@@ -127,7 +141,6 @@ class Lanes:
         lane.size -= 1
         if not lane.size:
             self._lanes.pop((lane.claims, lane.tokens), None)
-        return lane
 
     def set_limits(self, overtake_after: float, known: frozenset[str] | None) -> None:
         """Go by other limits from now on."""
@@ -198,6 +211,23 @@ class Lanes:
             self._reserve(starved.values(), now)
         return self._starved.values()
 
+    def _starves_no_more(self, job: Job) -> None:
+        self._starved.pop(job.id, None)
+        # Not for each one that leaves: it means to look at every parked lane.
+        if self._crowded and len(self._starved) <= MAX_RESERVING // 2:
+            self._starves_at = -_NEVER
+
+    def _starve(self, job: Job, now: float) -> None:
+        """A job has waited too long; unless many come before it, it reserves."""
+        if not self._open(job.tokens) or self.unknown(job.tokens) is not None:
+            return
+        reserving = self._starved
+        if self._crowded and reserving:
+            last = next(reversed(reserving.values()))
+            if rank_of(last, now) < rank_of(job, now):
+                return
+        self._reserve([*reserving.values(), job], now)
+
     def _reserve(self, jobs: Collection[Job], now: float) -> None:
         """Let the first ones of these keep what they claim free."""
         first = nsmallest(MAX_RESERVING, jobs, key=lambda job: rank_of(job, now))
@@ -258,15 +288,15 @@ class Lanes:
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
         self._parked.setdefault(blocker, {})[lane] = None
-        starved: dict[str, Job] = {}
-        self._find_starved(lane, starved, now)
-        reserving = self._starved
-        more = [job for name, job in starved.items() if name not in reserving]
-        if more and self._crowded and reserving:
-            last = rank_of(next(reversed(reserving.values())), now)
-            more = [job for job in more if rank_of(job, now) < last]
-        if more:
-            self._reserve([*reserving.values(), *more], now)
+        for level in lane.queues:
+            head = self._head(lane, level)
+            if head is None or head[1] in self._starved:
+                continue
+            due = head[0] + self._overtake_after
+            if due <= now:
+                self._starve(self.ready[head[1]][0], now)
+            else:
+                self._starves_at = min(self._starves_at, due)
 
     def _unpark(self, lane: Lane) -> None:
         lane.blocker = None

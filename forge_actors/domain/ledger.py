@@ -118,14 +118,12 @@ class Ledger(Steerable):
         job = self._lanes.best(tokens, self.leases, now)
         if job is None:
             return [], None
-        self._lanes.leave(job)
+        self._lanes.start(job, now)
         if job.queue_budget is not None:
             self._budgets.forget(job.id)
         check_move(job.state, "dispatched")
         self.fence += 1
         job.state, job.fence, job.attempt = "dispatched", self.fence, job.attempt + 1
-        # What was parked under it, as it had reserved its claims, stays so: it holds
-        # them now.
         self.leases[job.id] = job.claims
         data: dict[str, object] = {
             "attempt": job.attempt,

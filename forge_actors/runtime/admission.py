@@ -14,9 +14,8 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import JobAdded, JobDetails
+from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest

@@ -12,7 +12,7 @@ from forge_actors.actors.supervisor_messages import Count, SetPause
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import Refused, Unavailable
 from forge_actors.domain.jobs import STATES
-from forge_actors.domain.pauses import DRAIN
+from forge_actors.domain.scopes import DRAIN
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.views import timestamp
 

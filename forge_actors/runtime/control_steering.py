@@ -12,7 +12,7 @@ from forge_actors.actors import supervisor_messages
 from forge_actors.actors.repository_messages import EditJob, PauseHere, Steer
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import RESERVED, TERMINAL, JobSpec
-from forge_actors.domain.pauses import (
+from forge_actors.domain.scopes import (
     EVERYTHING,
     provider_of,
     repository_of,

@@ -16,8 +16,8 @@ from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event
-from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import Clock, PressureGauge
 from forge_actors.edges.node.launcher import (

@@ -15,16 +15,17 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
-from forge_actors.domain.pauses import PauseView, repository_scope
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
+from forge_actors.domain.scopes import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
-    from forge_actors.domain.pauses import Pause
+    from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
 
 _spec = msgspec.json.Decoder(JobSpec)

@@ -37,7 +37,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.scopes import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed
     from forge_actors.domain.events import Event
-    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.scopes import Pause
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25

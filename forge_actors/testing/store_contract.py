@@ -37,8 +37,8 @@ from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
 from forge_actors.domain.launch import ProcessIdentity, Receipt
-from forge_actors.domain.pauses import Pause, repository_scope
 from forge_actors.domain.repositories import Repository
+from forge_actors.domain.scopes import Pause, repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

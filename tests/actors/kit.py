@@ -18,10 +18,10 @@ from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import LaunchOrder, Receipt
-from forge_actors.domain.pauses import repository_of
 from forge_actors.domain.place import Waits
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.restarts import RestartPolicy
+from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.testing.clock import FakeClock

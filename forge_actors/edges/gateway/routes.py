@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 import trio
@@ -19,11 +18,11 @@ from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
     Response,
-    Stream,
     error_response,
     json_response,
 )
@@ -63,20 +62,6 @@ class Waiting(Struct, forbid_unknown_fields=True):
 class NewRepository(Struct, forbid_unknown_fields=True):
     path: str
     name: str | None = None
-
-
-class Call(Struct, frozen=True):
-    """One request on its way to its route."""
-
-    control: Control
-    request: Request
-    query: Query
-    #: The variable parts of the path.
-    parts: tuple[str, ...]
-
-
-Answer: TypeAlias = Response | Stream
-Verb: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 def handler(control: Control) -> Handler:

@@ -10,7 +10,7 @@ import msgspec
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.scopes import Pause
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)

@@ -25,7 +25,7 @@ from forge_actors.domain.changes import (
     RepositoryChanged,
     SettingsChanged,
 )
-from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:

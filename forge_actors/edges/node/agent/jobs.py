@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from resource import struct_rusage
 
+    from forge_actors.edges.node.agent.child import Child
     from forge_actors.edges.node.agent.order import Order
-    from forge_actors.edges.node.agent.spawn import Child
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
