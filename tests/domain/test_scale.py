@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge_actors.domain import lanes
+from forge_actors.domain import job_queue, lanes
 from forge_actors.domain.capacity import Capacity, Offer, tokens_for
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.lanes import MAX_RESERVING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.jobs import Job
 
 AFTER = 1800.0
 LATE = 2 * AFTER
@@ -137,3 +138,24 @@ def test_ten_thousand_repositories_that_waited_too_long_cost_one_look_a_grant(
         assert granted.repo == f"r{number:05}"
         line.drop(granted.repo)
     assert len(asked) <= 2 * 100
+
+
+@pytest.mark.parametrize("now", [10.0, LATE])
+def test_a_pass_asks_once_for_all_jobs_that_wait_for_the_same(
+    monkeypatch: pytest.MonkeyPatch, now: float
+) -> None:
+    ledger = long_queue(lambda number: (f"write:path:p{number % 5}",), 1_000)
+    while ledger.announce(now):
+        pass
+    states = {job.state for name, job in ledger.jobs.items() if name != "holder"}
+    assert states == {"waiting_for_workspace"}
+    asked: list[str] = []
+    find = job_queue.find_blocker
+
+    def counted(job: Job, *rest: Any) -> Any:
+        asked.append(job.id)
+        return find(job, *rest)
+
+    monkeypatch.setattr(job_queue, "find_blocker", counted)
+    assert ledger.announce(now) == []
+    assert len(asked) == 5
