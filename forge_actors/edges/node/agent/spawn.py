@@ -165,4 +165,6 @@ def _explain(order: Order, error: OSError | ValueError) -> str:
     if isinstance(error, PermissionError):
         what = "is a folder" if os.path.isdir(path) else "permission denied"
         return f"the program {program} may not be run: {what}"
+    if error.errno == errno.E2BIG:
+        return f"the arguments and the environment of {program} are too long"
     return f"the program {program} could not be started: {error.strerror}"
