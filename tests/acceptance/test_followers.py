@@ -112,6 +112,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
 
 
 def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) -> None:
+    """L-07: of every verb that follows."""
     gate = service.gate()
     job = service.bash("app", gate.wait)
     before = descriptors(service.pid)
