@@ -117,9 +117,8 @@ class Inbox(Generic[M]):
 
     def __init__(self, channel: trio.MemoryReceiveChannel[M]) -> None:
         self._channel = channel
-
-    async def receive(self) -> M:
-        return await self._channel.receive()
+        #: Wait for the next message. The channel's own, as each message pays for it.
+        self.receive = channel.receive
 
     def receive_nowait(self) -> M | None:
         """The next message, or None if none is there."""

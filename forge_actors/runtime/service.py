@@ -49,7 +49,9 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
     logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        level=logging.INFO,
+        stream=sys.stderr,
     )
     try:
         trio.run(_serve, home, socket, ready_fd)
@@ -62,11 +64,15 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
 
 
 async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with (
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        trio.open_signal_receiver(signal.SIGHUP) as hangups,
+    ):
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
             async with open_runtime(home, stop="shutdown") as runtime:
+                nursery.start_soon(_reload_on_signal, hangups, runtime)
                 await _answer(runtime, socket, stop, ready_fd)
             nursery.cancel_scope.cancel()
 
@@ -79,6 +85,17 @@ async def _stop_on_signal(
     stop.set()
     await anext(signals)
     scope.cancel()
+
+
+async def _reload_on_signal(signals: AsyncIterator[int], runtime: Runtime) -> None:
+    async for _ in signals:
+        try:
+            changes = await runtime.control.reload_settings()
+        except ForgeError as error:
+            log.error("the settings were not reloaded: %s", error)
+        else:
+            told = ", ".join(f"{c.name} {c.old!r} -> {c.new!r}" for c in changes)
+            log.info("the settings were reloaded: %s", told or "nothing changed")
 
 
 async def _answer(
