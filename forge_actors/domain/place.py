@@ -94,7 +94,7 @@ def place(
         text = f"the machine is under pressure: {pressed}"
     elif lacks[0].token == WORKERS and capacity.limits.fewer_workers is not None:
         pressed = capacity.limits.fewer_workers
-        text += f" ({pressed})"
+        text += f"; {pressed}"
     if any(first.job == offer.job for first in reserved.values()):
         text += "; it waited so long that what it lacks is kept free for it"
     return Waiting(

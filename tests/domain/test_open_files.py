@@ -48,7 +48,7 @@ def test_a_job_that_is_held_back_for_it_is_told_so() -> None:
     assert told.kind == "pressure"
     assert told.detail == (
         "5 of 5 workers are in use"
-        " (100 are set, but the limit of open files (ulimit -n) is 64)"
+        "; 100 are set, but the limit of open files (ulimit -n) is 64"
     )
     assert told.holders == ("g0", "g1", "g2", "g3", "g4")
     # What it lacks besides is not the fault of that limit.
