@@ -127,7 +127,8 @@ async def test_streams_in_the_hands_of_a_stranger_hold_nothing_up(home: Path) ->
         await launcher.wait_output("job", 1, 0)
         await trio.lowlevel.wait_readable(told)
         pid = int(os.read(told, 100))
-        held = os.open(f"/proc/{pid}/fd/1", os.O_WRONLY)
+        # Not its stdout: the shell may still have that open as the fifo.
+        held = os.open(f"/proc/{pid}/fd/2", os.O_WRONLY)
         began = time.monotonic()
         os.write(go, b"\n")
         receipt = await attempt.exited()
