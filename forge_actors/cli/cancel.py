@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.selection import add_selectors, steer_each
+from forge_actors.cli.selection import add_selectors, selected
+from forge_actors.cli.text import clean
+from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
     import argparse
-
-    from forge_actors.cli.job_text import Json
 
 HELP = (
     "End jobs. One that waits never starts; one that runs is asked to stop, and\n"
@@ -33,14 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-
-    def act(job: str) -> Json:
-        answer: Json = service.post("jobs", job, "cancel", body={"grace": args.grace})
-        return answer
-
-    return steer_each(service, args, act, _shown)
-
-
-def _shown(job: Json) -> str:
-    ended = job["state"] == "cancelled" or job["finished_at"] is not None
-    return f"{job['state']}" if ended else f"{job['state']}, asked to stop"
+    body = {"jobs": selected(service, args, active=True), "grace": args.grace}
+    jobs = service.post("bulk", "cancel", body=body)["jobs"]
+    if args.json:
+        print_json(jobs)
+        return 0
+    for job in jobs:
+        ended = job["state"] == "cancelled" or job["finished_at"] is not None
+        rest = "" if ended else ", asked to stop"
+        print(clean(f"{job['id']} {job['state']}{rest}"))
+    return 0

@@ -6,22 +6,18 @@ for job in selected(service, args): ...
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from forge_actors.cli.text import clean
-from forge_actors.cli.verb import UsageError, origin, print_json, repository
+from forge_actors.cli.verb import UsageError, origin, repository
 from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
     from forge_actors.client.sync import Service
 
     Select = Callable[[dict[str, object]], list[str]]
-
-#: Called with each job in turn; what the service answered for it.
-Act = Callable[[str], dict[str, Any]]
 
 HOW = "give ids, or --repo, --state, --kind, --label, --failed or --mine"
 
@@ -130,34 +126,6 @@ def selected(
     if not found:
         raise Refused(nothing(args, active=active, unretried=unretried))
     return found
-
-
-def steer_each(
-    service: Service,
-    args: argparse.Namespace,
-    act: Act,
-    shown: Callable[[dict[str, Any]], str],
-    *,
-    states: Sequence[str] = (),
-) -> int:
-    """Do it to each of the selected jobs and print what became of it.
-
-    An id that means no job, or several, is refused before anything is done. If the
-    service refuses a later job, those before it are told nevertheless.
-    """
-    names = selected(service, args, active=True, states=states)
-    if len(args.jobs) > 1 and not has_filters(args):
-        names = [service.get("jobs", name)["id"] for name in names]
-    jobs: list[dict[str, Any]] = []
-    try:
-        for name in names:
-            jobs.append(act(name))
-            if not args.json:
-                print(clean(f"{jobs[-1]['id']} {shown(jobs[-1])}"))
-    finally:
-        if args.json and jobs:
-            print_json(jobs)
-    return 0
 
 
 def nothing(

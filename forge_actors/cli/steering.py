@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.selection import steer_each
+from forge_actors.cli.selection import selected
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.sync import Service
@@ -36,15 +36,17 @@ def steer_waiting(args: argparse.Namespace, verb: str) -> int:
 
 
 def steer(args: argparse.Namespace, verb: str, *, states: Sequence[str] = ()) -> int:
-    """Do it to the selected jobs, one after the other. Options without --state mean
-    those in one of `states`, if there are any."""
+    """Do it to all of the selected jobs, or to none. Options without --state mean those
+    in one of `states`, if there are any."""
     service = Service(args.home)
-
-    def act(job: str) -> Json:
-        answer: Json = service.post("jobs", job, verb)
-        return answer
-
-    return steer_each(service, args, act, lambda job: _shown(job, verb), states=states)
+    body = {"jobs": selected(service, args, active=True, states=states)}
+    jobs = service.post("bulk", verb, body=body)["jobs"]
+    if args.json:
+        print_json(jobs)
+        return 0
+    for job in jobs:
+        print(clean(f"{job['id']} {_shown(job, verb)}"))
+    return 0
 
 
 def _shown(job: Json, verb: str) -> str:

@@ -158,6 +158,7 @@ def test_worktrees_share_only_what_they_share(service: LiveService) -> None:
 def test_why_names_who_holds_what_a_job_waits_for(
     make_service: Callable[[str], LiveService],
 ) -> None:
+    """C-07: tokens, claims and dependencies."""
     service = make_service("[limits]\nworkers = 3\nheavy_checks = 1\n")
     service.start()
     service.add("app")
@@ -192,6 +193,7 @@ def test_why_names_who_holds_what_a_job_waits_for(
 def test_a_job_that_waited_too_long_for_its_claim_is_not_overtaken(
     make_service: Callable[[str], LiveService],
 ) -> None:
+    """C-07: a reservation, and for whom."""
     service = make_service('[scheduling]\novertake_after = "1s"\n')
     service.start()
     service.add("app")

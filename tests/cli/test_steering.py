@@ -57,19 +57,6 @@ async def test_an_id_that_is_wrong_is_told_before_anything_is_done(
         assert control.views[job] == before
 
 
-async def test_what_was_done_before_a_refusal_is_told(
-    tmp_path: Path, shell: Shell
-) -> None:
-    async with fake_service(tmp_path) as control:
-        waits, runs = await shell.submit(), await shell.submit()
-        run(control, runs)
-        status, out, err = await shell("hold", waits, runs)
-        assert (status, out) == (3, f"{waits} held\n")
-        status, out, err = await shell("hold", waits, runs, "--json")
-        assert (status, [job["id"] for job in json.loads(out)]) == (3, [waits])
-        assert json.loads(err)["error"]["code"] == "REFUSED"
-
-
 async def test_nothing_to_hold_is_told_in_the_words_that_were_typed(
     tmp_path: Path, shell: Shell
 ) -> None:
