@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.grammar import value_options
+from forge_actors.cli.grammar import own_options, value_options
 
 if TYPE_CHECKING:
     from forge_actors.cli.grammar import Grammar, Verb
@@ -33,7 +33,7 @@ _forge_actors() {
                elif [[ -z $action ]]; then action=$word; fi ;;
         esac
     done
-    case $prev in
+    case "$verb $prev" in
 @VALUES@
     esac
     case "$verb $action" in
@@ -47,13 +47,20 @@ compdef _forge_actors forge-actors
 
 def script(verbs: Grammar) -> str:
     options = value_options(verbs)
-    unknown = "|".join(sorted(name for name, one in options.items() if not one.values))
+    unknown = sorted(name for name, one in options.items() if not one.values)
     values = [
-        f"        {name}) {_complete(option.values)}; return ;;"
-        for name, option in sorted(options.items())
-        if option.values
+        *(
+            f"        '{verb} {name}') {_complete(option.values)}; return ;;"
+            for (verb, name), option in own_options(verbs).items()
+        ),
+        *(
+            f"        *' {name}') {_complete(option.values)}; return ;;"
+            for name, option in sorted(options.items())
+            if option.values
+        ),
     ]
-    values.append(f"        {unknown}) return ;;")
+    anywhere = "|".join(f"*' {name}'" for name in unknown)
+    values.append(f"        {anywhere}) return ;;")
     cases = [line for verb in verbs for line in _cases(verb)]
     return (
         _SCRIPT.replace("@VALUES@", "\n".join(values))

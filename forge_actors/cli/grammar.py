@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from forge_actors.cli.main import VERBS
 from forge_actors.cli.verb import make_parser
+from forge_actors.domain import events
 from forge_actors.domain.jobs import KINDS, REPLAYS, STATES
 from forge_actors.domain.priority import PRIORITIES
 
@@ -31,6 +32,12 @@ _VALUES: dict[str, tuple[str, ...] | str] = {
     "--batch": "files",
     "--stdin-file": "files",
 }
+#: The same for options that mean something else in one verb than in the others.
+_OWN_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("events", "--kind"): events.KINDS,
+}
+#: Verbs whose NAME is no repository.
+_OTHER_NAMES = frozenset({"secret"})
 
 
 @dataclass(frozen=True)
@@ -69,17 +76,36 @@ def grammar() -> Grammar:
 
 
 def value_options(verbs: Grammar) -> dict[str, Option]:
-    """Every spelling of every option that takes a value."""
+    """Every spelling of every option that takes a value, as most verbs mean it."""
     found: dict[str, Option] = {}
     for verb in verbs:
         for part in (verb, *verb.actions):
             for option in part.options:
                 if option.takes_value:
-                    found |= dict.fromkeys(option.names, option)
+                    names = (n for n in option.names if not _is_own(verb, n))
+                    found |= dict.fromkeys(names, option)
     return found
 
 
-def _verb(name: str, text: str, parser: argparse.ArgumentParser) -> Verb:
+def own_options(verbs: Grammar) -> dict[tuple[str, str], Option]:
+    """By verb and spelling, those that mean something else there."""
+    return {
+        (verb.name, name): option
+        for verb in verbs
+        for option in verb.options
+        for name in option.names
+        if _is_own(verb, name)
+    }
+
+
+def _is_own(verb: Verb, name: str) -> bool:
+    return (verb.name, name) in _OWN_VALUES
+
+
+def _verb(
+    name: str, text: str, parser: argparse.ArgumentParser, *, of: str | None = None
+) -> Verb:
+    """A verb, or an action `of` one."""
     options: list[Option] = []
     actions: tuple[Verb, ...] = ()
     words: tuple[str, ...] | str = ()
@@ -89,19 +115,20 @@ def _verb(name: str, text: str, parser: argparse.ArgumentParser) -> Verb:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help for choice in action._choices_actions}
             actions = tuple(
-                _verb(word, helps.get(word) or "", inner)
+                _verb(word, helps.get(word) or "", inner, of=name)
                 for word, inner in action.choices.items()
             )
         elif action.option_strings:
-            options.append(_option(action))
+            options.append(_option(of or name, action))
         elif not words:
-            words = _words(name, action)
+            words = _words(of or name, action)
     return Verb(name, text, tuple(options), words, actions)
 
 
-def _option(action: argparse.Action) -> Option:
+def _option(verb: str, action: argparse.Action) -> Option:
     names = tuple(action.option_strings)
     values: tuple[str, ...] | str = _VALUES.get(names[-1], ())
+    values = _OWN_VALUES.get((verb, names[-1]), values)
     if action.choices:
         values = tuple(map(str, action.choices))
     text = " ".join((action.help or "").split())
@@ -114,5 +141,5 @@ def _words(verb: str, action: argparse.Action) -> tuple[str, ...] | str:
     if action.metavar == "JOB":
         return "active" if verb in ACTIVE else "jobs"
     if action.metavar == "NAME":
-        return "repos"
+        return () if verb in _OTHER_NAMES else "repos"
     return "files" if action.metavar in ("FILE", "PATH") else ()

@@ -74,6 +74,8 @@ def test_verbs_options_and_words_are_completed(bash: Bash) -> None:
     assert bash("jobs", "--state", "fa") == {"failed"}
     assert bash("jobs", "--state", "=", "fa") == {"failed"}
     assert bash("wait", "x", "--kind", "") == set(KINDS)
+    assert bash("events", "--kind", "job_f") == {"job_failed"}
+    assert bash("events", "--kind", "=", "job_f") == {"job_failed"}
     assert bash("why", "--color", "a") == {"auto", "always"}
     assert bash("submit", "--priority", "") == {"P0", "P1", "P2", "P3", "P4"}
     assert bash("completions", "") == {"bash", "zsh", "fish"}
@@ -109,6 +111,7 @@ async def test_jobs_and_repositories_come_from_the_service(
         assert await complete("logs", "j0000") == set(jobs)
         assert await complete("jobs", "--repo", "") == {"app", "lib"}
         assert await complete("repo", "show", "a") == {"app"}
+        assert await complete("secret", "remove", "") == set()
 
 
 def test_no_service_completes_nothing_and_says_nothing(
