@@ -127,7 +127,8 @@ async def test_streams_in_the_hands_of_a_stranger_hold_nothing_up(home: Path) ->
         await launcher.wait_output(named(home), 1, 0)
         await trio.lowlevel.wait_readable(told)
         pid = int(os.read(told, 100))
-        held = os.open(f"/proc/{pid}/fd/1", os.O_WRONLY)
+        # Not its stdout: while the shell tells us, that is still where it tells it.
+        held = os.open(f"/proc/{pid}/fd/2", os.O_WRONLY)
         began = time.monotonic()
         os.write(go, b"\n")
         receipt = await attempt.exited()
