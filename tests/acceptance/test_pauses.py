@@ -41,7 +41,7 @@ def tree(service: LiveService, *options: str, rest: str = "wait") -> tuple[str, 
 def test_a_pause_stops_the_whole_tree_and_the_clock_of_its_budget(
     service: LiveService,
 ) -> None:
-    """P-09."""
+    """P-09: all three levels stand still, and the run's time budget with them."""
     gate = service.gate()
     rest = f"{gate.wait}; exit 0"
     job, mark = tree(service, "--timeout", "3s", "--keep-leftovers", rest=rest)
@@ -75,7 +75,7 @@ def test_a_paused_job_ends_when_it_is_cancelled(service: LiveService) -> None:
 
 @pytest.mark.parametrize("how", ["one", "all"])
 def test_a_service_with_paused_jobs_stops(service: LiveService, how: str) -> None:
-    """P-08."""
+    """P-08: a service with paused jobs ends, and they with it."""
     job, mark = tree(service, "--grace", "60s")
     service.cli("pause", *([job] if how == "one" else ["--all", "--jobs"]), status=0)
     service.terminate()
