@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Literal
 
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import ForgeError, Unavailable
+from forge_actors.domain.errors import ForgeError
 
 if TYPE_CHECKING:
     import argparse
@@ -155,7 +156,7 @@ def _socket(home: str) -> Check:
 def _service(home: str) -> Check:
     try:
         service = Service(home).get("status")["service"]
-    except Unavailable:
+    except NoService:
         return Check("service", "missing", "not running; forge-actors serve starts it")
     except (ForgeError, OSError) as error:
         return Check("service", "broken", str(error))

@@ -15,15 +15,16 @@ from trio_util import wait_any
 
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError
-from forge_actors.edges.gateway.listeners import unix_listener
+from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import Runtime, open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,10 @@ log = logging.getLogger(__name__)
 COLLECT_AFTER = 10_000
 
 
-def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
+def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
+    `place` makes ready where the control socket is to be, and says where that is.
     `ready_fd` is written one byte to and closed once requests are answered.
 
     Raises:
@@ -44,7 +46,7 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     try:
-        trio.run(_serve, home, socket, ready_fd)
+        trio.run(_serve, home, place, ready_fd)
     except BaseExceptionGroup as group:
         failure = only_failure(group)
         if isinstance(failure, ForgeError):
@@ -53,13 +55,18 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
     return 0
 
 
-async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> None:
+    with (
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        trio.open_signal_receiver(signal.SIGHUP) as hangups,
+    ):
         stop = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
             async with open_runtime(home, stop="shutdown") as runtime:
-                await _answer(runtime, socket, stop, ready_fd)
+                door = Door(place)
+                nursery.start_soon(_check_on_signal, hangups, door)
+                await _answer(runtime, door, stop, ready_fd)
             nursery.cancel_scope.cancel()
 
 
@@ -73,24 +80,31 @@ async def _stop_on_signal(
     scope.cancel()
 
 
+async def _check_on_signal(signals: AsyncIterator[int], door: Door) -> None:
+    async for _ in signals:
+        door.check()
+
+
 async def _answer(
-    runtime: Runtime, socket: str, stop: trio.Event, ready_fd: int | None
+    runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    listener = unix_listener(socket)
     gateway = runtime.settings.gateway
     limits = Limits(held=gateway.held_requests, connections=gateway.connections)
     server = Server(handler(runtime.control), holds=holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(server.serve, [listener])
+            await nursery.start(server.serve, [door])
+            nursery.start_soon(door.keep)
+            tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
             await wait_any(stop.wait, runtime.control.stop_requested.wait)
             # Before their connections are cut: an answer says that nothing more comes.
             runtime.control.close()
+            tell_serving(runtime.home, serving=False)
             server.stop()
     finally:
-        os.unlink(socket)
+        door.remove()
 
 
 def _spare_collector() -> None:
