@@ -33,16 +33,17 @@ from forge_actors.actors.repository_messages import (
     PauseHere,
     PausesChanged,
     SetEnabled,
+    SetLimits,
     Steer,
     Stop,
-    Waits,
 )
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.place import explain
+from forge_actors.domain.scopes import Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,7 +202,7 @@ class _Repository:
             case Cancel(job, grace, reply):
                 self._cancel(job, grace, reply, now)
             case Explain(jobs, reply):
-                reply.answer(self._explain(jobs, now))
+                reply.answer(explain(self._ledger, jobs, now))
             case Steer(job, how, reply):
                 if self._may_steer(job, reply):
                     self._steered(*self._ledger.steer(job, how, now), reply)
@@ -216,6 +217,8 @@ class _Repository:
                 self._attempts.suspend(self._ledger.suspended)
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
+            case SetLimits(limits):
+                self._ledger.set_limits(limits)
             case Pass():
                 self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
@@ -325,26 +328,6 @@ class _Repository:
     def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt
         self._attempts.stop(job, attempt, reason, grace)
-
-    def _explain(self, jobs: tuple[str, ...], now: float) -> dict[str, Waits]:
-        answers: dict[str, Waits] = {}
-        for job_id in jobs:
-            job = self._ledger.jobs.get(job_id)
-            if job is None:
-                continue
-            if job.state in RESERVED:
-                answers[job_id] = Waits(job.state)
-                continue
-            waiting = self._ledger.waiting(job_id, now)
-            state = self._ledger.state_of(job_id, waiting)
-            offer, ahead = None, 0
-            if waiting.kind == "token":
-                offer = Offer(
-                    self._repo, job.id, job.tokens, job.priority, job.queued_at
-                )
-                ahead = self._ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
-            answers[job_id] = Waits(state, waiting, offer, ahead)
-        return answers
 
     def _save(self) -> None:
         # The end of a job is recorded before its tokens are given to another, so that

@@ -6,14 +6,14 @@ from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
 from forge_actors.actors.tokens import Grant
-from forge_actors.domain.capacity import Offer
+from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.place import Waits
 from forge_actors.domain.recovery import StopReason
+from forge_actors.domain.scopes import Pause
 from forge_actors.domain.steering import Steering
-from forge_actors.domain.waiting import Waiting
 
 
 class Enqueue(Struct, frozen=True):
@@ -74,15 +74,6 @@ class PausesChanged(Struct, frozen=True):
     let_go: str | None = None
 
 
-class Waits(Struct, frozen=True):
-    """One job's state as it is now, what it waits for, and how many are before it."""
-
-    state: State
-    waiting: Waiting | None = None
-    offer: Offer | None = None
-    ahead: int = 0
-
-
 class Explain(Struct, frozen=True):
     """What these jobs wait for; those that are not waiting here are left out."""
 
@@ -92,6 +83,10 @@ class Explain(Struct, frozen=True):
 
 class SetEnabled(Struct, frozen=True):
     enabled: bool
+
+
+class SetLimits(Struct, frozen=True):
+    limits: RepositoryLimits
 
 
 class Pass(Struct, frozen=True):
@@ -117,6 +112,7 @@ Message = (
     | PauseHere
     | PausesChanged
     | SetEnabled
+    | SetLimits
     | Pass
     | Stop
 )

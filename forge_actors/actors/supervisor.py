@@ -13,21 +13,24 @@ supervisor, and with it the runtime.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
 from msgspec import Struct
 
 from forge_actors.actors import repository, repository_messages
+from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.supervisor_messages import (
     Count,
     Ended,
     Message,
     Open,
+    PassDue,
     Place,
     RepositoryMailbox,
+    SetLimits,
     SetPause,
     Stop,
     Submitted,
@@ -42,13 +45,14 @@ from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
-from forge_actors.domain.pauses import DRAIN, Pause, Pauses
+from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
+from forge_actors.domain.scopes import DRAIN, Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ports import Clock, Launcher, Store
@@ -95,7 +99,7 @@ async def run(
     mailbox, inbox = open_mailbox()
     async with trio.open_nursery() as children:
         actor = _Supervisor(context, mailbox, children)
-        with serving(inbox):
+        with serving(inbox), actor.keeping_time():
             for repo in context.busy:
                 await actor.open(repo)
             task_status.started(mailbox)
@@ -122,7 +126,9 @@ class _Supervisor:
         self._missed: set[str] = set()
         self._history = RestartHistory(context.restarts)
         self._sampled_at = -PRESSURE_SECONDS
-        self._pass_at = trio.current_time() + IDLE_PASS_SECONDS
+        self._pass = Alarm(
+            lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
+        )
         self._stop: StopReason | None = None
         self._child = repository.Context(
             store=context.store,
@@ -146,13 +152,18 @@ class _Supervisor:
         busy = self._grants or self._line
         return BUSY_PASS_SECONDS if busy else IDLE_PASS_SECONDS
 
+    @contextmanager
+    def keeping_time(self) -> Iterator[None]:
+        """While the block lasts, safety passes become due."""
+        self._nursery.start_soon(self._pass.run)
+        try:
+            yield
+        finally:
+            self._pass.stop()
+
     async def serve(self, inbox: Inbox[Message]) -> None:
-        """Handle what is in the inbox, or make the safety pass; then grant."""
-        message: Message | None = None
-        with trio.move_on_at(self._pass_at):
-            message = await inbox.receive()
-        if message is None:
-            self._make_pass()
+        """Handle what is in the inbox; then grant."""
+        message: Message | None = await inbox.receive()
         while message is not None:
             await self.handle(message)
             message = inbox.receive_nowait()
@@ -163,7 +174,9 @@ class _Supervisor:
             if not again or not self._history.allow(trio.current_time()):
                 raise
             log.exception("a pass failed; it is made again")
-        self._pass_at = min(self._pass_at, trio.current_time() + self._period)
+        due = trio.current_time() + self._period
+        if due < self._pass.due:
+            self._pass.set(due)
 
     async def handle(self, message: Message) -> None:
         match message:
@@ -196,6 +209,15 @@ class _Supervisor:
             case SetPause(scope, on, jobs, reply):
                 with reply:
                     self._set_pause(scope, on, jobs, reply)
+            case SetLimits(limits, repositories):
+                self._capacity.set_limits(limits)
+                self._line.reconsider()
+                # The pressure is another one by other limits.
+                self._sampled_at = -PRESSURE_SECONDS
+                for child in self._children.values():
+                    _tell(child, repository_messages.SetLimits(repositories))
+            case PassDue():
+                self._make_pass()
             case Stop(reason):
                 self._stop = reason
                 for child in self._children.values():
@@ -262,7 +284,7 @@ class _Supervisor:
         return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
 
     def _make_pass(self) -> None:
-        self._pass_at = trio.current_time() + self._period
+        self._pass.set(trio.current_time() + self._period)
         for child in self._children.values():
             _tell(child, repository_messages.Pass())
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from forge_actors.actors import repository_messages
 from forge_actors.actors.mailbox import Mailbox, Reply
-from forge_actors.actors.tokens import Returned, TokenUse
-from forge_actors.domain.capacity import Offer
+from forge_actors.actors.tokens import Returned
+from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.waiting import Waiting
@@ -83,10 +83,36 @@ class SetPause(Struct, frozen=True):
     reply: Reply[None]
 
 
+class SetLimits(Struct, frozen=True):
+    """Grant by other limits from now on; what runs is left alone.
+
+    The store gives the ledgers that are loaded from now on the limits for repositories.
+    """
+
+    limits: Limits
+    repositories: RepositoryLimits
+
+
+class PassDue(Struct, frozen=True):
+    """It is time for the safety pass."""
+
+
 class Stop(Struct, frozen=True):
     """Grant nothing more, stop every worker, end every repository, then end."""
 
     reason: StopReason
 
 
-Message = Wanted | Returned | Open | Submitted | Ended | Count | Place | SetPause | Stop
+Message = (
+    Wanted
+    | Returned
+    | Open
+    | Submitted
+    | Ended
+    | Count
+    | Place
+    | SetLimits
+    | SetPause
+    | PassDue
+    | Stop
+)

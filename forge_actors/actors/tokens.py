@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
-from forge_actors.domain.capacity import Capacity
+from forge_actors.domain.capacity import Capacity, TokenUse
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
@@ -82,14 +82,6 @@ class Grant:
             self._back(Returned(self))
 
 
-class TokenUse(Struct, frozen=True):
-    """How many tokens of one kind are in use, by which jobs, of how many."""
-
-    used: int
-    limit: int
-    jobs: tuple[str, ...]
-
-
 class Grants:
     """Every grant that is out, and so every token in use. The supervisor's own."""
 
@@ -123,12 +115,7 @@ class Grants:
     def uses(self) -> dict[str, TokenUse]:
         """Who uses what, by kind of token."""
         capacity = self.capacity
-        return {
-            kind: TokenUse(
-                capacity.used(kind), limit, self.jobs_of(capacity.holders(kind))
-            )
-            for kind, limit in capacity.limits.tokens.items()
-        }
+        return {kind: capacity.use(kind, self.jobs_of) for kind in capacity.kinds()}
 
     def jobs_of(self, grants: Iterable[str]) -> tuple[str, ...]:
         """The jobs that grants with these ids are used for."""

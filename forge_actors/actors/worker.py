@@ -88,7 +88,7 @@ class Worker:
         Apart from `run`, so that the order leaves in this turn of the loop and not
         after the first step of a new task.
         """
-        if not self._stopped:
+        if not self._stopped and order.problem is None:
             try:
                 self._running = self._launcher.launch(order)
             except LauncherDown as error:
@@ -109,6 +109,8 @@ class Worker:
 
     async def _attempt(self, order: LaunchOrder) -> Receipt:
         running = self._running
+        if running is None and order.problem is not None and not self._stopped:
+            return self._never_ran(order, "spawn", order.problem)
         if running is None:
             return self._never_ran(order, "stop", self._refused)
         try:

@@ -35,6 +35,8 @@ VERBS = {
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "run": "run a file of jobs, or one command, to the end",
+    "settings": "check, show or reload the settings",
+    "secret": "set, list or remove secrets that jobs get",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
 }

@@ -89,6 +89,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[=VALUE]",
         help="a variable for the job; without a value, the one set here; repeatable",
     )
+    add(
+        "--secret",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a secret the job gets as this variable, masked in its log; repeatable",
+    )
     add("--stdin-file", metavar="FILE", help="the job reads this file as its input")
     add("--stop-signal", metavar="NAME", help="how to ask it to stop (SIGTERM)")
     add("--grace", metavar="TIME", help="time between that and the hard end (10s)")
@@ -167,6 +174,7 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "pty": args.pty,
         "origin": origin(),
         "env": dict(_variable(text) for text in args.env),
+        "secrets": args.secret,
     }
     for name in _PLAIN:
         value = getattr(args, name)

@@ -36,6 +36,7 @@ from forge_actors.domain.requests import (
     convert,
     encode_argv,
 )
+from forge_actors.domain.settings import SettingChange, SettingView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -182,6 +183,16 @@ class Client:
         if status.pop("timed_out", False):
             raise TimeoutError(f"the service is not {wait} within {timeout} s")
         return status
+
+    async def settings(self) -> list[SettingView]:
+        """Every setting in force, with where it comes from."""
+        answer = await self._call("GET", "settings")
+        return convert(answer["settings"], list[SettingView])
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Let the service read its settings again; what changed."""
+        answer = await self._call("POST", "settings", "reload")
+        return convert(answer["changed"], list[SettingChange])
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Start nothing more, and return when nothing runs.

@@ -15,7 +15,7 @@ from forge_actors.domain.jobs import AGENT_KINDS, HEAVY_KINDS
 from forge_actors.domain.priority import Rank, effective
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from forge_actors.domain.jobs import Kind
 
@@ -50,6 +50,15 @@ class Limits(Struct, frozen=True):
     overtake_after: float = 30 * 60.0
 
 
+class RepositoryLimits(Struct, frozen=True):
+    """What one repository's ledger goes by."""
+
+    workers: int
+    overtake_after: float
+    #: The kinds of token that there are; None for any.
+    known: frozenset[str] | None = None
+
+
 class Offer(Struct, frozen=True):
     """The best startable job of one repository that needs exactly these tokens."""
 
@@ -74,6 +83,16 @@ class Lack(Struct, frozen=True):
     holders: tuple[str, ...]
 
 
+class TokenUse(Struct, frozen=True):
+    """How many tokens of one kind are in use, by which jobs, of how many."""
+
+    used: int
+    limit: int
+    jobs: tuple[str, ...]
+    #: The settings name it; if not, it is only held by what still runs.
+    known: bool = True
+
+
 class Capacity:
     """The counts of tokens in use. Only the supervisor's task holds one.
 
@@ -88,6 +107,29 @@ class Capacity:
         self.closed: frozenset[str] = frozenset()
         self._held: dict[str, dict[str, None]] = {kind: {} for kind in limits.tokens}
         self._repos: dict[str, dict[str, None]] = {}
+
+    def set_limits(self, limits: Limits) -> None:
+        """Count by other limits from now on; what is held stays held."""
+        self.limits = limits
+        for kind in limits.tokens:
+            self._held.setdefault(kind, {})
+
+    def kinds(self) -> list[str]:
+        """Every kind with a limit, and those that are still held without one."""
+        gone = [k for k, held in self._held.items() if held and not self.known(k)]
+        return [*self.limits.tokens, *gone]
+
+    def known(self, kind: str) -> bool:
+        """Whether the settings name this kind."""
+        return kind in self.limits.tokens
+
+    def use(
+        self, kind: str, jobs_of: Callable[[tuple[str, ...]], tuple[str, ...]]
+    ) -> TokenUse:
+        """How much of a kind is in use; `jobs_of` turns holders into jobs."""
+        limit = self.limits.tokens.get(kind, 0)
+        jobs = jobs_of(self.holders(kind))
+        return TokenUse(self.used(kind), limit, jobs, self.known(kind))
 
     def used(self, kind: str) -> int:
         return len(self._held.get(kind, ()))
@@ -127,16 +169,25 @@ class Capacity:
             if self.used(kind) >= self.limit(kind)
         ]
         repos, limit = self._repos, self.limits.active_repositories
-        if repo not in repos and len(repos) >= limit:
+        if self._is_barred(repo):
             jobs = tuple(job for held in repos.values() for job in held)
             lacks.append(Lack(ACTIVE_REPOSITORIES, len(repos), limit, jobs))
         return tuple(lacks)
 
     def fits(self, repo: str, tokens: Iterable[str]) -> bool:
         """`not self.lacking(repo, tokens)`, without building the reasons."""
-        if self.repositories_full and repo not in self._repos:
-            return False
-        return all(self.used(kind) < self.limit(kind) for kind in tokens)
+        return not self._is_barred(repo) and all(
+            self.used(kind) < self.limit(kind) for kind in tokens
+        )
+
+    def _is_barred(self, repo: str) -> bool:
+        """Too many repositories are active for this one to start something.
+
+        With more than the limit, which was lowered, none may: each of them would go on
+        with its own jobs, and their number never fall.
+        """
+        active, limit = len(self._repos), self.limits.active_repositories
+        return active >= limit and (active > limit or repo not in self._repos)
 
     def take(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
         """Count the tokens as held by `holder`, the id of a grant."""

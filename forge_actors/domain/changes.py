@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.events import Event
+from forge_actors.domain.events import ACCEPTED, Event
+from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
-    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.scopes import Pause
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -122,6 +123,12 @@ class RepositoryChanged(Struct, frozen=True):
     event: Event
 
 
+class SettingsChanged(Struct, frozen=True):
+    """The event says what changed; unlike one that is only noted it can be refused."""
+
+    event: Event
+
+
 class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
@@ -141,5 +148,29 @@ Change = (
     | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
+    | SettingsChanged
     | Noted
 )
+
+
+def accepted_event(job: Job, details: JobDetails) -> Event:
+    """The event that accepts a job: all of it that does not change, said once."""
+    data: dict[str, object] = {
+        "reason": ACCEPTED,
+        "origin": details.origin,
+        "kind": job.kind,
+        "priority": PRIORITIES[job.priority],
+    }
+    if job.claims:
+        data["claims"] = job.claims
+    if job.after:
+        data["after"] = job.after
+    if details.provider is not None:
+        data["provider"] = details.provider
+    if details.name is not None:
+        data["name"] = details.name
+    if details.labels:
+        data["labels"] = details.labels
+    if details.retry_of is not None:
+        data["retry_of"] = details.retry_of
+    return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, convert, to_builtins
 
 from forge_actors.domain.jobs import STATES, JobError
-from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import redact, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forge_actors.domain.capacity import Limits
-    from forge_actors.domain.changes import JobDetails
-    from forge_actors.domain.jobs import Job
     from forge_actors.domain.redaction import Roots
 
 #: The reason of the first event of every job.
@@ -108,29 +105,6 @@ class EventPage(Struct, frozen=True):
 
     events: list[EventView]
     next: EventQuery
-
-
-def accepted_event(job: Job, details: JobDetails) -> Event:
-    """The event that accepts a job: all of it that does not change, said once."""
-    data: dict[str, object] = {
-        "reason": ACCEPTED,
-        "origin": details.origin,
-        "kind": job.kind,
-        "priority": PRIORITIES[job.priority],
-    }
-    if job.claims:
-        data["claims"] = job.claims
-    if job.after:
-        data["after"] = job.after
-    if details.provider is not None:
-        data["provider"] = details.provider
-    if details.name is not None:
-        data["name"] = details.name
-    if details.labels:
-        data["labels"] = details.labels
-    if details.retry_of is not None:
-        data["retry_of"] = details.retry_of
-    return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)
 
 
 def limits_in_force(limits: Limits, repository_workers: int, now: float) -> Event:

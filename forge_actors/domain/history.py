@@ -19,7 +19,7 @@ from forge_actors.domain.claims import Claim, conflict
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import MOVES, RESERVED, JobError, Kind, State
-from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.scopes import repository_scope
 from forge_actors.domain.steering import ASKED
 
 if TYPE_CHECKING:

@@ -13,15 +13,16 @@ from forge_actors.domain.changes import JobEnded, JobWaits
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
-from forge_actors.domain.pauses import Pauses, describe
-from forge_actors.domain.waiting import Waiting, state_for_family
+from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.scopes import describe
+from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
-    from forge_actors.domain.pauses import Pause
+    from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import WaitingKind
 
 
@@ -41,6 +42,7 @@ class JobQueue:
         enabled: bool = True,
         workers: int = 4,
         overtake_after: float = 1800.0,
+        known: frozenset[str] | None = None,
         pause: Pause | None = None,
     ) -> None:
         self.repo = repo
@@ -53,7 +55,7 @@ class JobQueue:
         self.suspended: set[str] = set()
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
-        self._lanes = Lanes(overtake_after)
+        self._lanes = Lanes(overtake_after, known)
         self._budgets = QueueBudgets()
         #: Those that concern this repository: its own, and what its owner told of.
         self.pauses = Pauses(() if pause is None else (pause,))
@@ -94,6 +96,9 @@ class JobQueue:
     def waiting(self, job_id: str, now: float) -> Waiting:
         """What keeps a waiting job from being offered; kind `token` if nothing does."""
         job = self.jobs[job_id]
+        gone = self._lanes.unknown(job.tokens)
+        if gone is not None:
+            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)

@@ -142,6 +142,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     grace: float = 10.0
     keep_leftovers: bool = False
     exit_attempts: int = 1
+    #: Names of secrets that it gets as variables.
+    secrets: tuple[str, ...] = ()
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
@@ -216,6 +218,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     leftovers: list[str] = field(default_factory=list)
     #: One of them still held its output open.
     output_held: bool = False
+    #: Names of the secrets that it gets as variables.
+    secrets: list[str] = field(default_factory=list)
     #: What became of the command that followed it.
     after_job: AfterJob | None = None
     #: What went wrong beside it, such as a log that could not be written.

@@ -56,8 +56,11 @@ def rank_of(job: Job, now: float) -> Rank:
 class Lanes:
     """The ready jobs. Heap entries may be stale; they are dropped when they surface."""
 
-    def __init__(self, overtake_after: float) -> None:
-        self.overtake_after = overtake_after
+    def __init__(self, overtake_after: float, known: frozenset[str] | None) -> None:
+        self._overtake_after = overtake_after
+        #: The kinds of token that there are; None for any. A lane that needs another
+        #: one is passed over, and reserves nothing.
+        self._known = known
         #: Ready jobs, in the order in which they became ready, each with its lane and
         #: the one entry in the lane's heaps that counts.
         self.ready: dict[str, tuple[Job, Lane, _Entry]] = {}
@@ -116,6 +119,23 @@ class Lanes:
             self._lanes.pop((lane.claims, lane.tokens), None)
         return lane
 
+    def set_limits(self, overtake_after: float, known: frozenset[str] | None) -> None:
+        """Go by other limits from now on."""
+        self._overtake_after, self._known = overtake_after, known
+        self._starved.clear()
+        self._starves_at = -_NEVER
+        self.reconsider()
+        self._index.clear()
+        for lane in self._lanes.values():
+            if lane.blocker is None:
+                self._show_all(lane)
+
+    def unknown(self, tokens: Tokens) -> str | None:
+        """The first of these kinds that there is no more."""
+        if self._known is None:
+            return None
+        return next((kind for kind in tokens if kind not in self._known), None)
+
     def tokens(self) -> tuple[Tokens, ...]:
         """Every set of tokens that some ready job needs and can have."""
         if not self._closed:
@@ -170,13 +190,13 @@ class Lanes:
         return self._closed.isdisjoint(tokens)
 
     def _find_starved(self, lane: Lane, starved: dict[str, Job], now: float) -> None:
-        if not self._open(lane.tokens):
+        if not self._open(lane.tokens) or self.unknown(lane.tokens) is not None:
             return
         for level in lane.queues:
             head = self._head(lane, level)
             if head is None:
                 continue
-            due = head[0] + self.overtake_after
+            due = head[0] + self._overtake_after
             if due <= now:
                 starved[head[1]] = self.ready[head[1]][0]
             else:
@@ -198,6 +218,8 @@ class Lanes:
             return
         heaps = self._index.get(lane.tokens)
         if heaps is None:
+            if self.unknown(lane.tokens) is not None:
+                return
             heaps = self._index[lane.tokens] = {}
         heappush(heaps.setdefault(level, []), (*head, lane))
 
@@ -206,12 +228,12 @@ class Lanes:
         shown: list[tuple[Job, Lane]] = []
         for level, heap in self._index[tokens].items():
             while heap:
-                _, job_id, lane = heap[0]
-                if lane.blocker is None:
-                    head = self._head(lane, level)
-                    if head is not None and head[1] == job_id:
-                        shown.append((self.ready[job_id][0], lane))
-                        break
+                queued_at, job_id, lane = heap[0]
+                if lane.blocker is None and (
+                    self._head(lane, level) == (queued_at, job_id)
+                ):
+                    shown.append((self.ready[job_id][0], lane))
+                    break
                 heappop(heap)
         return shown
 
@@ -222,6 +244,9 @@ class Lanes:
 
     def _unpark(self, lane: Lane) -> None:
         lane.blocker = None
+        self._show_all(lane)
+
+    def _show_all(self, lane: Lane) -> None:
         for level in lane.queues:
             self._show(lane, level)
 
@@ -230,7 +255,7 @@ class Lanes:
         for level in lane.queues:
             head = self._head(lane, level)
             if head is not None and head[1] not in self._starved:
-                due = head[0] + self.overtake_after
+                due = head[0] + self._overtake_after
                 self._starves_at = min(self._starves_at, due)
 
 

@@ -20,6 +20,15 @@ class ProcessIdentity(Struct, frozen=True):
     start_ticks: int
 
 
+class Secrets(dict[str, str]):
+    """Values by the names of their variables; printed as their names alone."""
+
+    def __repr__(self) -> str:
+        return f"<secrets: {', '.join(self) or 'none'}>"
+
+    __str__ = __repr__
+
+
 class ProcessLimits(Struct, frozen=True, omit_defaults=True):
     """What the system keeps a job's processes to.
 
@@ -53,6 +62,10 @@ class LaunchOrder(Struct, frozen=True):
     stop_signal: str
     grace: float
     keep_leftovers: bool
+    #: More variables, whose values are masked in the output and told to nobody else.
+    secrets: dict[str, str] = Secrets()
+    #: Why it cannot be started at all; nothing is launched then.
+    problem: str | None = None
     #: Its three streams are a terminal; what it prints there is its stdout.
     pty: bool = False
     limits: ProcessLimits | None = None

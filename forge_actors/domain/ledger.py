@@ -23,6 +23,7 @@ from forge_actors.domain.steering import Steerable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.lanes import Tokens
@@ -71,6 +72,11 @@ class Ledger(Steerable):
         self.leases[job.id] = job.claims
         if job.held_at is not None or self.pauses.suspending(job.tokens) is not None:
             self.suspended.add(job.id)
+
+    def set_limits(self, limits: RepositoryLimits) -> None:
+        """Go by other limits from now on; what runs is left alone."""
+        self.workers = limits.workers
+        self._lanes.set_limits(limits.overtake_after, limits.known)
 
     def dependency_ended(
         self, dependency: str, state: State, now: float

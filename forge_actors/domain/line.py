@@ -77,6 +77,16 @@ class Line:
             for offer in held[1]:
                 self._starved.pop((repo, offer.tokens), None)
 
+    def reconsider(self) -> None:
+        """Find anew who starves: what counts as too long has changed."""
+        self._starved.clear()
+        self._by_age = [
+            (offer.queued_at, version, offer.job, offer)
+            for version, offers in self._offers.values()
+            for offer in offers
+        ]
+        heapify(self._by_age)
+
     def next(self, capacity: Capacity, now: float) -> Offer | None:
         """The first offer that can have all of its tokens now."""
         if capacity.used(WORKERS) >= capacity.limit(WORKERS):

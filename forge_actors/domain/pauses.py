@@ -1,11 +1,8 @@
 """Pauses: where nothing new starts because somebody asked for it.
 
-A pause has a scope: `all`, `repo:ID` or `provider:NAME`. The supervisor owns those of
-everything and of the providers, a repository's ledger its own. A single job is held, or
-suspended while it runs: that is a fact of the job (`Job.held_at`).
-
-A drain is a pause of everything, of a scope of its own: it is not saved and ends with
-the runtime, at whose end it aims.
+The supervisor owns those of everything and of the providers, a repository's ledger its
+own. A single job is held, or suspended while it runs: that is a fact of the job
+(`Job.held_at`).
 """
 
 from __future__ import annotations
@@ -16,32 +13,12 @@ from msgspec import Struct
 
 from forge_actors.domain.changes import Noted, PauseBegan, PauseEnded
 from forge_actors.domain.events import Event
+from forge_actors.domain.scopes import DRAIN, PROVIDER, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from forge_actors.domain.changes import Change
-
-EVERYTHING = "all"
-DRAIN = "drain"
-_REPOSITORY = "repo:"
-_PROVIDER = "provider:"
-
-
-class Pause(Struct, frozen=True):
-    """Nothing new starts in `scope`; with `jobs` what runs there is suspended too."""
-
-    scope: str
-    #: Seconds of the wall clock.
-    since: float
-    jobs: bool = False
-
-    def covers(self, tokens: Iterable[str]) -> bool:
-        """Whether it holds for a job with these tokens, if for its repository at all.
-
-        The token of a provider is called as the scope of its pause.
-        """
-        return not self.scope.startswith(_PROVIDER) or self.scope in tokens
 
 
 class PauseView(Struct, frozen=True):
@@ -114,33 +91,4 @@ class Pauses:
     @property
     def closed_tokens(self) -> frozenset[str]:
         """The tokens of the paused providers."""
-        return frozenset(p.scope for p in self if p.scope.startswith(_PROVIDER))
-
-
-def repository_scope(repo: str) -> str:
-    return f"{_REPOSITORY}{repo}"
-
-
-def repository_of(scope: str) -> str | None:
-    """The repository that a scope names, or None if it is of another kind."""
-    return scope.removeprefix(_REPOSITORY) if scope.startswith(_REPOSITORY) else None
-
-
-def provider_of(scope: str) -> str | None:
-    """The provider that a scope names, or None if it is of another kind."""
-    return scope.removeprefix(_PROVIDER) if scope.startswith(_PROVIDER) else None
-
-
-def describe(scope: str) -> str:
-    """What a pause of this scope means for a job there, and what ends it."""
-    provider = provider_of(scope)
-    if provider is not None:
-        return (
-            f"provider {provider} is paused; forge-actors resume --provider {provider}"
-            " ends that"
-        )
-    if repository_of(scope) is not None:
-        return "its repository is paused; forge-actors resume --repo NAME ends that"
-    if scope == DRAIN:
-        return "the service is draining; forge-actors drain --cancel ends that"
-    return "everything is paused; forge-actors resume --all ends that"
+        return frozenset(p.scope for p in self if p.scope.startswith(PROVIDER))

@@ -1,16 +1,57 @@
-"""Which tokens an offer lacks, who has them, and its place in line."""
+"""What jobs wait for: in their ledger, and for tokens the place of their offer in line.
+
+A ledger says all but what the counts and the line know: which tokens an offer lacks,
+who has them, and how many come first.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from forge_actors.domain.capacity import Offer
+from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.waiting import Waiting, describe_lack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from forge_actors.domain.capacity import Capacity, Offer
+    from forge_actors.domain.capacity import Capacity
+    from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.line import Line
+
+
+class Waits(Struct, frozen=True):
+    """One job's state as it is now, what it waits for, and how many are before it."""
+
+    state: State
+    waiting: Waiting | None = None
+    offer: Offer | None = None
+    ahead: int = 0
+
+
+def explain(ledger: Ledger, jobs: Sequence[str], now: float) -> dict[str, Waits]:
+    """What these jobs wait for; those that the ledger does not hold are left out.
+
+    How many are before it is only counted for a job that is asked for alone.
+    """
+    answers: dict[str, Waits] = {}
+    for job_id in jobs:
+        job = ledger.jobs.get(job_id)
+        if job is None:
+            continue
+        if job.state in RESERVED:
+            answers[job_id] = Waits(job.state)
+            continue
+        waiting = ledger.waiting(job_id, now)
+        state = ledger.state_of(job_id, waiting)
+        offer, ahead = None, 0
+        if waiting.kind == "token":
+            offer = Offer(ledger.repo, job.id, job.tokens, job.priority, job.queued_at)
+            ahead = ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
+        answers[job_id] = Waits(state, waiting, offer, ahead)
+    return answers
 
 
 def place(

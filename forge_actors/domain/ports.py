@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Retried,
     )
     from forge_actors.domain.selection import Selection
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 
 class Clock(Protocol):
@@ -283,6 +284,12 @@ class Control(Protocol):
 
         With `wait` there is at least one, unless the runtime ends: then there is none.
         """
+
+    async def settings(self) -> list[SettingView]:
+        """Every setting in force, with where it comes from."""
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Read the file and the environment again; what changed, or nothing at all."""
 
     def request_stop(self) -> None:
         """Begin an orderly stop of the whole runtime; returns at once."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_ARGV = 4096
 MAX_ARGUMENT_BYTES = 128 * 1024
 MAX_LABELS = 32
+MAX_SECRETS = 32
 MAX_NAME_LENGTH = 200
 MAX_BATCH = 100_000
 
@@ -53,6 +54,7 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     idle_timeout: str | float | None = None
     cwd: str | None = None
     env: dict[str, str] = {}
+    secrets: list[str] = []
     stdin: str | None = None
     stop_signal: str = "SIGTERM"
     grace: str | float | None = None

@@ -13,7 +13,8 @@ from msgspec import UNSET
 from forge_actors.domain.changes import JobEdited, JobHeld, Noted
 from forge_actors.domain.events import Event
 from forge_actors.domain.job_queue import JobQueue
-from forge_actors.domain.pauses import Pause, Pauses, repository_scope
+from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.scopes import Pause, repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

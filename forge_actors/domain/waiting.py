@@ -74,6 +74,18 @@ def noun(token: str) -> str:
     return _NOUNS.get(token, token)
 
 
+def describe_gone(token: str) -> str:
+    """Why a job that needs a token of a kind that is no more cannot run, and the cure.
+
+    Only a provider can go: the other kinds always have a limit.
+    """
+    name = token.partition(":")[2]
+    return (
+        f"the settings no longer name its provider {name!r}; put [providers.{name}]"
+        " back and run forge-actors settings reload, or cancel the job"
+    )
+
+
 def describe_lack(lack: Lack) -> str:
     """One lacking token as a clause: which, n of m in use."""
     return f"{lack.used} of {lack.limit} {noun(lack.token)} are in use"

@@ -14,9 +14,8 @@ import msgspec
 from msgspec import structs
 
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import JobAdded, JobDetails
+from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
+    from forge_actors.runtime.secrets import SecretFolder
     from forge_actors.runtime.settings import Settings
 
 _canonical = msgspec.json.Encoder(order="deterministic")
@@ -64,7 +64,8 @@ class Admission:
         registry: Registry,
         clock: Clock,
         ids: IdSource,
-        settings: Settings,
+        settings: Callable[[], Settings],
+        secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
     ) -> None:
         self._store = store
@@ -72,6 +73,7 @@ class Admission:
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._secrets = secrets
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
 
@@ -176,7 +178,7 @@ class Admission:
         return self._store.save(changes, then=submitted)
 
     def _check_room(self, count: int) -> None:
-        limit = self._settings.limits.queued_jobs
+        limit = self._settings().limits.queued_jobs
         active = self._store.active
         if active + count > limit:
             raise Refused(
@@ -223,7 +225,7 @@ class Admission:
         after, met = self._dependencies(request, names, prefix)
         claims = claims_of(request, kind, checkout, prefix)
         replay = replay_of(request, kind, prefix)
-        spec = spec_of(request, kind, checkout, prefix)
+        spec = spec_of(request, kind, checkout, self._secrets, prefix)
         attempts = request.max_attempts
         job = Job(
             id=self._ids.make(now),
@@ -255,11 +257,11 @@ class Admission:
         return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
-        if provider is not None and provider not in self._settings.providers:
+        if provider is not None and provider not in self._settings().providers:
             raise InvalidInput(
                 f"{prefix}provider",
                 f"{provider!r} is no known provider",
-                allowed=tuple(sorted(self._settings.providers)),
+                allowed=tuple(sorted(self._settings().providers)),
             )
 
     def _dependencies(

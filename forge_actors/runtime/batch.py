@@ -17,9 +17,11 @@ from forge_actors.domain.jobfile import JobFile, check
 from forge_actors.domain.jobs import TERMINAL, JobView
 from forge_actors.domain.requests import JobQuery, JobRequest, convert
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.runtime.event_stream import EVENT_PAGE
 from forge_actors.runtime.groups import only_failure
-from forge_actors.runtime.runtime import EVENT_PAGE, open_runtime
+from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.settings import settings_from
+from forge_actors.runtime.sources import given, overruled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +79,8 @@ def load_job_file(path: Path) -> tuple[JobFile, Settings]:
     try:
         file = convert(data, JobFile)
         check(file)
-        return file, settings_from(file.settings, os.environ)
+        settings = given(settings_from(file.settings))
+        return file, overruled(settings, os.environ).settings
     except InvalidInput as error:
         raise InvalidInput(
             f"{path}: {error.field}", error.problem, allowed=error.allowed

@@ -13,7 +13,8 @@ from forge_actors.actors.supervisor_messages import Open
 from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.errors import MailboxClosed, NotFound
 from forge_actors.domain.jobs import RESERVED
-from forge_actors.domain.pauses import Pauses, describe, repository_of
+from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.scopes import describe, repository_of
 from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
     from forge_actors.actors.mailbox import Mailbox, Reply
     from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
     from forge_actors.domain.jobs import JobView
-    from forge_actors.domain.pauses import Pause, PauseView
+    from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.scopes import Pause
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
+    from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
-    from forge_actors.runtime.settings import Settings
 
 A = TypeVar("A")
 
@@ -50,7 +52,7 @@ class ControlBase:
         store: SqliteStore,
         launcher: NodeLauncher,
         clock: Clock,
-        settings: Settings,
+        settings: SettingsInForce,
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[Message],

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors import supervisor_messages
-from forge_actors.actors.repository_messages import Explain, Waits
+from forge_actors.actors.repository_messages import Explain
 from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
+from forge_actors.domain.place import Waits
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase

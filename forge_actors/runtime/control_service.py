@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
@@ -11,9 +12,12 @@ from forge_actors.actors.supervisor_messages import Count, SetPause
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import Refused, Unavailable
 from forge_actors.domain.jobs import STATES
-from forge_actors.domain.pauses import DRAIN
+from forge_actors.domain.scopes import DRAIN
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.views import timestamp
+
+if TYPE_CHECKING:
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 
 class ServiceControl(OutputControl):
@@ -35,12 +39,13 @@ class ServiceControl(OutputControl):
             entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
             if kind.startswith("provider:"):
                 state = "paused" if kind in paused else "open"
+                state = state if use.known else "removed"
                 providers[kind.partition(":")[2]] = {**entry, "state": state}
             else:
                 capacity[kind] = entry
         capacity["active_repositories"] = {
             "used": survey.active_repositories,
-            "limit": self._settings.limits.active_repositories,
+            "limit": self._settings().limits.active_repositories,
         }
         trouble = self._store.trouble
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
@@ -73,6 +78,12 @@ class ServiceControl(OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
+
+    async def settings(self) -> list[SettingView]:
+        return self._settings.loaded.views()
+
+    async def reload_settings(self) -> list[SettingChange]:
+        return await self._settings.reload()
 
     async def wait_ready(self) -> None:
         if not await self._held.wait(lambda: self._store.saving.wait_value(True)):

@@ -10,7 +10,7 @@ from forge_actors.actors import supervisor_messages
 from forge_actors.actors.repository_messages import EditJob, PauseHere, Steer
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import TERMINAL, JobSpec
-from forge_actors.domain.pauses import (
+from forge_actors.domain.scopes import (
     EVERYTHING,
     provider_of,
     repository_of,
@@ -108,9 +108,9 @@ class SteeringControl(JobControl):
             raise InvalidInput("scope", f"{scope!r} is no scope", allowed=kinds)
         # One that the settings dropped meanwhile can still be let go.
         paused = any(pause.scope == scope for pause in self._pauses())
-        if provider not in self._settings.providers and not paused:
+        if provider not in self._settings().providers and not paused:
             raise InvalidInput(
                 "provider",
                 f"{provider!r} is no known provider",
-                allowed=tuple(sorted(self._settings.providers)),
+                allowed=tuple(sorted(self._settings().providers)),
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -35,11 +35,16 @@ from forge_actors.domain.process_limits import parse_memory, parse_nice, parse_p
 from forge_actors.domain.requests import (
     MAX_LABELS,
     MAX_NAME_LENGTH,
+    MAX_SECRETS,
     JobEdit,
     JobRequest,
     decode_argv,
     encode_argv,
 )
+from forge_actors.runtime.secrets import check_name
+
+if TYPE_CHECKING:
+    from forge_actors.runtime.secrets import SecretFolder
 
 MAX_GRACE = 3600.0
 MAX_ATTEMPTS = 100
@@ -106,7 +111,13 @@ def replay_of(request: JobRequest, kind: Kind, prefix: str) -> Replay:
     )
 
 
-def spec_of(request: JobRequest, kind: Kind, checkout: str, prefix: str) -> JobSpec:
+def spec_of(
+    request: JobRequest,
+    kind: Kind,
+    checkout: str,
+    secrets: SecretFolder,
+    prefix: str,
+) -> JobSpec:
     attempts = request.max_attempts
     if attempts is not None and not 1 <= attempts <= MAX_ATTEMPTS:
         raise InvalidInput(f"{prefix}max_attempts", f"is outside 1 to {MAX_ATTEMPTS}")
@@ -127,6 +138,7 @@ def spec_of(request: JobRequest, kind: Kind, checkout: str, prefix: str) -> JobS
         grace=_grace(request.grace, f"{prefix}grace"),
         keep_leftovers=request.keep_leftovers,
         exit_attempts=attempts or 1,
+        secrets=tuple(secrets_of(request, secrets, prefix)) if request.secrets else (),
         pty=_pty(request, f"{prefix}pty"),
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
@@ -232,6 +244,25 @@ def _env(env: dict[str, str], field: str) -> dict[str, str]:
         if name.startswith("FORGE_"):
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env
+
+
+def secrets_of(request: JobRequest, folder: SecretFolder, prefix: str) -> list[str]:
+    """The names of the secrets of a job, which must be there when it is accepted."""
+    field = f"{prefix}secrets"
+    names = list(dict.fromkeys(request.secrets))
+    if len(names) > MAX_SECRETS:
+        raise InvalidInput(field, f"are more than {MAX_SECRETS}")
+    known = folder.names() if names else []
+    for name in names:
+        check_name(name, field=field)
+        if name in request.env:
+            raise InvalidInput(field, f"{name!r} is also a variable of its env")
+        if name not in known:
+            hint = "; set it with: forge-actors secret set" if not known else ""
+            raise InvalidInput(
+                field, f"there is no secret {name!r}{hint}", allowed=tuple(known)
+            )
+    return names
 
 
 def labels_of(labels: list[str], prefix: str) -> tuple[str, ...]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.launch import LaunchOrder
+from msgspec import structs
+
+from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
+from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from forge_actors.domain.jobs import Job
@@ -52,15 +56,18 @@ def allowed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
 class OrderMaker:
     """Builds launch orders; the launcher adds what every job has in its environment."""
 
-    def __init__(self, home: Path, store: Store, output_limit: int) -> None:
+    def __init__(
+        self, home: Path, store: Store, output_limit: Callable[[], int]
+    ) -> None:
         self._home = str(home)
+        self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
 
     def __call__(self, job: Job) -> LaunchOrder:
         spec = self._store.spec(job.id)
         assert job.fence is not None, "only a dispatched job has an order"
-        return LaunchOrder(
+        order = LaunchOrder(
             job=job.id,
             repo=job.repo,
             attempt=job.attempt,
@@ -77,7 +84,7 @@ class OrderMaker:
             },
             stdin=spec.stdin,
             log=log_base(self._home, job.id, job.attempt),
-            output_limit=self._output_limit,
+            output_limit=self._output_limit(),
             wall=spec.budgets.execution,
             idle=spec.budgets.idle,
             stop_signal=spec.stop_signal,
@@ -87,6 +94,17 @@ class OrderMaker:
             limits=spec.limits,
             after_job=spec.after_job,
         )
+        return self._with_secrets(order, spec.secrets) if spec.secrets else order
+
+    def _with_secrets(self, order: LaunchOrder, names: tuple[str, ...]) -> LaunchOrder:
+        """The order with the values as they are now, or with why it has none."""
+        values = Secrets()
+        for name in names:
+            try:
+                values[name] = os.fsdecode(self._secrets.read(name))
+            except (NotFound, StoreFailed) as error:
+                return structs.replace(order, problem=str(error))
+        return structs.replace(order, secrets=values)
 
 
 def log_base(home: str, job: str, attempt: int) -> str:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import structs
 
-from forge_actors.domain.changes import JobAdded, JobDetails
+from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import Refused
-from forge_actors.domain.events import accepted_event
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
 from forge_actors.edges.sqlite.rows import job_from, spec_from

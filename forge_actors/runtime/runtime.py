@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,9 @@ import trio
 from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
-from forge_actors.domain.events import Event, EventQuery, limits_in_force
-from forge_actors.domain.pauses import repository_of
+from forge_actors.domain.events import Event
 from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import Clock, PressureGauge
 from forge_actors.edges.node.launcher import (
@@ -30,23 +31,21 @@ from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.event_stream import EventStream
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ids import IdSource
+from forge_actors.runtime.in_force import SettingsInForce, in_force, resolve
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.settings import (
-    Settings,
-    checked,
-    load_settings,
-    settings_from,
-)
+from forge_actors.runtime.secrets import SecretFolder
+from forge_actors.runtime.settings import Settings
+from forge_actors.runtime.sources import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from forge_actors.actors.mailbox import Mailbox
-    from forge_actors.domain.events import EventView
     from forge_actors.domain.jobs import Job, JobView
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.recovery import StopReason
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import JobQuery
 
 STORE_FILE = "store.sqlite"
-SETTINGS_FILE = "settings.toml"
-EVENT_PAGE = 1000
 #: Seconds an orderly stop may take before what is left is cancelled.
 STOP_SECONDS = 120.0
 
@@ -146,28 +143,6 @@ class Runtime:
         return EventStream(self.control, after)
 
 
-class EventStream:
-    """An asynchronous iterator over events until the runtime ends; none is skipped."""
-
-    def __init__(self, control: RuntimeControl, after: int | None) -> None:
-        first = control.last_event if after is None else after
-        self._control = control
-        self._query = EventQuery(after=first, limit=EVENT_PAGE)
-        self._page: list[EventView] = []
-
-    def __aiter__(self) -> EventStream:
-        return self
-
-    async def __anext__(self) -> EventView:
-        if not self._page:
-            page = await self._control.events(self._query, wait=True)
-            if not page.events:
-                raise StopAsyncIteration
-            self._page = page.events[::-1]
-            self._query = page.next
-        return self._page.pop()
-
-
 @asynccontextmanager
 async def open_runtime(
     home: str | Path | None = None,
@@ -210,7 +185,8 @@ async def _open(
     folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
-    resolved = _resolve(home, settings)
+    loaded = resolve(home / SETTINGS_FILE, settings)
+    limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
         with own_home(home):
@@ -218,21 +194,29 @@ async def _open(
             async with (
                 open_store(
                     home / STORE_FILE,
-                    repository_workers=resolved.repository_workers,
-                    overtake_after=resolved.overtake_after,
+                    repository_workers=limits.workers,
+                    overtake_after=limits.overtake_after,
+                    known=limits.known,
                     lasting=stop == "shutdown",
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
+                path = home / SETTINGS_FILE if settings is None else None
+                clock = Clock()
                 parts = Parts(
-                    home, resolved, store, launcher, embedded=stop == "cancelled"
+                    home,
+                    SettingsInForce(loaded, path, store, clock),
+                    store,
+                    launcher,
+                    clock,
+                    embedded=stop == "cancelled",
                 )
                 mailbox = await parts.start(nursery, found)
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
-                    yield Runtime(home, resolved, control)
+                    yield Runtime(home, loaded.settings, control)
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
@@ -252,9 +236,10 @@ class Parts:
     def __init__(
         self,
         home: Path,
-        settings: Settings,
+        settings: SettingsInForce,
         store: SqliteStore,
         launcher: NodeLauncher,
+        clock: Clock,
         *,
         embedded: bool,
     ) -> None:
@@ -262,7 +247,8 @@ class Parts:
         self._settings = settings
         self._store = store
         self._launcher = launcher
-        self._clock = Clock()
+        self._clock = clock
+        self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
@@ -275,10 +261,9 @@ class Parts:
         self, nursery: trio.Nursery, found: list[Receipt]
     ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
-        now, limits = self._clock.now(), self._settings.token_limits()
+        now, settings = self._clock.now(), self._settings()
         event = Event("runtime_started", now, data={"pid": os.getpid()})
-        in_force = limits_in_force(limits, self._settings.repository_workers, now)
-        self._store.save([Noted(event), Noted(in_force)])
+        self._store.save([Noted(event), Noted(in_force(settings, now))])
         # Of an attempt without a whole receipt the agent died too: what it ran may
         # still run.
         unclaimed = {(entry.job, entry.attempt): entry for entry in found}
@@ -289,16 +274,15 @@ class Parts:
         if lost := set(reserved) - known:
             await sweep(lost)
         context = supervisor.Context(
-            limits=limits,
+            limits=settings.token_limits(),
             store=self._store,
             launcher=self._launcher,
             clock=self._clock,
-            pressure=PressureGauge(
-                min_free_memory_mb=self._settings.pressure.min_free_memory_mb,
-                max_load_per_cpu=self._settings.pressure.max_load_per_cpu,
-            ),
+            pressure=self._pressure,
             make_order=OrderMaker(
-                self._home, self._store, self._settings.output.stream_bytes
+                self._home,
+                self._store,
+                lambda: self._settings().output.stream_bytes,
             ),
             gone=self._gone,
             retries_passes=self._embedded,
@@ -320,6 +304,9 @@ class Parts:
         remove_receipts(self._home)
         return mailbox
 
+    def _pressure(self) -> str | None:
+        return self._gauge()
+
     def _gone(self, repo: str) -> str | None:
         known = self.registry.get(repo)
         # Not pathlib: this is asked at every dispatch.
@@ -339,7 +326,22 @@ class Parts:
         finally:
             self._ended.set()
 
+    def _exchange(
+        self, mailbox: Mailbox[supervisor_messages.Message], settings: Settings
+    ) -> None:
+        """Give other settings to those who hold what they were told at the start."""
+        self._gauge = _gauge(settings)
+        self._store.limits = settings.repository_limits()
+        with suppress(MailboxClosed):
+            mailbox.tell(
+                supervisor_messages.SetLimits(
+                    settings.token_limits(), self._store.limits
+                )
+            )
+
     def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
+        self._settings.exchanged = partial(self._exchange, mailbox)
+
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
@@ -351,6 +353,7 @@ class Parts:
             self._clock,
             self._ids,
             self._settings,
+            SecretFolder(self._home),
             submitted,
         )
         return RuntimeControl(
@@ -377,9 +380,8 @@ class Parts:
         self.scope.cancel()
 
 
-def _resolve(home: Path, settings: Settings | Mapping[str, Any] | None) -> Settings:
-    if settings is None:
-        return load_settings(home / SETTINGS_FILE)
-    if isinstance(settings, Settings):
-        return checked(settings)
-    return settings_from(settings)
+def _gauge(settings: Settings) -> PressureGauge:
+    return PressureGauge(
+        min_free_memory_mb=settings.pressure.min_free_memory_mb,
+        max_load_per_cpu=settings.pressure.max_load_per_cpu,
+    )

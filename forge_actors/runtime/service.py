@@ -43,7 +43,9 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
         ForgeError: it could not start, or one of its parts failed for good.
     """
     logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        level=logging.INFO,
+        stream=sys.stderr,
     )
     try:
         trio.run(_serve, home, place, ready_fd)
@@ -65,7 +67,7 @@ async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> 
             nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
             async with open_runtime(home, stop="shutdown") as runtime:
                 door = Door(place)
-                nursery.start_soon(_check_on_signal, hangups, door)
+                nursery.start_soon(_look_on_signal, hangups, runtime, door)
                 await _answer(runtime, door, stop, ready_fd)
             nursery.cancel_scope.cancel()
 
@@ -80,9 +82,19 @@ async def _stop_on_signal(
     scope.cancel()
 
 
-async def _check_on_signal(signals: AsyncIterator[int], door: Door) -> None:
+async def _look_on_signal(
+    signals: AsyncIterator[int], runtime: Runtime, door: Door
+) -> None:
+    """A hang-up asks to look at what is outside: the socket, and the settings."""
     async for _ in signals:
         door.check()
+        try:
+            changes = await runtime.control.reload_settings()
+        except ForgeError as error:
+            log.error("the settings were not reloaded: %s", error)
+        else:
+            told = ", ".join(f"{c.name} {c.old!r} -> {c.new!r}" for c in changes)
+            log.info("the settings were reloaded: %s", told or "nothing changed")
 
 
 async def _answer(

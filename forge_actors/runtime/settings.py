@@ -1,12 +1,12 @@
-"""Settings: defaults, a TOML file, the environment. Accepted whole or refused whole."""
+"""Settings: what can be set and to what. Accepted whole or refused whole."""
 
 from __future__ import annotations
 
-import os
+import math
 import re
-import tomllib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.capacity import (
@@ -14,20 +14,32 @@ from forge_actors.domain.capacity import (
     HEAVY_CHECKS,
     WORKERS,
     Limits,
+    RepositoryLimits,
     provider_token,
 )
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.repositories import check_name
-from forge_actors.domain.requests import convert, nearest
+from forge_actors.domain.redaction import bounded
+from forge_actors.domain.requests import explain_mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+    from forge_actors.domain.settings import Value
+
+T = TypeVar("T")
 
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 
 DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
+
+#: The sections that a running service can exchange; a change in any other one is taken
+#: over by the next start.
+LIVE = frozenset({"limits", "pressure", "scheduling", "output", "providers"})
+
+_PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
+#: Characters of a wrong value that an error repeats.
+_SHOWN = 60
 
 
 class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +58,8 @@ class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class PressureSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """When the machine counts as under pressure, and how many jobs may run then."""
 
-    min_free_memory_mb: Annotated[int, Meta(ge=64)] = 512
-    max_load_per_cpu: Annotated[float, Meta(ge=0.25)] = 1.5
+    min_free_memory_mb: Annotated[int, Meta(ge=64, le=1 << 30)] = 512
+    max_load_per_cpu: Annotated[float, Meta(ge=0.25, le=1e9)] = 1.5
     pressure_workers: Count = 1
 
 
@@ -58,7 +70,7 @@ class SchedulingSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Bytes kept of each output stream of an attempt: its first and its last half.
-    stream_bytes: Annotated[int, Meta(ge=64 * 1024)] = 16 * 1024 * 1024
+    stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,8 +101,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
-        for name in self.providers:
-            check_name(name, field=f"providers.{name}")
+        if math.isnan(self.pressure.max_load_per_cpu):
+            raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
@@ -125,57 +137,41 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             overtake_after=self.overtake_after,
         )
 
+    def repository_limits(self) -> RepositoryLimits:
+        """The limits as the ledger of a repository knows them."""
+        known = frozenset(self.token_limits().tokens)
+        return RepositoryLimits(self.repository_workers, self.overtake_after, known)
 
-_VARIABLES: dict[str, tuple[str, str, type]] = {
-    "FORGE_MAX_WORKERS": ("limits", "workers", int),
-    "FORGE_MAX_ACTIVE_REPOS": ("limits", "active_repositories", int),
-    "FORGE_MAX_HEAVY_CHECKS": ("limits", "heavy_checks", int),
-    "FORGE_MAX_AGENT_PROCESSES": ("limits", "agents", int),
-    "FORGE_PER_REPO_WORKERS": ("limits", "repository_workers", int),
-    "FORGE_MIN_FREE_MEMORY_MB": ("pressure", "min_free_memory_mb", int),
-    "FORGE_MAX_LOAD_PER_CPU": ("pressure", "max_load_per_cpu", float),
-}
-
-
-#: Variables with these beginnings are limits; one we do not know is a slip.
-_PREFIXES = ("FORGE_MAX_", "FORGE_MIN_", "FORGE_PER_")
-
-
-def load_settings(
-    path: Path | None, environ: Mapping[str, str] = os.environ
-) -> Settings:
-    """The settings of a home: its file, overruled by the environment.
-
-    Raises:
-        InvalidInput: naming the file or variable, the field and what is allowed.
-    """
-    data: dict[str, Any] = {}
-    where = ""
-    if path is not None and path.exists():
-        where = str(path)
-        try:
-            data = tomllib.loads(path.read_text("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidInput(where, f"is no valid TOML: {error}") from None
-        except OSError as error:
-            raise InvalidInput(where, f"cannot be read: {error.strerror}") from None
-    return settings_from(data, environ, where=where)
+    def values(self) -> dict[str, Value]:
+        """Every setting by its full name, such as `limits.workers`."""
+        values: dict[str, Value] = {}
+        for section in self.__struct_fields__:
+            if section == "providers":
+                continue  # what there is of them is not fixed
+            table = structs.asdict(getattr(self, section))
+            values |= {f"{section}.{name}": value for name, value in table.items()}
+        for name, provider in sorted(self.providers.items()):
+            values[f"providers.{name}.limit"] = provider.limit
+        return values
 
 
-def settings_from(
-    data: Mapping[str, Any],
-    environ: Mapping[str, str] | None = None,
-    *,
-    where: str = "",
-) -> Settings:
+def settings_from(data: Mapping[str, Any]) -> Settings:
     """Settings from a decoded table; providers that it does not name keep their limit.
 
     Raises:
         InvalidInput: naming the field and what is allowed.
     """
-    settings = convert(dict(data), Settings, where=where)
-    settings = _with_default_providers(settings)
-    return _overrule(settings, environ) if environ else settings
+    providers = data.get("providers")
+    # One by one, as an error about all of them would not say which it is.
+    for name, table in providers.items() if isinstance(providers, dict) else ():
+        place = f"providers.{name}"
+        if not _PROVIDER.fullmatch(str(name)):
+            allowed = ("1 to 64 of a-z 0-9 . _ -",)
+            raise InvalidInput(place, "is no name of a provider", allowed=allowed)
+        _convert(table, ProviderSettings, place)
+    settings = _convert(dict(data), Settings, "")
+    providers = {**_default_providers(), **settings.providers}
+    return structs.replace(settings, providers=providers)
 
 
 def checked(settings: Settings) -> Settings:
@@ -184,51 +180,38 @@ def checked(settings: Settings) -> Settings:
     Raises:
         InvalidInput: naming the field and what is allowed.
     """
-    return convert(to_builtins(settings), Settings)
+    return _convert(to_builtins(settings), Settings, "")
 
 
-def _with_default_providers(settings: Settings) -> Settings:
-    providers = {**_default_providers(), **settings.providers}
-    return structs.replace(settings, providers=providers)
-
-
-def _overrule(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    table: dict[str, Any] = {
-        section: structs.asdict(getattr(settings, section))
-        for section in ("limits", "pressure", "scheduling", "output")
-    }
-    table["providers"] = {
-        name: {"limit": provider.limit} for name, provider in settings.providers.items()
-    }
-    known = {*_VARIABLES, *(_variable(name) for name in settings.providers)}
-    for variable in environ:
-        if variable.startswith(_PREFIXES) and variable not in known:
-            near = nearest(variable, known)
-            hint = f"; did you mean {near}?" if near else ""
-            raise InvalidInput(variable, f"is no variable of ours{hint}")
-    for variable, (section, name, kind) in _VARIABLES.items():
-        if variable in environ:
-            table[section][name] = _number(variable, environ[variable], kind)
-            convert(table, Settings, where=variable)
-    for name in settings.providers:
-        variable = _variable(name)
-        if variable in environ:
-            limit = _number(variable, environ[variable], int)
-            table["providers"][name]["limit"] = limit
-            convert(table, Settings, where=variable)
-    return convert(table, Settings)
-
-
-def _variable(provider: str) -> str:
-    """The variable that sets the limit of a provider."""
-    word = re.sub(r"[^A-Z0-9]", "_", provider.upper())
-    if provider == "github-copilot":
-        word = "GITHUB"
-    return f"FORGE_MAX_{word}_PROCESSES"
-
-
-def _number(variable: str, text: str, kind: type) -> object:
+def _convert(data: Any, wanted: type[T], where: str) -> T:
+    """`data` as a `wanted`; an error names what is allowed instead."""
     try:
-        return kind(text)
-    except ValueError:
-        raise InvalidInput(variable, f"{text!r} is no number") from None
+        return msgspec.convert(data, wanted)
+    except msgspec.ValidationError as mismatch:
+        error = explain_mismatch(mismatch, wanted, where=where)
+    place = error.field.removeprefix(where).removeprefix(".")
+    kind = msgspec.inspect.type_info(wanted)
+    for part in place.split(".") if place else ():
+        if isinstance(data, dict) and isinstance(kind, msgspec.inspect.StructType):
+            inner = {each.name: each.type for each in kind.fields}
+            if part not in inner:
+                names = tuple(inner)
+                raise InvalidInput(error.field, error.problem, allowed=names)
+            data, kind = data[part], inner[part]
+    problem = f"{bounded(repr(data), _SHOWN)} is not allowed"
+    raise InvalidInput(error.field, problem, allowed=(_described(kind),))
+
+
+def _described(kind: msgspec.inspect.Type) -> str:
+    """What a setting of this type can be, in words."""
+    match kind:
+        case msgspec.inspect.UnionType(types):
+            if any(isinstance(one, msgspec.inspect.StrType) for one in types):
+                return "a length of time such as 90s, 30m or 2h"
+            return _described(types[0])
+        case msgspec.inspect.IntType(ge=least, le=most):
+            return f"a whole number from {least} to {most}"
+        case msgspec.inspect.FloatType(ge=least, le=most):
+            return f"a number from {least:g} to {most:g}"
+        case _:
+            return "a table"

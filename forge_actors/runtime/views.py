@@ -15,16 +15,17 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
-from forge_actors.domain.pauses import PauseView, repository_scope
+from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
+from forge_actors.domain.scopes import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
-    from forge_actors.domain.pauses import Pause
+    from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
 
 _spec = msgspec.json.Decoder(JobSpec)
@@ -109,6 +110,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
+        secrets=list(details.secrets),
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
@@ -177,7 +179,6 @@ _FOR: dict[WaitingKind, str] = {
     "retry": "its next attempt",
     "reservation": "a job that goes first",
     "disabled": "its repository to be enabled",
-    "policy": "a rule to allow it",
 }
 
 
@@ -194,6 +195,8 @@ def sentence(
         names = ", ".join(waiting.holders) if shown else ""
         holders = f" (by {names})" if names else ""
         since = _span(now - waiting.since)
+        if waiting.kind == "policy":
+            return f"It cannot run: {waiting.detail}; since {since}."
         return (
             f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place};"
             f" since {since}."

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.ports import Control
     from forge_actors.domain.selection import JobFilter, Selection
+    from forge_actors.domain.settings import SettingChange, SettingView
 
 
 class FakeControl(FakeWatching, FakeSteering):
@@ -51,6 +52,9 @@ class FakeControl(FakeWatching, FakeSteering):
         FakeWatching.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
+        self.setting_views: list[SettingView] = []
+        #: What the next reload finds changed.
+        self.setting_changes: list[SettingChange] = []
         self.pauses: dict[str, PauseView] = {}
 
     # What a test does
@@ -247,6 +251,15 @@ class FakeControl(FakeWatching, FakeSteering):
         while any(self.views[job].state not in TERMINAL for job in jobs):
             await self._change()
         return [self.views[job] for job in jobs]
+
+    async def settings(self) -> list[SettingView]:
+        await self._begin()
+        return self.setting_views
+
+    async def reload_settings(self) -> list[SettingChange]:
+        await self._begin()
+        changes, self.setting_changes = self.setting_changes, []
+        return changes
 
 
 def _failed(view: JobView) -> bool:

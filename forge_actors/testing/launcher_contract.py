@@ -15,7 +15,7 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import AfterJob
+from forge_actors.domain.launch import AfterJob, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -86,6 +86,17 @@ async def check_what_cannot_start_says_why(open_: Open, order: MakeOrder) -> Non
         assert receipt.ending == "spawn"
         assert receipt.error
         assert receipt.started_at is None
+
+
+async def check_a_receipt_tells_no_secret(open_: Open, order: MakeOrder) -> None:
+    value = "s3cret-of-the-house"
+    async with open_() as launcher:
+        for number, program in enumerate(("false", "/no/such/program")):
+            wanted = order(program, job=f"job-{number}")
+            wanted = structs.replace(wanted, secrets=Secrets(TOKEN=value))
+            receipt = await launcher.launch(wanted).exited()
+            assert value not in repr(receipt)
+            assert value not in repr(wanted)
 
 
 async def check_stop_gives_the_ending_it_was_asked_for(
@@ -251,6 +262,7 @@ CHECKS: tuple[Check, ...] = (
     check_the_next_attempt_is_another_process,
     check_every_attempt_has_one_receipt,
     check_what_cannot_start_says_why,
+    check_a_receipt_tells_no_secret,
     check_stop_gives_the_ending_it_was_asked_for,
     check_stop_after_the_end_does_nothing,
     check_leaving_ends_what_runs,

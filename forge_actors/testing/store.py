@@ -33,10 +33,11 @@ from forge_actors.domain.changes import (
     PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.scopes import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed
     from forge_actors.domain.events import Event
-    from forge_actors.domain.pauses import Pause
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.scopes import Pause
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
@@ -103,7 +104,7 @@ class Rows:
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
-            case Noted():
+            case Noted() | SettingsChanged():
                 pass
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))

@@ -30,14 +30,15 @@ from forge_actors.domain.changes import (
     PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
 from forge_actors.domain.launch import ProcessIdentity, Receipt
-from forge_actors.domain.pauses import Pause, repository_scope
 from forge_actors.domain.repositories import Repository
+from forge_actors.domain.scopes import Pause, repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -169,6 +170,13 @@ async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
         with trio.fail_after(2 * LAZY_LIMIT):
             await store.save([repository()], lazy=True).wait()
         assert trio.current_time() >= began
+
+
+async def check_changed_settings_are_durable_when_it_is_told(open_: Open) -> None:
+    async with open_() as store:
+        told, changed = [0], SettingsChanged(Event("settings_changed", 1.0))
+        await store.save([changed], then=lambda: told.append(1)).wait()
+        assert told == [0, 1]
 
 
 async def check_moves_are_durable_in_order(open_: Open) -> None:
@@ -376,6 +384,7 @@ CHECKS: tuple[Check, ...] = (
     check_loading_sees_what_is_saved_but_not_yet_durable,
     check_lazy_moves_ride_along,
     check_lazy_moves_are_soon_durable,
+    check_changed_settings_are_durable_when_it_is_told,
     check_moves_are_durable_in_order,
     check_a_job_comes_back_as_it_was_saved,
     check_every_move_of_a_job_survives,

@@ -323,8 +323,9 @@ class LiveService(Bench):
             if len(page) < 1000:
                 return entries
 
-    def until(self, job: str, kind: str) -> Entry:
-        """Follow the event log from its start until this happens to the job."""
+    def until(self, job: str | None, kind: str) -> Entry:
+        """Follow the event log from its start until this happens to the job, or to
+        the service itself."""
         for entry in self._entries(after=0, limit=1000, follow=1):
             if (entry.job, entry.kind) == (job, kind):
                 return entry

@@ -17,9 +17,10 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import LaunchOrder, Receipt
-from forge_actors.domain.pauses import repository_of
+from forge_actors.domain.place import Waits
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.restarts import RestartPolicy
+from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.sqlite.rows import pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.testing.clock import FakeClock
@@ -217,7 +218,7 @@ class World:
     async def survey(self) -> supervisor.Survey:
         return await self.mailbox.ask(supervisor.Count)
 
-    async def explain(self, job: str, repo: str = "repo") -> repository.Waits | None:
+    async def explain(self, job: str, repo: str = "repo") -> Waits | None:
         actor = await self.open(repo)
         answers = await actor.ask(lambda reply: repository.Explain((job,), reply))
         return answers.get(job)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 import trio.testing
+from msgspec import structs
 
 from forge_actors.actors.tokens import Grant, Returned
 from forge_actors.actors.worker import KILL_MARGIN, Worker
@@ -123,6 +124,18 @@ async def test_a_launcher_that_is_down_is_an_exit_that_says_so() -> None:
     assert isinstance(exited, WorkerExited)
     assert exited.receipt.ending == "stop"
     assert exited.receipt.error == "the node agent ended 5 times"
+
+
+async def test_an_order_with_a_problem_is_launched_nowhere_and_says_why() -> None:
+    case = Case(FakeLauncher())
+    case.order = structs.replace(case.order, problem="there is no secret 'TOKEN'")
+    await case.run()
+    assert case.launcher.orders == []
+    assert case.owner.kinds == [WorkerExited]
+    exited = case.owner.told[0]
+    assert isinstance(exited, WorkerExited)
+    assert exited.receipt.ending == "spawn"
+    assert exited.receipt.error == "there is no secret 'TOKEN'"
 
 
 async def test_a_launcher_that_goes_down_loses_the_attempt() -> None:

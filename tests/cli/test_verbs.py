@@ -44,6 +44,7 @@ async def test_every_option_of_submit_reaches_the_service(
         " --after x --after y --timeout 90s --queue-timeout 1h --idle-timeout 5m"
         " --request-id r --name n --label l --label m --provider claude --unique u"
         " --read-only --replay safe --max-attempts 2 --cwd /tmp --env A=b=c --env TAKEN"
+        " --secret S --secret T"
         " --stdin-file /etc/hosts --stop-signal SIGINT --grace 1s --keep-leftovers"
         " --pty --nice 5 --memory 2G --pids 64 --after-job 'make clean; date'"
     )
@@ -64,6 +65,7 @@ async def test_every_option_of_submit_reaches_the_service(
     assert (found.pty, found.nice, found.memory, found.pids) == (True, 5, "2G", 64)
     assert found.after_job == "make clean; date"
     assert found.env == {"A": "b=c", "TAKEN": "from here"}
+    assert found.secrets == ["S", "T"]
     assert (found.cwd, found.stdin) == ("/tmp", "/etc/hosts")
     assert found.stop_signal == "SIGINT"
 

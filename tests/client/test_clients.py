@@ -24,6 +24,7 @@ from forge_actors.domain.errors import (
 )
 from forge_actors.domain.requests import JobQuery, JobRequest
 from forge_actors.domain.selection import Selection
+from forge_actors.domain.settings import SettingChange, SettingView
 from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from forge_actors.client.aio import Client
+    from forge_actors.testing.control import FakeControl
 
     T = TypeVar("T")
 
@@ -185,13 +187,24 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
         await client.submit("app", ["x"], kind="chekc")
     await client.remove_repository("app", cancel=True)
     assert (await client.status())["ready"] is True
+    [setting] = await client.settings()
+    assert (setting.name, setting.value) == ("limits.workers", 4)
+    [change] = await client.reload_settings()
+    assert (change.old, change.new) == (4, 5)
+    assert await client.reload_settings() == []
     await client.stop()
+
+
+def prepare(control: FakeControl) -> None:
+    control.emit("one")
+    control.emit("two")
+    control.setting_views = [SettingView("limits.workers", 4, "default")]
+    control.setting_changes = [SettingChange("limits.workers", 4, 5)]
 
 
 async def test_every_verb_under_trio(tmp_path: Path) -> None:
     async with fake_service(tmp_path) as control:
-        control.emit("one")
-        control.emit("two")
+        prepare(control)
 
         def end(job: str) -> None:
             control.write(job, b"output\n")
@@ -204,8 +217,7 @@ async def test_every_verb_under_trio(tmp_path: Path) -> None:
 
 async def test_every_verb_under_asyncio(tmp_path: Path) -> None:
     async with fake_service(tmp_path) as control:
-        control.emit("one")
-        control.emit("two")
+        prepare(control)
         token = trio.lowlevel.current_trio_token()
 
         def end(job: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import RESERVED, Kind
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.scopes import Pause
 from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
 from tests.domain.making import SUCCESS, make_job
 

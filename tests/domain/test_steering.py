@@ -17,7 +17,8 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.pauses import Pause, Pauses, describe
+from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.scopes import Pause, describe
 from tests.domain.making import INTERRUPTED, SUCCESS, dispatch_any, make_job
 
 OVERTAKE = 100.0

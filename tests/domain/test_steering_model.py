@@ -13,7 +13,7 @@ from msgspec import UNSET
 from forge_actors.domain.changes import JobHeld, Noted
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import RESERVED
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.scopes import Pause
 from tests.domain.ledger_kit import CLAIMS
 from tests.domain.making import make_job
 from tests.domain.test_ledger_model import Model

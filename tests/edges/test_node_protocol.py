@@ -249,3 +249,15 @@ def test_a_program_whose_first_thread_ended_counts_as_alive() -> None:
         process = tree.read_process(child.pid)
         assert process is not None
         assert process.defunct
+
+
+@pytest.mark.parametrize("odd", ["plain", "\u00e9\u4e2d", os.fsdecode(b"\xff\xfe")])
+def test_an_order_means_the_same_however_it_is_encoded(
+    tmp_path: Path, odd: str
+) -> None:
+    wanted = order(tmp_path, "echo", odd, secrets={"TOKEN": odd}, env={"ODD": odd})
+    line = wire.start_line(wanted)
+    assert line.isascii() == (odd == "plain")
+    sent = json.loads(line)
+    typed = json.loads(wire.encode(wire.start(wanted)))
+    assert {name: sent[name] for name in typed} == typed

@@ -22,6 +22,7 @@ from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.settings import settings_from
 from forge_actors.testing.clock import FakeClock
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: What there is of secrets.
+SECRETS = ("KEY", "TOKEN")
 WRITE = (Claim("write", "repo-content", "*"),)
 
 
@@ -63,13 +66,15 @@ class Case:
         self.clock = FakeClock()
         ids = IdSource()
         self.registry = Registry(store, self.git, self.clock, ids)
+        self.secrets = SecretFolder(folder)
         self.told: list[tuple[str, tuple[Job, ...]]] = []
         self.admission = Admission(
             store,
             self.registry,
             self.clock,
             ids,
-            settings_from(tables),
+            lambda: settings_from(tables),
+            self.secrets,
             lambda repo, jobs: self.told.append((repo, jobs)),
         )
 
@@ -96,6 +101,9 @@ async def admission(folder: Path, **tables: Any) -> AsyncGenerator[Case, None]:
         folder / "store.sqlite", repository_workers=4, overtake_after=1800.0
     ) as store:
         case = Case(store, folder, **tables)
+        (folder / "secrets").mkdir()
+        for name in SECRETS:
+            (folder / "secrets" / name).write_bytes(b"a-value-of-it")
         await case.add("app")
         yield case
 
@@ -147,6 +155,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"env": {"": "1"}}, "env"),
     ({"env": {"A": "\0"}}, "env"),
     ({"env": {"FORGE_JOB_ID": "x"}}, "env"),
+    ({"secrets": ["NOPE"]}, "secrets"),
+    ({"secrets": ["TOKEN", "FORGE_JOB_ID"]}, "secrets"),
+    ({"secrets": ["../store.sqlite"]}, "secrets"),
+    ({"secrets": ["TOKEN"], "env": {"TOKEN": "x"}}, "secrets"),
+    ({"secrets": [f"S{n}" for n in range(33)]}, "secrets"),
     ({"labels": [""]}, "labels"),
     ({"labels": ["x"] * 33}, "labels"),
     ({"name": "x" * 201}, "name"),
@@ -177,6 +190,7 @@ OTHERS: list[dict[str, Any]] = [
     {"queue_timeout": "2m"},
     {"grace": 1},
     {"env": {"A": "b"}},
+    {"secrets": ["TOKEN"]},
     {"stop_signal": "INT"},
     {"cwd": "sub"},
     {"name": "n"},

@@ -241,6 +241,23 @@ async def test_a_request_id_looks_at_the_job_and_not_at_its_spelling(
         assert again == Accepted(accepted.id, existing=True)
 
 
+async def test_a_secret_that_is_not_there_is_refused_with_those_that_are(
+    tmp_path: Path,
+) -> None:
+    async with admission(tmp_path) as case:
+        with pytest.raises(InvalidInput) as caught:
+            await case.submit(secrets=["TOKEN", "NOPE"])
+        assert str(caught.value) == (
+            "secrets: there is no secret 'NOPE' (allowed: KEY, TOKEN)"
+        )
+        job = await case.submit(secrets=["TOKEN", "KEY", "TOKEN"])
+        assert case.store.spec(job.id).secrets == ("TOKEN", "KEY")
+        for name in ("KEY", "TOKEN"):
+            case.secrets.remove(name)
+        with pytest.raises(InvalidInput, match="set it with: forge-actors secret set"):
+            await case.submit(secrets=["NOPE"])
+
+
 @pytest.mark.parametrize("change", OTHERS)
 async def test_a_request_id_is_refused_for_another_job(
     change: dict[str, Any], tmp_path: Path

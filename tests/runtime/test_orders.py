@@ -10,6 +10,7 @@ import pytest
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import ProcessLimits
 from forge_actors.runtime.orders import OrderMaker, allowed_environment, log_base
+from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
     from forge_actors.domain.ports import Store
@@ -38,9 +39,9 @@ class OneSpec:
         return self._spec
 
 
-def make(spec: JobSpec) -> OrderMaker:
+def make(spec: JobSpec, home: Path = Path("/home/h")) -> OrderMaker:
     store: Store = OneSpec(spec)  # type: ignore[assignment]
-    return OrderMaker(Path("/home/h"), store, 4096)
+    return OrderMaker(home, store, lambda: 4096)
 
 
 def job(**changes: object) -> Job:
@@ -98,6 +99,23 @@ def test_an_order_says_all_that_a_launcher_must_know() -> None:
     assert order.keep_leftovers
     assert (order.pty, order.after_job) == (True, "make clean")
     assert order.limits == ProcessLimits(memory=1 << 30)
+
+
+def test_the_secrets_of_a_job_are_read_when_its_order_is_made(tmp_path: Path) -> None:
+    folder = SecretFolder(tmp_path)
+    folder.write("TOKEN", b"a-value-\xff")
+    maker = make(JobSpec(argv=("x",), cwd="/", secrets=("TOKEN",)), tmp_path)
+    order = maker(job())
+    assert order.secrets == {"TOKEN": "a-value-\udcff"}
+    assert order.problem is None
+    assert "TOKEN" not in order.env
+    assert "a-value" not in repr(order)
+    folder.write("TOKEN", b"another")
+    assert maker(job()).secrets == {"TOKEN": "another"}
+    folder.remove("TOKEN")
+    order = maker(job())
+    assert order.secrets == {}
+    assert order.problem == "there is no secret 'TOKEN'; none is set"
 
 
 def test_no_variable_of_a_job_overrules_ours() -> None:

@@ -20,6 +20,7 @@ from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.settings import settings_from
 from forge_actors.testing.clock import FakeClock
 from tests.runtime.kit import make_repository
@@ -68,7 +69,13 @@ class Case:
     async def submit(self, repo: str) -> str:
         settings = settings_from({})
         admission = Admission(
-            self.store, self.registry, self.clock, self.ids, settings, lambda *_: None
+            self.store,
+            self.registry,
+            self.clock,
+            self.ids,
+            lambda: settings,
+            SecretFolder("/nowhere"),
+            lambda *_: None,
         )
         [accepted] = await admission.submit([JobRequest(repo, ["true"])])
         return accepted.id

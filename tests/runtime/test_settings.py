@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.runtime.settings import (
-    Settings,
-    load_settings,
-    settings_from,
-)
+from forge_actors.runtime.settings import Settings, checked, settings_from
+from forge_actors.runtime.sources import given, load, overruled
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
+
+
+def load_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
+    return load(path or Path("/nowhere/settings.toml"), environ).settings
 
 
 @pytest.fixture
@@ -90,7 +93,9 @@ def test_a_variable_sets_its_limit_and_one_is_the_least(
     for wrong in ("0", "-1", "10001"):
         with pytest.raises(InvalidInput) as caught:
             load_settings(path, {variable: wrong})
-        assert caught.value.field == f"{variable}.{section}.{name}"
+        assert caught.value.field == variable
+        assert f"{wrong} is not allowed for {section}.{name}" in caught.value.problem
+        assert caught.value.allowed == ("a whole number from 1 to 10000",)
     with pytest.raises(InvalidInput, match=f"{variable}: 'many' is no number"):
         load_settings(path, {variable: "many"})
 
@@ -134,9 +139,15 @@ MINIMUMS: list[tuple[dict[str, Any], str]] = [
     ({"pressure": {"max_load_per_cpu": 0.2}}, "pressure.max_load_per_cpu"),
     ({"pressure": {"pressure_workers": 0}}, "pressure.pressure_workers"),
     ({"output": {"stream_bytes": 65535}}, "output.stream_bytes"),
-    ({"providers": {"codex": {"limit": 0}}}, "limit"),
+    ({"providers": {"codex": {"limit": 0}}}, "providers.codex.limit"),
+    ({"providers": {"codex": {"limits": 1}}}, "providers.codex.limits"),
+    ({"providers": {"codex": 3}}, "providers.codex"),
+    ({"providers": 3}, "providers"),
     ({"scheduling": {"overtake_after": "soon"}}, "scheduling.overtake_after"),
     ({"scheduling": {"overtake_after": -1}}, "scheduling.overtake_after"),
+    ({"scheduling": {"overtake_after": True}}, "scheduling.overtake_after"),
+    ({"pressure": {"max_load_per_cpu": float("nan")}}, "pressure.max_load_per_cpu"),
+    ({"output": {"stream_bytes": 1 << 41}}, "output.stream_bytes"),
     ({"providers": {"No Such": {"limit": 1}}}, "providers.No Such"),
     ({"limits": 4}, "limits"),
 ]
@@ -148,21 +159,41 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
         settings_from(table)
-    assert field in str(caught.value)
+    assert caught.value.field == field
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_one(path: Path) -> None:
-    path.write_text("[limits]\nwrokers = 3\n")
+UNKNOWN = [
+    ("[limits]\nagents = 1\nwrokers = 3\n", "3: limits.wrokers", "workers"),
+    ("[limit]\nworkers = 3\n", "1: limit", "limits"),
+    ("workers.limits = 3\n", "1: workers", None),
+    ("[providers]\ncodex = { limits = 3 }\n", "2: providers.codex.limits", "limit"),
+    ('[providers."local"]\nlimits = 3\n', "2: providers.local.limits", "limit"),
+    ("limits.wokers = 3\n", "1: limits.wokers", "workers"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "near"), UNKNOWN)
+def test_an_unknown_name_is_refused_with_its_line_and_the_nearest_one(
+    text: str, place: str, near: str | None, path: Path
+) -> None:
+    path.write_text(text)
     with pytest.raises(InvalidInput) as caught:
         load_settings(path, {})
-    assert caught.value.field == f"{path}.limits.wrokers"
-    assert "did you mean 'workers'" in caught.value.problem
-    path.write_text("[limit]\nworkers = 3\n")
-    with pytest.raises(InvalidInput, match=r"limit: is not .*did you mean 'limits'"):
+    assert caught.value.field == f"{path}:{place}"
+    assert (f"did you mean {near!r}" in caught.value.problem) == (near is not None)
+    assert near is None or near in caught.value.allowed
+
+
+def test_a_wrong_value_is_refused_with_its_line_and_what_is_allowed(
+    path: Path,
+) -> None:
+    path.write_text("# mine\n[limits]\nworkers = 2\n\n[providers.codex]\nlimit = 0\n")
+    with pytest.raises(InvalidInput) as caught:
         load_settings(path, {})
-    path.write_text("[providers.codex]\nlimits = 3\n")
-    with pytest.raises(InvalidInput, match="limits"):
-        load_settings(path, {})
+    assert str(caught.value) == (
+        f"{path}:6: providers.codex.limit: 0 is not allowed"
+        " (allowed: a whole number from 1 to 10000)"
+    )
 
 
 def test_one_wrong_value_refuses_all_of_them(path: Path) -> None:
@@ -173,17 +204,82 @@ def test_one_wrong_value_refuses_all_of_them(path: Path) -> None:
         load_settings(None, {"FORGE_MAX_WORKERS": "9", "FORGE_MAX_HEAVY_CHECKS": "0"})
 
 
+BROKEN: list[tuple[bytes, str]] = [
+    (b"a = 1\n[limits\n", ":2: is no valid TOML: Expected ']'"),
+    (b"a = 1\na = 2\n", ":2: is no valid TOML: Cannot overwrite a value"),
+    (b"a = [", ": is no valid TOML: "),
+    (b"a = 1\n\xff", ":2: is no valid TOML: it is not UTF-8"),
+    (b"a = " + b"[" * 5000, ": is no valid TOML: it is nested too deep"),
+    (b"a = " + b"9" * 5000, ": is no valid TOML: "),
+    (b"#" * (1024 * 1024 + 1), ": has more than 1048576 bytes"),
+]
+
+
+@pytest.mark.parametrize(("content", "problem"), BROKEN)
+def test_a_file_that_is_no_toml_is_refused_with_its_line(
+    content: bytes, problem: str, path: Path
+) -> None:
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        load_settings(path, {})
+    assert str(caught.value).startswith(f"{path}{problem}")
+
+
 def test_a_file_that_cannot_be_read_is_named(path: Path) -> None:
-    path.write_text("[limits\n")
-    with pytest.raises(InvalidInput, match=r"settings\.toml: is no valid TOML"):
-        load_settings(path, {})
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidInput, match="no valid TOML"):
-        load_settings(path, {})
-    path.unlink()
     path.mkdir()
     with pytest.raises(InvalidInput, match="cannot be read: Is a directory"):
         load_settings(path, {})
+    path.rmdir()
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match="is no plain file"):
+        load_settings(path, {})
+    path.unlink()
+    path.symlink_to("nowhere")
+    with pytest.raises(InvalidInput, match="is a link to nothing"):
+        load_settings(path, {})
+
+
+def test_every_setting_says_where_it_is_from(path: Path) -> None:
+    path.write_text(
+        "limits.workers = 8\n[providers]\nlocal = {}\n"
+        "[scheduling]\novertake_after = '10m'\n"
+    )
+    environ = {"FORGE_MAX_LOCAL_PROCESSES": "6", "FORGE_MAX_WORKERS": "9"}
+    views = {view.name: view for view in load(path, environ).views()}
+    found = {
+        name: (view.value, view.source, view.at)
+        for name, view in views.items()
+        if view.source != "default"
+    }
+    assert found == {
+        "limits.workers": (9, "environment", "FORGE_MAX_WORKERS"),
+        "providers.local.limit": (6, "environment", "FORGE_MAX_LOCAL_PROCESSES"),
+        "scheduling.overtake_after": ("10m", "file", f"{path}:5"),
+    }
+    assert views["limits.agents"].value == 4
+    assert set(views) == {*Settings().values(), "providers.local.limit"}
+    path.write_text("[providers]\nlocal = {}\n")
+    views = {view.name: view for view in load(path, {}).views()}
+    assert views["providers.local.limit"].at == f"{path}:2"
+
+
+def test_settings_of_a_program_say_so_and_may_be_overruled() -> None:
+    loaded = overruled(given(Settings()), {"FORGE_MAX_WORKERS": "1"})
+    sources = {view.name: view.source for view in loaded.views()}
+    assert sources.pop("limits.workers") == "environment"
+    assert set(sources.values()) == {"program"}
+
+
+def test_settings_that_a_program_made_are_checked() -> None:
+    with pytest.raises(InvalidInput, match="limits: 3 is not allowed"):
+        checked(Settings(limits=3))  # type: ignore[arg-type]
+    assert checked(Settings()) == Settings()
+
+
+def test_two_providers_may_share_a_variable() -> None:
+    settings = settings_from({"providers": {"a.b": {}, "a-b": {}}})
+    found = overruled(given(settings), {"FORGE_MAX_A_B_PROCESSES": "7"}).settings
+    assert [found.providers[name].limit for name in ("a.b", "a-b")] == [7, 7]
 
 
 def test_other_variables_are_nobodys_business(path: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 import trio
@@ -19,11 +18,11 @@ from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
     Response,
-    Stream,
     error_response,
     json_response,
 )
@@ -67,20 +66,6 @@ class Waiting(Struct, forbid_unknown_fields=True):
 class NewRepository(Struct, forbid_unknown_fields=True):
     path: str
     name: str | None = None
-
-
-class Call(Struct, frozen=True):
-    """One request on its way to its route."""
-
-    control: Control
-    request: Request
-    query: Query
-    #: The variable parts of the path.
-    parts: tuple[str, ...]
-
-
-Answer: TypeAlias = Response | Stream
-Verb: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 def handler(control: Control) -> Handler:
@@ -153,6 +138,14 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
 async def stop(call: Call) -> Answer:
     call.control.request_stop()
     return json_response({"stopping": True}, status=202)
+
+
+async def show_settings(call: Call) -> Answer:
+    return json_response({"settings": await call.control.settings()})
+
+
+async def reload_settings(call: Call) -> Answer:
+    return json_response({"changed": await call.control.reload_settings()})
 
 
 async def list_jobs(call: Call) -> Answer:
@@ -345,6 +338,8 @@ ROUTES = (
     Route("POST", "/v1/drain", state.drain, holds=True),
     Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", stop),
+    Route("GET", "/v1/settings", show_settings),
+    Route("POST", "/v1/settings/reload", reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from forge_actors.domain.ports import Control
+    from forge_actors.edges.gateway.call import Call
     from forge_actors.edges.gateway.messages import Response
-    from forge_actors.edges.gateway.routes import Call
 
 #: What a request for the state can be held for.
 WAITS: dict[str, Callable[[Control], Awaitable[None]]] = {

@@ -11,8 +11,8 @@ from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import decode
 
 if TYPE_CHECKING:
+    from forge_actors.edges.gateway.call import Call
     from forge_actors.edges.gateway.messages import Response
-    from forge_actors.edges.gateway.routes import Call
 
 
 class Nothing(Struct, forbid_unknown_fields=True):

@@ -109,7 +109,7 @@ class NodeLauncher:
             raise LauncherDown(self._down)
         attempt = Attempt(self.send, key, order.fence)
         self._attempts[key] = attempt
-        self.send(wire.start(order))
+        self._queue(wire.start_line(order))
         return attempt
 
     def forget(self, job: str, attempt: int) -> None:
@@ -145,7 +145,10 @@ class NodeLauncher:
 
     def send(self, message: Struct) -> None:
         """Queue a message; all of one turn of the loop leave in one send."""
-        self._outgoing.append(wire.encode(message))
+        self._queue(wire.encode(message))
+
+    def _queue(self, line: bytes) -> None:
+        self._outgoing.append(line)
         self._wake_writer()
 
     def _send_forgotten(self) -> None:

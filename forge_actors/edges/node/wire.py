@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from forge_actors.domain.launch import Ending, LaunchOrder, ProcessLimits, Receipt
+from forge_actors.domain.launch import (
+    Ending,
+    LaunchOrder,
+    ProcessLimits,
+    Receipt,
+    Secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +41,7 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     stop_signal: str
     grace: float
     keep_leftovers: bool
+    secrets: dict[str, str] = {}
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
@@ -108,6 +115,8 @@ class Error(Struct, tag_field="event", tag="error"):
 
 Event = Ready | Started | Exited | Output | Error
 
+_START = b'{"op":"start",'
+
 encode = msgspec.json.Encoder().encode
 decode_lines = msgspec.json.Decoder(Event).decode_lines
 
@@ -128,10 +137,24 @@ def start(order: LaunchOrder) -> Start:
         stop_signal=order.stop_signal,
         grace=order.grace,
         keep_leftovers=order.keep_leftovers,
+        secrets=Secrets(_latin_all(order.secrets)) if order.secrets else {},
         pty=order.pty,
         limits=order.limits,
         after_job=None if order.after_job is None else _latin(order.after_job),
     )
+
+
+def start_line(order: LaunchOrder) -> bytes:
+    """`start(order)`, encoded.
+
+    Nearly always all of an order is ASCII, which is the same in latin-1. Then the order
+    itself is the message, which costs a third of making one.
+    """
+    try:
+        line = encode(order)
+    except UnicodeEncodeError:  # a surrogate stands for a byte that is no UTF-8
+        return encode(start(order))
+    return _START + line[1:] if line.isascii() else encode(start(order))
 
 
 def base(environment: Mapping[str, str]) -> Base:

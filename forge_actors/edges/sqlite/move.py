@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.domain.changes import JobAdded, RepositoryAdded, RepositoryChanged
+from forge_actors.domain.changes import (
+    JobAdded,
+    RepositoryAdded,
+    RepositoryChanged,
+    SettingsChanged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed
 
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged)
+_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged, SettingsChanged)
 
 
 class Move:

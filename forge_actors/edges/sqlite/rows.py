@@ -9,7 +9,7 @@ import msgspec
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
-from forge_actors.domain.pauses import Pause
+from forge_actors.domain.scopes import Pause
 
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
 _names = msgspec.json.Decoder(tuple[str, ...])

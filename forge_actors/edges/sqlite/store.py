@@ -18,6 +18,7 @@ import trio
 from msgspec import convert
 from trio_util import AsyncBool, AsyncValue
 
+from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
@@ -64,15 +65,14 @@ class SqliteStore:
         writer: apsw.Connection,
         reader: apsw.Connection,
         *,
-        repository_workers: int,
-        overtake_after: float,
+        limits: RepositoryLimits,
     ) -> None:
         self._db = writer
         #: Sees only what is committed; for everybody who reads to tell others.
         self.reader = reader
         self._sql = queries()
-        self._repository_workers = repository_workers
-        self._overtake_after = overtake_after
+        #: What ledgers go by that are loaded from now on.
+        self.limits = limits
         #: The `seq` of the last event that is durable.
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
@@ -310,8 +310,9 @@ class SqliteStore:
             repo,
             fence=fence,
             enabled=bool(enabled) and removed is None,
-            workers=self._repository_workers,
-            overtake_after=self._overtake_after,
+            workers=self.limits.workers,
+            overtake_after=self.limits.overtake_after,
+            known=self.limits.known,
             pause=None if scope is None else pause_from(row[3:]),
         )
 
@@ -364,6 +365,7 @@ async def open_store(
     *,
     repository_workers: int,
     overtake_after: float,
+    known: frozenset[str] | None = None,
     lasting: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
@@ -379,12 +381,8 @@ async def open_store(
         if lasting:
             with suppress(*_DISK_ERRORS):
                 grow_log(writer)
-        store = SqliteStore(
-            writer,
-            reader,
-            repository_workers=repository_workers,
-            overtake_after=overtake_after,
-        )
+        limits = RepositoryLimits(repository_workers, overtake_after, known)
+        store = SqliteStore(writer, reader, limits=limits)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)
             try:

@@ -23,8 +23,9 @@ from forge_actors.domain.changes import (
     PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SettingsChanged,
 )
-from forge_actors.domain.pauses import repository_scope
+from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
@@ -112,7 +113,9 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
 
 
-def _nothing(db: apsw.Connection, sql: dict[str, str], change: Noted) -> None:
+def _nothing(
+    db: apsw.Connection, sql: dict[str, str], change: Noted | SettingsChanged
+) -> None:
     """The event says all of it."""
 
 
@@ -181,5 +184,6 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
+    SettingsChanged: _nothing,
     Noted: _nothing,
 }

@@ -10,15 +10,15 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+from forge_actors.edges.node.agent.child import SpawnFailed
 from forge_actors.edges.node.agent.limits import Preparation, decode
-from forge_actors.edges.node.agent.spawn import SpawnFailed
 from forge_actors.edges.node.agent.terminal import TERM, Terminal, take_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.edges.node.agent.child import Child
     from forge_actors.edges.node.agent.order import Order
-    from forge_actors.edges.node.agent.spawn import Child
 
 
 def with_terminal(order: Order) -> Child:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.loop import NEVER
+from forge_actors.edges.node.agent.masking import Masking
 from forge_actors.edges.node.agent.output import Stream
 from forge_actors.edges.node.agent.suspension import Suspension
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from resource import struct_rusage
 
+    from forge_actors.edges.node.agent.child import Child
     from forge_actors.edges.node.agent.order import Order
-    from forge_actors.edges.node.agent.spawn import Child
     from forge_actors.edges.node.agent.tree import Process
 
     Members = Callable[["Job"], list[Process]]
@@ -103,6 +104,9 @@ class Job:
             )
             if self._terminal is not None:
                 self.streams[0].read = self._terminal.read
+            if order.masked:
+                for stream in self.streams:
+                    stream.masking = Masking(order.masked)
         else:
             self.streams = previous.streams
             self.streams[0].go_on(stdout)

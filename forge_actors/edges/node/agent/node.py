@@ -13,11 +13,12 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import after_job, tree
+from forge_actors.edges.node.agent.child import SpawnFailed
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Malformed, Order, environment
-from forge_actors.edges.node.agent.spawn import Spawner, SpawnFailed
+from forge_actors.edges.node.agent.spawn import Spawner
 
 if TYPE_CHECKING:
     import socket
@@ -258,6 +259,7 @@ class Node:
         self._loop.unregister(stream.fd)
         os.close(stream.fd)
         stream.fd = -1
+        stream.flush()
 
     def _finish(self, job: Job) -> None:
         """Nothing of the job is left, or what is left may stay."""

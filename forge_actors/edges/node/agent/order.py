@@ -9,6 +9,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from forge_actors.edges.node.agent.masking import masked_values
+
 
 class Malformed(ValueError):
     """A message that no service of this version sends."""
@@ -29,6 +31,7 @@ class Order:
         "key",
         "limits",
         "log",
+        "masked",
         "output_limit",
         "pty",
         "stdin",
@@ -49,6 +52,7 @@ class Order:
             self.argv = [_bytes(text) for text in message["argv"]]
             self.cwd = _bytes(message["cwd"])
             self.env = {**base, **environment(message["env"])}
+            self.masked = self._add_secrets(message.get("secrets"))
             stdin: str | None = message["stdin"]
             self.stdin = None if stdin is None else _bytes(stdin)
             self.log = _bytes(message["log"])
@@ -63,10 +67,23 @@ class Order:
             self.limits: dict[str, int] | None = message.get("limits")
             after: str | None = message.get("after_job")
             self.after_job = None if after is None else _bytes(after)
+        except Malformed:
+            raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise Malformed(f"malformed order: {error!r}") from None
         if not self.argv:
             raise Malformed("malformed order: the command is empty")
+
+    def _add_secrets(self, texts: dict[str, str] | None) -> tuple[bytes, ...]:
+        """Put the secrets into the environment; what to mask of them in the output."""
+        if not texts:
+            return ()
+        try:
+            secrets = environment(texts)
+        except ValueError:  # it would repeat the value
+            raise Malformed("malformed order: a secret is no bytes") from None
+        self.env |= secrets
+        return masked_values(secrets.values())
 
 
 def environment(texts: dict[str, str]) -> dict[bytes, bytes]:

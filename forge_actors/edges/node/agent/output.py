@@ -17,6 +17,10 @@ import os
 import stat
 import struct
 from time import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge_actors.edges.node.agent.masking import Masking
 
 #: Most bytes taken from one pipe in one turn, so that a noisy job delays no other one.
 READ_SIZE = 64 * 1024
@@ -45,9 +49,9 @@ def split_limit(limit: int) -> tuple[int, int]:
 class Stream:
     """The reading end of one pipe and where its bytes go.
 
-    `total` counts every byte the job wrote. `error` says, once, why the log is
-    incomplete; from then on bytes are only counted. `kept` is where a reader finds the
-    stream to end: `total`, until there is an error.
+    `total` counts every byte the job wrote, masked ones as their mark. `error` says,
+    once, why the log is incomplete; from then on bytes are only counted. `kept` is
+    where a reader finds the stream to end: `total`, until there is an error.
     """
 
     __slots__ = (
@@ -65,6 +69,7 @@ class Stream:
         "error",
         "fd",
         "kept",
+        "masking",
         "read",
         "tail",
         "total",
@@ -78,6 +83,8 @@ class Stream:
         self.kept = 0
         self.tail = b""
         self.error: str | None = None
+        #: Takes secrets out of what is written; offsets are those of the result.
+        self.masking: Masking | None = None
         self._path = path
         self._keep_tail = keep_tail
         self._head, self._ring_size = split_limit(limit)
@@ -94,7 +101,10 @@ class Stream:
         data = self.read(self.fd, READ_SIZE)
         if not data:
             return False
-        self.take(data)
+        if self.masking is not None:
+            data = self.masking.feed(data)
+        if data:
+            self.take(data)
         return True
 
     def drain(self) -> bool:
@@ -141,6 +151,11 @@ class Stream:
         """Take what comes from another pipe behind what is there."""
         self.fd = fd
         self.read = os.read
+
+    def flush(self) -> None:
+        """Nothing follows: write what was held back."""
+        if self.masking is not None and (rest := self.masking.flush()):
+            self.take(rest)
 
     def close(self) -> None:
         for fd in (self.fd, self._file, self._ring, self._times):

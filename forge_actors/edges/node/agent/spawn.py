@@ -14,22 +14,15 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from forge_actors.edges.node.agent.child import Child, SpawnFailed
+
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.order import Order
-    from forge_actors.edges.node.agent.terminal import Terminal
 
 #: Where posix_spawn can begin a session and tells what went wrong in the child.
 _CAN_SPAWN = sys.platform.startswith("linux")
 #: Signals that Python ignores, and a child would ignore with it.
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-
-#: A pid, and where its stdout and its stderr come from. With a terminal that is the
-#: former, and the latter is -1.
-Child = tuple[int, int, int, "Terminal | None"]
-
-
-class SpawnFailed(Exception):
-    """The job could not be started; the message is one sentence for the user."""
 
 
 class Spawner:

@@ -1,0 +1,28 @@
+"""A call: one request, read as far as its route needs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from forge_actors.edges.gateway.messages import Request, Response, Stream
+from forge_actors.edges.gateway.query import Query
+
+if TYPE_CHECKING:
+    from forge_actors.domain.ports import Control
+
+
+class Call(Struct, frozen=True):
+    """One request on its way to its route."""
+
+    control: Control
+    request: Request
+    query: Query
+    #: The variable parts of the path.
+    parts: tuple[str, ...]
+
+
+Answer: TypeAlias = Response | Stream
+Verb: TypeAlias = Callable[[Call], Awaitable[Answer]]
