@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.changes import Noted
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -25,8 +23,6 @@ class Moves:
         self._changes: list[Change] = []
         self._thens: list[Callable[[], object]] = []
         self._urgent = False
-        #: Where in `_changes` the start of an attempt is, by job.
-        self._starts: dict[str, int] = {}
 
     def add(
         self,
@@ -46,24 +42,12 @@ class Moves:
         if then is not None:
             self._thens.append(then)
 
-    def began(self, job: str, changes: Sequence[Change]) -> None:
-        """An attempt began."""
-        self._starts[job] = len(self._changes)
-        self.add(changes, lazy=True)
-
-    def ended(self, job: str) -> None:
-        """It ended: if it also began in this batch, the end alone says all of it."""
-        start = self._starts.pop(job, None)
-        if start is not None and start < len(self._changes):
-            self._changes[start] = Noted(self._changes[start].event)
-
     def save(self) -> None:
         """Hand what has come together to the store, as one move."""
         if not self._changes:
             return
         changes, thens, urgent = self._changes, self._thens, self._urgent
         self._changes, self._thens, self._urgent = [], [], False
-        self._starts.clear()
 
         def durable() -> None:
             for then in thens:

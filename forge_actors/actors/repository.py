@@ -190,7 +190,7 @@ class _Repository:
                 self._use(grant, now)
             case WorkerStarted(job, attempt, identity):
                 changes = self._ledger.started(job, attempt, identity, now)
-                self._moves.began(job, changes)
+                self._moves.add(changes, lazy=True)
             case WorkerExited(job, attempt, receipt):
                 self._attempts.ended(job, attempt)
                 self._finish(job, attempt, receipt, now)
@@ -283,7 +283,6 @@ class _Repository:
     ) -> None:
         stopped = self._attempts.take_stop(job)
         changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
-        self._moves.ended(job)
         if outcome is not None:
             forget = partial(self._context.launcher.forget, job, attempt)
             self._moves.add(changes, then=forget)

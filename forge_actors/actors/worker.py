@@ -1,9 +1,10 @@
 """The worker actor: owns one attempt of one job, from launch to exit event.
 
 It launches when the dispatch is durable. Its task tells the repository
-`WorkerStarted` and, once the whole process tree is gone, `WorkerExited`. With that the
-grant passes to the repository, which gives it back when it has recorded the exit.
-Cancelling it is Kill: the tree is ended under a shield and the exit still told.
+`WorkerStarted`, if the end is not known by then, and `WorkerExited` once the whole
+process tree is gone. With that the grant passes to the repository, which gives it back
+when it has recorded the exit. Cancelling it is Kill: the tree is ended under a shield
+and the exit still told.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class Worker:
             return self._never_ran(order, "stop", self._refused)
         try:
             identity = await running.started()
-            if identity is not None:
+            # The receipt of one that has ended already says that it began.
+            if identity is not None and running.receipt is None:
                 started = WorkerStarted(order.job, order.attempt, identity)
                 with suppress(MailboxClosed):
                     self._repository.tell(started)

@@ -31,12 +31,14 @@ _NEVER = float("inf")
 class Lane:
     """Jobs that are alike in what they need, a heap for each priority among them."""
 
-    __slots__ = ("blocker", "claims", "queues", "since", "size", "tokens")
+    __slots__ = ("blocker", "claims", "queues", "shared", "since", "size", "tokens")
 
     def __init__(self, claims: tuple[Claim, ...], tokens: Tokens) -> None:
         self.claims = claims
         self.tokens = tokens
         self.queues: dict[int, list[_Entry]] = {}
+        #: Its jobs can run at the same time: what they claim does not conflict.
+        self.shared = first_conflict(claims, claims) is None
         #: Jobs in it; the heaps may hold more entries.
         self.size = 0
         #: The job that holds, or has reserved, what this lane claims.
@@ -104,8 +106,24 @@ class Lanes:
         else:
             self._watch(lane)
 
-    def leave(self, job: Job) -> Lane:
-        """Take out a ready job: it starts, or it ended without starting."""
+    def start(self, job: Job, now: float) -> None:
+        """Take out the job that `best` gave: it holds its claims from now on.
+
+        What others had to leave free for it they leave to its lease.
+        """
+        self.release(job.id)
+        _, lane, _ = self.ready.pop(job.id)
+        self._starved.pop(job.id, None)
+        lane.size -= 1
+        if not lane.size:
+            del self._lanes[lane.claims, lane.tokens]
+        elif lane.shared:
+            self._show(lane, job.priority)
+        else:
+            self._park(lane, job.id, now)
+
+    def leave(self, job: Job) -> None:
+        """Take out a ready job that does not start now."""
         _, lane, entry = self.ready[job.id]
         was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
@@ -117,7 +135,6 @@ class Lanes:
         lane.size -= 1
         if not lane.size:
             self._lanes.pop((lane.claims, lane.tokens), None)
-        return lane
 
     def set_limits(self, overtake_after: float, known: frozenset[str] | None) -> None:
         """Go by other limits from now on."""

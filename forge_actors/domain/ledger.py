@@ -14,6 +14,7 @@ from forge_actors.domain.changes import (
     JobDispatched,
     JobRan,
     JobRequeued,
+    Noted,
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, check_move
@@ -118,14 +119,13 @@ class Ledger(Steerable):
         job = self._lanes.best(tokens, self.leases, now)
         if job is None:
             return [], None
-        self._lanes.leave(job)
+        self._lanes.start(job, now)
         if job.queue_budget is not None:
             self._budgets.forget(job.id)
         check_move(job.state, "dispatched")
         self.fence += 1
         job.state, job.fence, job.attempt = "dispatched", self.fence, job.attempt + 1
         self.leases[job.id] = job.claims
-        self._lanes.release(job.id)
         data: dict[str, object] = {
             "attempt": job.attempt,
             "fence": self.fence,
@@ -160,9 +160,15 @@ class Ledger(Steerable):
         job = self._current(job_id, attempt)
         if job is None or job_id not in self.leases:
             return [], None
+        ran: list[Change] = []
+        if receipt is not None and receipt.identity is not None:
+            # Of a quick job nobody told the start; the end's own row says all of it.
+            starts = self.started(job_id, attempt, receipt.identity, now)
+            ran += (Noted(start.event) for start in starts)
         outcome = decide(job, receipt, stopped)
         if not outcome.again:
-            return self._end(job, outcome.state, outcome.error, now, receipt), outcome
+            ended = self._end(job, outcome.state, outcome.error, now, receipt)
+            return ran + ended, outcome
         self._free(job_id)
         check_move(job.state, outcome.state)
         job.state, job.fence, job.queued_at = outcome.state, None, now
@@ -172,7 +178,8 @@ class Ledger(Steerable):
             data["error"] = outcome.error
         event = Event("job_queued", now, self.repo, job_id, data)
         self._enter(job, now)
-        return [JobRequeued(job_id, job.state, outcome.error, now, event)], outcome
+        again = JobRequeued(job_id, job.state, outcome.error, now, event)
+        return [*ran, again], outcome
 
     def cancel(self, job_id: str, now: float) -> tuple[list[Change], bool]:
         """End a waiting job; True if it runs instead and its worker must be stopped."""

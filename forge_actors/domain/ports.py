@@ -47,6 +47,10 @@ class Clock(Protocol):
 class RunningAttempt(Protocol):
     """One attempt that was given to a launcher."""
 
+    @property
+    def receipt(self) -> Receipt | None:
+        """How it ended, once it has."""
+
     async def started(self) -> ProcessIdentity | None:
         """Wait until the process runs; None if it never did (see the receipt)."""
 

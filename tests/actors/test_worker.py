@@ -80,6 +80,15 @@ async def test_a_worker_tells_start_and_exit_once_and_gives_back_when_recorded()
     assert case.owner.unclaimed == []
 
 
+async def test_the_start_of_what_has_ended_is_told_by_its_end() -> None:
+    case = Case(FakeLauncher(auto=lambda _: Outcome(exit_code=0)))
+    await case.run()
+    assert case.owner.kinds == [WorkerExited]
+    exited = case.owner.told[0]
+    assert isinstance(exited, WorkerExited)
+    assert exited.receipt.identity is not None
+
+
 async def test_what_could_not_start_tells_only_its_exit() -> None:
     case = Case(FakeLauncher(auto=lambda _: Outcome(spawn_error="no such file")))
     await case.run()

@@ -52,19 +52,6 @@ def test_a_job_goes_through_dispatched_and_running_to_its_end() -> None:
     assert not ledger.leases
 
 
-def test_a_job_that_waits_again_waits_from_its_new_place() -> None:
-    ledger = Ledger("repo")
-    ledger.add(make_job("a", "write:path:a", replay="safe"), (), 0.0)
-    ledger.add(make_job("like-a", "write:path:a", priority=3), (), 0.0)
-    dispatch_any(ledger, 0.0)
-    ledger.add(make_job("b", "write:path:b", queued_at=50.0), (), 50.0)
-    ledger.finish("a", 1, INTERRUPTED, None, 100.0)
-    assert [offer.job for offer in ledger.offers(100.0)] == ["b"]
-    _, first = ledger.dispatch(PLAIN, 100.0)
-    assert first is not None
-    assert first.id == "b"
-
-
 def test_a_job_that_starts_twice_runs_once() -> None:
     ledger = Ledger("repo")
     ledger.add(make_job("a"), (), 0.0)

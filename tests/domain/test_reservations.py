@@ -207,7 +207,8 @@ def test_blocked_jobs_are_not_looked_at_again_until_their_holder_ends(
     assert dispatch_any(ledger, 0.0) == "holder"
     assert dispatch_any(ledger, 0.0) is None
     looked = counter.calls
-    assert looked <= 2 * count
+    # Each lane with itself when it is made, and once with the holder.
+    assert looked <= 2 * (count + 1)
     for number in range(500):
         ledger.add(make_job(f"k{number}", "write:path:p7"), (), 0.0)
         assert ledger.offers(0.0) == ()
