@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from forge_actors.client.home import serving_pid, socket_path
 from forge_actors.domain.errors import (
     ForgeError,
     InvalidInput,
@@ -28,6 +29,10 @@ _BY_STATUS: dict[int, type[ForgeError]] = {
 
 class NoService(Unavailable):
     """No service runs on this home. (Not: it went away, or has no time.)"""
+
+
+class SocketGone(Unavailable):
+    """A service runs on this home, and nobody can reach it."""
 
 
 class ServiceError(ForgeError):
@@ -67,6 +72,17 @@ def from_answer(status: int, body: bytes) -> ForgeError:
 
 def no_service(home: str) -> NoService:
     return NoService(f"no service runs on {home}; start one with: forge-actors serve")
+
+
+def not_reached(home: str) -> Unavailable:
+    """Why nobody listens on the socket of this home."""
+    pid = serving_pid(home)
+    if pid is None:
+        return no_service(home)
+    return SocketGone(
+        f"the service on {home} (pid {pid}) runs, but its socket"
+        f" {socket_path(home)} is gone; kill -HUP {pid} has it make another one"
+    )
 
 
 def broke_off(home: str) -> Unavailable:

@@ -16,6 +16,7 @@ from forge_actors.domain.errors import Refused
 MAX_SOCKET_PATH = 100
 CONTROL = "control.sock"
 STORE = "store.sqlite"
+LOCK = "runtime.lock"
 
 
 def resolve_home(option: str | None = None) -> str:
@@ -33,6 +34,34 @@ def resolve_home(option: str | None = None) -> str:
 def has_store(home: str) -> bool:
     """Whether a service has ever saved anything there."""
     return os.path.exists(os.path.join(home, STORE))
+
+
+def serving_pid(home: str) -> int | None:
+    """The process that answers requests of this home, also if its socket is gone."""
+    try:
+        with open(os.path.join(home, LOCK), encoding="ascii", errors="replace") as lock:
+            words = lock.read(64).split()
+            inode = str(os.fstat(lock.fileno()).st_ino)
+    except OSError:
+        return None
+    if len(words) != 2 or words[1] != "serving":
+        return None
+    return int(words[0]) if _has_locked(words[0], inode) else None
+
+
+def _has_locked(pid: str, inode: str) -> bool:
+    """Whether the lock is held; we do not try it, as that could hinder a start."""
+    try:
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                # number: FLOCK ADVISORY WRITE pid major:minor:inode start end
+                words = line.split()
+                held = words[1] == "FLOCK" and words[4] == pid
+                if held and words[5].rpartition(":")[2] == inode:
+                    return True
+    except OSError:
+        pass
+    return False
 
 
 def socket_path(home: str, name: str = CONTROL) -> str:
