@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import ForgeError, Unavailable
+from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.open_files import LEAST, OpenFiles
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _socket(home: str) -> Check:
 def _service(home: str) -> Check:
     try:
         service = Service(home).get("status")["service"]
-    except Unavailable:
+    except NoService:
         return Check("service", "missing", "not running; forge-actors serve starts it")
     except (ForgeError, OSError) as error:
         return Check("service", "broken", str(error))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
-from forge_actors.client.home import prepare_socket_path, resolve_home
+from forge_actors.client.home import prepare_socket_path, resolve_home, socket_path
 from forge_actors.domain.errors import ForgeError, InvalidInput
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from forge_actors.runtime.service import serve
 
-    return serve(home, prepare_socket_path(str(home)), ready_fd=args.ready_fd)
+    socket_path(str(home))  # a place that is not fit is refused before anything runs
+    place = partial(prepare_socket_path, str(home))
+    return serve(home, place, ready_fd=args.ready_fd)
 
 
 def start_detached(home: Path) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from forge_actors.client.answers import Answer, Lines
-from forge_actors.client.errors import no_service
+from forge_actors.client.errors import not_reached
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
@@ -312,7 +312,7 @@ class Client:
         try:
             return await anyio.connect_unix(socket_path(self.home))
         except OSError:
-            raise no_service(self.home) from None
+            raise not_reached(self.home) from None
 
     async def _call(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from forge_actors.client.home import owner
+from forge_actors.client.home import owner, serving_pid, socket_path
 from forge_actors.domain.errors import (
     ForgeError,
     InvalidInput,
@@ -36,6 +36,10 @@ class NoService(Unavailable):
     def __init__(self, reason: str, advice: str = "") -> None:
         super().__init__(f"{reason}{advice}")
         self.reason = reason
+
+
+class SocketGone(Unavailable):
+    """A service runs on this home, and nobody can reach it."""
 
 
 class ServiceError(ForgeError):
@@ -82,6 +86,17 @@ def no_service(home: str) -> NoService:
         )
     return NoService(
         f"no service runs on {home}", "; start one with: forge-actors serve"
+    )
+
+
+def not_reached(home: str) -> Unavailable:
+    """Why nobody listens on the socket of this home."""
+    pid = serving_pid(home)
+    if pid is None:
+        return no_service(home)
+    return SocketGone(
+        f"the service on {home} (pid {pid}) runs, but its socket"
+        f" {socket_path(home)} is gone; kill -HUP {pid} has it make another one"
     )
 
 

@@ -18,7 +18,6 @@ CONTROL = "control.sock"
 STORE = "store.sqlite"
 #: Locked by the process that has the home, as long as it has it.
 LOCK = "runtime.lock"
-_LOCKS = "/proc/locks"
 
 
 def resolve_home(option: str | None = None) -> str:
@@ -49,18 +48,40 @@ def owner(home: str) -> int | None:
 
     One that starts or ends has it, and so has one that serves nobody (`run --home`).
     """
-    # To try the lock would refuse the home to a service that starts at this moment.
+    words = _owner_words(home)
+    return int(words[0]) if words else None
+
+
+def serving_pid(home: str) -> int | None:
+    """The process that answers requests of this home, also if its socket is gone."""
+    words = _owner_words(home)
+    return int(words[0]) if words[1:] == ["serving"] else None
+
+
+def _owner_words(home: str) -> list[str]:
+    """What the owner of the home wrote into its lock file; nothing if none has it."""
     try:
-        lock = os.stat(os.path.join(home, LOCK))
-        with open(_LOCKS, encoding="ascii") as file:
-            held = [line.split() for line in file]
+        with open(os.path.join(home, LOCK), encoding="ascii", errors="replace") as lock:
+            words = lock.read(64).split()
+            inode = str(os.fstat(lock.fileno()).st_ino)
     except OSError:
-        return None
-    place = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}:{lock.st_ino}"
-    for words in held:
-        if words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
-            return int(words[4])
-    return None
+        return []
+    return words if words and _has_locked(words[0], inode) else []
+
+
+def _has_locked(pid: str, inode: str) -> bool:
+    """Whether the lock is held; we do not try it, as that could hinder a start."""
+    try:
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                # number: FLOCK ADVISORY WRITE pid major:minor:inode start end
+                words = line.split()
+                held = words[1] == "FLOCK" and words[4] == pid
+                if held and words[5].rpartition(":")[2] == inode:
+                    return True
+    except OSError:
+        pass
+    return False
 
 
 def socket_path(home: str, name: str = CONTROL) -> str:

@@ -11,7 +11,7 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.client.errors import broke_off, from_answer, no_service
+from forge_actors.client.errors import broke_off, from_answer, not_reached
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 
@@ -89,7 +89,7 @@ class Service:
             connection.connect(socket_path(self.home))
         except OSError:
             connection.close()
-            raise no_service(self.home) from None
+            raise not_reached(self.home) from None
         except BaseException:
             connection.close()
             raise

@@ -81,7 +81,7 @@ def claims_of(
     if request.claims:
         field = f"{prefix}claims"
         return strongest(
-            _resolved(parse_claim(text, checkout=checkout, field=field))
+            _resolved(parse_claim(text, checkout=checkout, field=field), checkout)
             for text in request.claims
         )
     if request.read_only:
@@ -91,8 +91,12 @@ def claims_of(
     return (Claim("write", "repo-content", "*"),)
 
 
-def _resolved(claim: Claim) -> Claim:
-    """A path claim with the links on its way resolved, so two spellings are one."""
+def _resolved(claim: Claim, checkout: str) -> Claim:
+    """A claim of a path or a checkout with the links on its way resolved, so that two
+    spellings are one. What does not exist yet is kept as it is written."""
+    if claim.family == "workspace" and claim.checkout != checkout:
+        real = os.path.realpath(os.path.join(checkout, claim.checkout))
+        return structs.replace(claim, checkout=real)
     if claim.family != "path" or not claim.rest or claim.rest.startswith(("/", "~")):
         return claim
     real = os.path.realpath(os.path.join(claim.checkout, claim.rest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,27 +45,50 @@ def own_home(home: Path) -> Iterator[None]:
 
     Raises:
         Refused: another runtime owns it; its pid is named.
-        InvalidInput: the lock file cannot be made or written to.
+        InvalidInput: the lock file cannot be made, locked or written to.
     """
     path = home / LOCK_FILE
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InvalidInput("home", f"{path}: {error.strerror}") from None
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
+            folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, folder)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, lock)
+            free = _lock(lock)
+        except OSError as error:
+            raise InvalidInput("home", f"{path}: {error.strerror}") from None
+        # The folder too: somebody may remove the file while its owner lives.
+        with suppress(OSError):  # some file systems know no locks of folders
+            free = free and _lock(folder)
+        if not free:
+            words = os.pread(lock, 32, 0).decode("ascii", "replace").split()
+            owner = words[0] if words else "unknown"
             raise Refused(
-                f"another service (pid {owner or 'unknown'}) runs on {home};"
+                f"another service (pid {owner}) runs on {home};"
                 " stop it first: forge-actors stop, or wait if it ends already"
-            ) from None
+            )
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
         except OSError as error:
             raise InvalidInput("home", f"{path}: {error.strerror}") from None
         yield
-    finally:
-        os.close(lock)
+
+
+def _lock(fd: int) -> bool:
+    """Lock it, unless somebody else has."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def tell_serving(home: Path, *, serving: bool) -> None:
+    """Tell those who find no socket whether the owner of the home should have one."""
+    word = " serving" if serving else ""
+    # Without it nothing is lost but an explanation. A lock file that somebody removed
+    # is not made again: it would not be the one that is locked.
+    with suppress(OSError), open(home / LOCK_FILE, "r+", encoding="ascii") as lock:
+        lock.truncate()
+        lock.write(f"{os.getpid()}{word}\n")

@@ -16,16 +16,17 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
-from forge_actors.edges.gateway.listeners import unix_listener
+from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import Runtime, open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from forge_actors.domain.open_files import OpenFiles
@@ -37,9 +38,10 @@ log = logging.getLogger(__name__)
 COLLECT_AFTER = 10_000
 
 
-def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
+def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
+    `place` makes ready where the control socket is to be, and says where that is.
     `ready_fd` is written one byte to and closed once requests are answered.
 
     Raises:
@@ -55,7 +57,7 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
         stream=sys.stderr,
     )
     try:
-        trio.run(_serve, home, socket, ready_fd)
+        trio.run(_serve, home, place, ready_fd)
     except BaseExceptionGroup as group:
         failure = only_failure(group)
         if isinstance(failure, ForgeError | OSError):
@@ -64,7 +66,7 @@ def serve(home: Path, socket: str, *, ready_fd: int | None = None) -> int:
     return 0
 
 
-async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
+async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> None:
     # What is made until then stays: to look through it time and again while a long
     # queue is loaded would take as long as the loading. `_spare_collector` ends this.
     gc.disable()
@@ -76,8 +78,9 @@ async def _serve(home: Path, socket: str, ready_fd: int | None) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
             async with open_runtime(home, stop="shutdown") as runtime:
-                nursery.start_soon(_reload_on_signal, hangups, runtime)
-                await _answer(runtime, socket, stop, ready_fd)
+                door = Door(place)
+                nursery.start_soon(_look_on_signal, hangups, runtime, door)
+                await _answer(runtime, door, stop, ready_fd)
             nursery.cancel_scope.cancel()
 
 
@@ -91,8 +94,12 @@ async def _stop_on_signal(
     scope.cancel()
 
 
-async def _reload_on_signal(signals: AsyncIterator[int], runtime: Runtime) -> None:
+async def _look_on_signal(
+    signals: AsyncIterator[int], runtime: Runtime, door: Door
+) -> None:
+    """A hang-up asks to look at what is outside: the socket, and the settings."""
     async for _ in signals:
+        door.check()
         try:
             changes = await runtime.control.reload_settings()
         except ForgeError as error:
@@ -103,22 +110,24 @@ async def _reload_on_signal(signals: AsyncIterator[int], runtime: Runtime) -> No
 
 
 async def _answer(
-    runtime: Runtime, socket: str, stop: trio.Event, ready_fd: int | None
+    runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    listener = unix_listener(socket)
     limits = client_limits(runtime.settings.gateway, open_files())
     server = Server(handler(runtime.control), holds=holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(server.serve, [listener])
+            await nursery.start(server.serve, [door])
+            nursery.start_soon(door.keep)
+            tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
             await wait_any(stop.wait, runtime.control.stop_requested.wait)
             # Before their connections are cut: an answer says that nothing more comes.
             runtime.control.close()
+            tell_serving(runtime.home, serving=False)
             server.stop()
     finally:
-        os.unlink(socket)
+        door.remove()
 
 
 def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:

@@ -31,7 +31,7 @@ SLEEP = ("sleep", "4711.5")
 
 class MakeOrder(Protocol):
     def __call__(self, *argv: str, job: str = "job", attempt: int = 1) -> LaunchOrder:
-        """A valid order for one of the commands."""
+        """A valid order for one of the commands; its job's id may be a longer one."""
 
 
 async def check_one_attempt_is_one_process(open_: Open, order: MakeOrder) -> None:
@@ -63,10 +63,10 @@ async def check_the_next_attempt_is_another_process(
 async def check_every_attempt_has_one_receipt(open_: Open, order: MakeOrder) -> None:
     argvs = [("true",), ("false",), SLEEP, ("/no/such/program",)]
     async with open_() as launcher:
-        attempts = [
-            launcher.launch(order(*argv, job=f"job-{number}"))
-            for number, argv in enumerate(argvs)
+        orders = [
+            order(*argv, job=f"job-{number}") for number, argv in enumerate(argvs)
         ]
+        attempts = [launcher.launch(wanted) for wanted in orders]
         attempts[2].stop()
         receipts = [await attempt.exited() for attempt in attempts]
         assert receipts == [await attempt.exited() for attempt in attempts]
@@ -74,7 +74,7 @@ async def check_every_attempt_has_one_receipt(open_: Open, order: MakeOrder) -> 
         assert [each.exit_code for each in receipts] == [0, 1, None, None]
         assert [each.signal for each in receipts] == [None, None, "SIGTERM", None]
         for number, receipt in enumerate(receipts):
-            assert receipt.job == f"job-{number}"
+            assert receipt.job == orders[number].job
             assert receipt.identity == await attempts[number].started()
 
 
@@ -203,10 +203,11 @@ async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> N
 
 async def check_forget_may_be_repeated(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
-        attempt = launcher.launch(order("true"))
+        wanted = order("true")
+        attempt = launcher.launch(wanted)
         receipt = await attempt.exited()
-        launcher.forget("job", 1)
-        launcher.forget("job", 1)
+        launcher.forget(wanted.job, 1)
+        launcher.forget(wanted.job, 1)
         launcher.forget("no such job", 1)
         assert await attempt.exited() == receipt
 
@@ -215,9 +216,10 @@ async def check_forget_leaves_a_running_attempt_alone(
     open_: Open, order: MakeOrder
 ) -> None:
     async with open_() as launcher:
-        attempt = launcher.launch(order(*SLEEP))
+        wanted = order(*SLEEP)
+        attempt = launcher.launch(wanted)
         identity = await attempt.started()
-        launcher.forget("job", 1)
+        launcher.forget(wanted.job, 1)
         assert await launcher.launch(order(*SLEEP)).started() == identity
         attempt.stop()
         assert (await attempt.exited()).ending == "stop"
@@ -227,23 +229,25 @@ async def check_wait_output_ends_with_the_attempt(
     open_: Open, order: MakeOrder
 ) -> None:
     async with open_() as launcher:
-        attempt = launcher.launch(order(*SLEEP))
+        wanted = order(*SLEEP)
+        attempt = launcher.launch(wanted)
         async with trio.open_nursery() as nursery:
             for known in (0, 0, 1000):
-                nursery.start_soon(launcher.wait_output, "job", 1, known)
+                nursery.start_soon(launcher.wait_output, wanted.job, 1, known)
             await trio.testing.wait_all_tasks_blocked()
             attempt.stop()
         await attempt.exited()
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(wanted.job, 1, 0)
         await launcher.wait_output("no such job", 1, 0)
 
 
 async def check_a_cancelled_wait_harms_nobody(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
-        attempt = launcher.launch(order(*SLEEP))
+        wanted = order(*SLEEP)
+        attempt = launcher.launch(wanted)
         for wait in (
             attempt.exited,
-            lambda: launcher.wait_output("job", 1, 0),
+            lambda: launcher.wait_output(wanted.job, 1, 0),
         ):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait)

@@ -140,7 +140,7 @@ def test_a_second_service_is_refused_with_one_line_also_through_a_link(
 
 
 def test_a_home_with_a_long_path_has_one_service_too(
-    make_service: Callable[[str], LiveService],
+    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C-06: also through a link."""
     service = make_service("")
@@ -153,6 +153,10 @@ def test_a_home_with_a_long_path_has_one_service_too(
     for home in (long, link):
         assert "another service" in call("serve", "--home", home, status=3).err
         call("status", "--home", home, status=0)
+    # What the one that is refused would choose is no matter to those who look for it.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(service.repository("other")))
+    assert "another service" in call("serve", "--home", long, status=3).err
+    call("status", "--home", long, status=0)
     service.terminate()
     service.home = link
     service.start()

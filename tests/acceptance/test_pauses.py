@@ -28,11 +28,13 @@ def pass_time(service: LiveService, seconds: float) -> None:
     assert service.end_of(clock)["state"] == "succeeded"
 
 
-def tree(service: LiveService, *options: str, rest: str = "wait") -> tuple[str, str]:
+def tree(
+    service: LiveService, *options: str, first: str = ":", rest: str = "wait"
+) -> tuple[str, str]:
     """A running job of three levels, and the marker of each of its processes."""
     mark, bell = service.marker(), service.bell()
     inner = f"bash -c 'sleep {mark} & {bell.ring}; wait; true {mark}'"
-    job = service.bash("app", f"{inner} & {rest}; true {mark}", *options)
+    job = service.bash("app", f"{first}; {inner} & {rest}; true {mark}", *options)
     bell.wait()
     assert len(states(mark)) == 3
     return job, mark
@@ -41,7 +43,7 @@ def tree(service: LiveService, *options: str, rest: str = "wait") -> tuple[str, 
 def test_a_pause_stops_the_whole_tree_and_the_clock_of_its_budget(
     service: LiveService,
 ) -> None:
-    """P-09."""
+    """P-09: all three levels stand still, and the run's time budget with them."""
     gate = service.gate()
     rest = f"{gate.wait}; exit 0"
     job, mark = tree(service, "--timeout", "3s", "--keep-leftovers", rest=rest)
@@ -59,8 +61,9 @@ def test_a_pause_stops_the_whole_tree_and_the_clock_of_its_budget(
 
 def test_a_paused_job_ends_when_it_is_cancelled(service: LiveService) -> None:
     """P-08: it acts on its stop signal, so no force is needed."""
-    trap = "trap 'echo cleaned; exit 3' TERM; while :; do sleep 0.05; done"
-    job, mark = tree(service, "--grace", "60s", rest=trap)
+    trap = "trap 'echo cleaned; exit 3' TERM"
+    loop = "while :; do sleep 0.05; done"
+    job, mark = tree(service, "--grace", "60s", first=trap, rest=loop)
     service.cli("pause", job, status=0)
     pass_time(service, 0.3)
     assert set(states(mark)) == {"T"}
@@ -75,7 +78,7 @@ def test_a_paused_job_ends_when_it_is_cancelled(service: LiveService) -> None:
 
 @pytest.mark.parametrize("how", ["one", "all"])
 def test_a_service_with_paused_jobs_stops(service: LiveService, how: str) -> None:
-    """P-08."""
+    """P-08: a service with paused jobs ends, and they with it."""
     job, mark = tree(service, "--grace", "60s")
     service.cli("pause", *([job] if how == "one" else ["--all", "--jobs"]), status=0)
     service.terminate()

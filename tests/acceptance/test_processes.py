@@ -50,6 +50,7 @@ def cancelled(service: LiveService, job: str, *options: str) -> Json:
 
 
 def test_a_job_ends_although_a_helper_holds_its_output(service: LiveService) -> None:
+    """P-01: the record names the helper that had to be ended."""
     mark = service.marker()
     script = f"setsid sleep {mark} & echo $!; sleep 1; echo done"
     job = service.bash("app", script)
@@ -64,6 +65,7 @@ def test_a_job_ends_although_a_helper_holds_its_output(service: LiveService) -> 
 
 
 def test_a_helper_may_stay_where_the_job_said_so(service: LiveService) -> None:
+    """P-01: the policy for helpers is that of the job."""
     mark = service.marker()
     job = service.bash(
         "app", f"setsid sleep {mark} & sleep 1; echo done", "--keep-leftovers"
@@ -73,6 +75,7 @@ def test_a_helper_may_stay_where_the_job_said_so(service: LiveService) -> None:
 
 
 def test_stopping_a_pipeline_ends_every_part_of_it(service: LiveService) -> None:
+    """P-02: `cancelled` means that nothing of the job is alive."""
     mark = service.marker()
     bell = service.bell()
     job = service.bash("app", f"{bell.ring}; sleep {mark} | cat")
@@ -82,6 +85,7 @@ def test_stopping_a_pipeline_ends_every_part_of_it(service: LiveService) -> None
 
 
 def test_children_in_sessions_of_their_own_are_ended_too(service: LiveService) -> None:
+    """P-03: one in a session of its own, one whose parent is gone as well."""
     mark = service.marker()
     command = [sys.executable, "-c", LEAVE_THE_SESSION, mark]
     job = service.submit("--repo", "app", "--", *command)
@@ -96,6 +100,7 @@ def test_children_in_sessions_of_their_own_are_ended_too(service: LiveService) -
 
 
 def test_a_stubborn_child_of_a_polite_leader_is_killed(service: LiveService) -> None:
+    """P-04: the grace is that of the whole tree."""
     mark = service.marker()
     bell = service.bell()
     stubborn = f'trap "" TERM; {bell.ring}; sleep {mark}'
@@ -111,6 +116,7 @@ def test_a_stubborn_child_of_a_polite_leader_is_killed(service: LiveService) -> 
 def test_a_job_that_ignores_the_signal_gets_its_grace_and_delays_nobody(
     service: LiveService,
 ) -> None:
+    """P-07: signal, grace, hard kill; the record says that force was needed."""
     service.add("other")
     mark = service.marker()
     bell = service.bell()

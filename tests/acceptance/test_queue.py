@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_ageing_brings_a_job_to_its_turn_before_urgent_ones_that_came_later(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    """An urgent job always waits; a step of ageing takes 1 s instead of 30 min."""
+    """Q-01: an urgent job always waits; a step of ageing takes 1 s, not 30 min."""
     step, levels = 1.0, 4
     service = make_service("[limits]\nworkers = 1\n")
     service.start_patched(
@@ -78,6 +78,7 @@ def test_an_urgent_job_goes_first_although_its_claim_comes_free_only_now(
 def test_jobs_behind_a_failed_one_end_at_once_and_say_why(
     service: LiveService,
 ) -> None:
+    """Q-05: the whole chain ends at once, each with the job that blocked it."""
     gate = service.gate()
     first = service.bash("app", f"{gate.wait}; false")
     second = service.submit("--repo", "app", "--after", first, "--", "true")
@@ -106,6 +107,7 @@ def test_jobs_behind_a_failed_one_end_at_once_and_say_why(
 def test_one_repository_under_many_paths_is_one_repository(
     service: LiveService,
 ) -> None:
+    """Q-11: exclusive jobs of one repository run one at a time, by whatever path."""
     app = service.root / "app"
     (service.root / "link").symlink_to(app)
     service.git("-C", app, "worktree", "add", "--quiet", "../linked")
@@ -139,6 +141,7 @@ def test_one_repository_under_many_paths_is_one_repository(
 
 
 def test_worktrees_share_only_what_they_share(service: LiveService) -> None:
+    """Q-11: a linked work tree has files of its own, and the same content."""
     service.git("-C", "app", "worktree", "add", "--quiet", "../linked")
     gate = service.gate()
     bell = service.bell()
@@ -193,7 +196,7 @@ def test_why_names_who_holds_what_a_job_waits_for(
 def test_a_job_that_waited_too_long_for_its_claim_is_not_overtaken(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    """C-07: a reservation, and for whom."""
+    """Q-02, C-07: what it lacks is kept free for it, and both jobs say so."""
     service = make_service('[scheduling]\novertake_after = "1s"\n')
     service.start()
     service.add("app")

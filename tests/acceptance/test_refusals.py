@@ -121,6 +121,7 @@ def test_one_bad_line_of_a_thousand_is_named_and_nothing_is_accepted(
 
 
 def test_a_cycle_in_a_batch_is_shown_with_its_path(shared: LiveService) -> None:
+    """Q-08: also of one job; nothing of the batch is accepted."""
     jobs: list[Json] = [
         {"repo": "app", "argv": ["true"], "name": "start"},
         {"repo": "app", "argv": ["true"], "name": "a", "after": ["start", "c"]},

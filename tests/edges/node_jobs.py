@@ -38,11 +38,21 @@ def survivors(lasting: str) -> list[str]:
     return found
 
 
+def named(home: Path, job: str = "job") -> str:
+    """A job id that no other home has.
+
+    What a killed agent leaves is found by its job's id on the whole machine, so that
+    equal ids would let two tests that run at the same time end each other's processes.
+    """
+    return f"{job}-{home.stat().st_ino}"
+
+
 def order(home: Path, *argv: str, job: str = "job", **changes: Any) -> LaunchOrder:
+    """An order for the job that is `named` so; its log has the bare name."""
     attempt = changes.pop("attempt", 1)
-    marks = {"FORGE_JOB_ID": job, "FORGE_ATTEMPT": str(attempt)}
+    marks = {"FORGE_JOB_ID": named(home, job), "FORGE_ATTEMPT": str(attempt)}
     values: dict[str, Any] = {
-        "job": job,
+        "job": named(home, job),
         "repo": "repo",
         "attempt": attempt,
         "fence": 7,

@@ -11,7 +11,7 @@ import trio
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.testing.launcher import FakeLauncher, Outcome
 from forge_actors.testing.launcher_contract import CHECKS
-from tests.edges.node_jobs import opened, order
+from tests.edges.node_jobs import named, opened, order
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,17 +52,18 @@ async def test_the_fake_launcher_keeps_the_contract(
 
 @pytest.mark.mock_clock
 async def test_the_fake_does_what_the_test_says(tmp_path: Path) -> None:
+    job = named(tmp_path)
     async with FakeLauncher(obeys_stop=False, now=lambda: 5.0).open() as launcher:
         attempt = launcher.launch(order(tmp_path, "anything"))
         with trio.fail_after(1):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(launcher.wait_output, "job", 1, 9)
+                nursery.start_soon(launcher.wait_output, job, 1, 9)
                 await trio.testing.wait_all_tasks_blocked()
-                launcher.emit("job", 10)
+                launcher.emit(job, 10)
         attempt.stop(grace=3)
-        assert launcher.stops == [("job", 1, 3, "stop")]
-        assert [each.key for each in launcher.running] == [("job", 1)]
-        launcher.finish("job", signal="SIGKILL", ending="stop", stderr_tail="bye")
+        assert launcher.stops == [(job, 1, 3, "stop")]
+        assert [each.key for each in launcher.running] == [(job, 1)]
+        launcher.finish(job, signal="SIGKILL", ending="stop", stderr_tail="bye")
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.signal, receipt.exit_code) == (
             "stop",
@@ -72,9 +73,9 @@ async def test_the_fake_does_what_the_test_says(tmp_path: Path) -> None:
         assert (receipt.stderr_tail, receipt.stdout_bytes) == ("bye", 10)
         assert receipt.ended_at == 5.0
         with pytest.raises(LookupError):
-            launcher.finish("job")
-        launcher.forget("job", 1)
-        assert launcher.forgotten == [("job", 1)]
+            launcher.finish(job)
+        launcher.forget(job, 1)
+        assert launcher.forgotten == [(job, 1)]
 
 
 @pytest.mark.mock_clock
@@ -87,4 +88,6 @@ async def test_the_fake_can_go_down_and_come_back(tmp_path: Path) -> None:
             launcher.launch(order(tmp_path, "anything", job="next"))
         launcher.come_back()
         launcher.launch(order(tmp_path, "anything", job="next"))
-        assert [each.job for each in launcher.orders] == ["job", "next"]
+        assert [each.job for each in launcher.orders] == [
+            named(tmp_path, job) for job in ("job", "next")
+        ]

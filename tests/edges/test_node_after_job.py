@@ -14,6 +14,7 @@ from forge_actors.edges.node.agent import after_job
 from forge_actors.edges.node.receipts import read_receipts
 from tests.edges.node_jobs import (
     lasting_time,
+    named,
     opened,
     order,
     run,
@@ -66,7 +67,7 @@ async def test_it_runs_in_the_place_of_the_job_and_goes_on_in_its_log(
         after_job="pwd; echo $OWN $FORGE_JOB_ID; cat; echo three >&2",
     )
     (receipt,) = await run(home, wanted)
-    assert text(wanted) == f"one\n{home / 'folder'}\né job\n"
+    assert text(wanted) == f"one\n{home / 'folder'}\né {named(home)}\n"
     assert text(wanted, "stderr") == "two\nthree\n"
     assert receipt.stdout_bytes == len(text(wanted).encode())
     assert receipt.stderr_bytes == len("two\nthree\n")
@@ -104,7 +105,7 @@ async def test_it_follows_a_job_that_the_end_of_the_service_ends(home: Path) -> 
     wanted = shell(home, "echo; exec sleep 600", after_job=TELL)
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
     assert (await attempt.exited()).after_job == AfterJob(exit_code=0)
     assert text(wanted) == "\nowner::SIGTERM\n"
 
@@ -117,7 +118,7 @@ async def test_it_has_a_time_limit_and_all_of_it_is_killed(
     wanted = shell(home, "echo; exec sleep 600", after_job=command)
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
     receipt = await attempt.exited()
     assert receipt.ending == "owner"
     assert receipt.after_job == AfterJob(signal="SIGKILL", timed_out=True)
@@ -139,7 +140,7 @@ async def test_the_same_attempt_is_not_started_again_meanwhile(home: Path) -> No
     async with opened(home) as launcher:
         first = launcher.launch(wanted)
         identity = await first.started()
-        await launcher.wait_output("job", 1, len("ran\n"))
+        await launcher.wait_output(named(home), 1, len("ran\n"))
         launcher.send(wire.start(wanted))
         (home / "go").write_text("\n")
         receipt = await first.exited()
@@ -165,7 +166,7 @@ async def test_the_result_survives_the_death_of_the_agent_meanwhile(
     wanted = shell(home, "exit 3", after_job=f"echo; setsid sleep {lasting} & wait")
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         os.kill(launcher.agent_pid, signal.SIGKILL)
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.exit_code) == ("exit", 3)

@@ -21,6 +21,7 @@ from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import (
     ROOT,
     lasting_time,
+    named,
     opened,
     order,
     run,
@@ -50,7 +51,7 @@ async def test_a_receipt_tells_how_the_job_ended(home: Path) -> None:
     wanted = shell(home, "echo out; echo err >&2; exit 3")
     (receipt,) = await run(home, wanted)
     assert (receipt.ending, receipt.exit_code, receipt.signal) == ("exit", 3, None)
-    assert (receipt.job, receipt.attempt, receipt.fence) == ("job", 1, 7)
+    assert (receipt.job, receipt.attempt, receipt.fence) == (named(home), 1, 7)
     assert (receipt.stdout_bytes, receipt.stderr_bytes) == (4, 4)
     assert receipt.stderr_tail == "err\n"
     assert receipt.max_rss_kib > 0
@@ -93,7 +94,7 @@ async def test_the_environment_is_exactly_the_one_given(home: Path) -> None:
     await run(home, wanted)
     data = logs.read(wanted.log, "stdout", 0, 1 << 20).data
     path = os.fsencode(os.environ["PATH"])
-    marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
+    marks = [f"FORGE_JOB_ID={named(home)}".encode(), b"FORGE_ATTEMPT=1"]
     assert sorted(data.split(b"\0")) == sorted(
         [b"", b"A=1\n2", b"B\xff=\xfe", b"PATH=" + path, *marks]
     )
@@ -111,7 +112,7 @@ async def test_a_job_adds_to_what_every_job_has_and_replaces_it(home: Path) -> N
         await launcher.launch(wanted).exited()  # the next agent is told as well
     data = logs.read(wanted.log, "stdout", 0, 1 << 20).data
     path = os.fsencode(os.environ["PATH"])
-    marks = [b"FORGE_JOB_ID=job", b"FORGE_ATTEMPT=1"]
+    marks = [f"FORGE_JOB_ID={named(home)}".encode(), b"FORGE_ATTEMPT=1"]
     own = [b"BOTH=own", b"OWN=1"]
     assert sorted(data.split(b"\0")) == sorted(
         [b"", b"B\xff=\xfe", b"PATH=" + path, *marks, *own]
@@ -240,16 +241,16 @@ async def test_wait_output_returns_once_more_is_known(home: Path) -> None:
     os.mkfifo(home / "second")
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 2)
+        await launcher.wait_output(named(home), 1, 2)
         assert logs.size(wanted.log, "stdout") == 3
         async with trio.open_nursery() as nursery:
             for _ in range(3):
-                nursery.start_soon(launcher.wait_output, "job", 1, 3)
+                nursery.start_soon(launcher.wait_output, named(home), 1, 3)
             await trio.testing.wait_all_tasks_blocked()
             await trio.to_thread.run_sync((home / "first").write_text, "\n")
         assert logs.size(wanted.log, "stderr") == 4
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(launcher.wait_output, "job", 1, 1000)
+            nursery.start_soon(launcher.wait_output, named(home), 1, 1000)
             await trio.to_thread.run_sync((home / "second").write_text, "\n")
         await attempt.exited()
 

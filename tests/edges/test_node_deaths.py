@@ -27,6 +27,7 @@ from tests.edges.node_jobs import (
     DOUBLE_FORK,
     ROOT,
     lasting_time,
+    named,
     opened,
     order,
     shell,
@@ -51,14 +52,14 @@ OWNER = """
 import os, sys, trio
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.edges.node_jobs import open_launcher, shell
+from tests.edges.node_jobs import named, open_launcher, shell
 async def main():
     home = Path(sys.argv[2])
     async with open_launcher(home) as launcher:
         script = f'trap "" TERM; echo; sleep {sys.argv[3]}'
         launcher.launch(shell(home, script, grace=0.5))
         launcher.launch(shell(home, f"setsid sleep {sys.argv[3]} & wait", job="calm"))
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         os.write(1, b"ready")
         await trio.sleep_forever()
 trio.run(main)
@@ -81,11 +82,11 @@ async def test_when_the_owner_dies_everything_is_ended_and_written_down(
     found = {receipt.job: receipt for receipt in await previous_receipts(home)}
     assert not survivors(lasting)
     assert {job: receipt.ending for job, receipt in found.items()} == {
-        "job": "owner",
-        "calm": "owner",
+        named(home): "owner",
+        named(home, "calm"): "owner",
     }
-    assert found["job"].forced
-    assert not found["calm"].forced
+    assert found[named(home)].forced
+    assert not found[named(home, "calm")].forced
     (home / "receipts" / "0-torn.jsonl").write_text('{"job":"torn","att')
     assert len(await previous_receipts(home)) == 2
     remove_receipts(home)
@@ -119,7 +120,7 @@ async def test_when_the_agent_is_killed_its_jobs_are_lost_and_a_new_one_starts(
         calm = launcher.launch(order(home, "sleep", lasting, job="calm"))
         script = f"{shlex.join(daemon)}; sleep 60"
         wild = launcher.launch(shell(home, script, job="wild"))
-        await launcher.wait_output("wild", 1, 0)
+        await launcher.wait_output(wild.key[0], 1, 0)
         first = launcher.agent_pid
         os.kill(first, signal.SIGKILL)
         for attempt in (calm, wild):

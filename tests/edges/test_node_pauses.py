@@ -16,6 +16,7 @@ from forge_actors.testing.launcher import FakeLauncher
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
     lasting_time,
+    named,
     opened,
     order,
     shell,
@@ -61,7 +62,7 @@ async def test_every_process_of_a_paused_tree_stands_still(
     )
     async with opened(home) as launcher:
         attempt = launcher.launch(shell(home, script))
-        await launcher.wait_output("job", 1, len("forkedforked") - 1)
+        await launcher.wait_output(named(home), 1, len("forkedforked") - 1)
         assert "T" not in states(lasting)
         # The one without any mark is told from the clock by when it was started.
         await passes(launcher, home, 0.1)
@@ -97,7 +98,7 @@ async def test_a_tree_that_forks_all_the_time_is_caught(
     async with opened(home) as launcher:
         attempt = launcher.launch(shell(home, f"{program} & {program} & wait; cat a"))
         os.mkfifo(home / "a")
-        await launcher.wait_output("job", 1, 1)
+        await launcher.wait_output(named(home), 1, 1)
         await passes(launcher, home, 0.2)
         attempt.pause()
         await passes(launcher, home, 0.7)
@@ -112,8 +113,8 @@ async def test_a_tree_that_forks_all_the_time_is_caught(
 
 async def test_time_budgets_stand_still_while_a_job_is_paused(home: Path) -> None:
     """P-09: neither the execution budget nor the idle one counts the pause."""
-    os.mkfifo(home / "wall.go")
-    os.mkfifo(home / "idle.go")
+    for job in ("wall", "idle"):
+        os.mkfifo(home / f"{named(home, job)}.go")
     script = "echo ready; read -r < $FORGE_JOB_ID.go; echo done"
     async with opened(home) as launcher:
         wall = launcher.launch(shell(home, script, job="wall", wall=1.5))
@@ -141,7 +142,7 @@ async def test_a_resumed_job_has_only_the_budget_it_had_left(
     wanted = shell(home, "echo; exec sleep 600", **{budget: 0.5})
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         attempt.pause()
         await passes(launcher, home, 0.7)
         attempt.resume()
@@ -161,7 +162,7 @@ async def test_a_paused_job_acts_on_its_stop_signal(home: Path, lasting: str) ->
     wanted = shell(home, script, grace=60)
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         attempt.pause()
         await passes(launcher, home, 0.3)
         attempt.stop()
@@ -178,7 +179,7 @@ async def test_the_end_of_the_service_ends_paused_jobs(
     script = f"trap 'exit 5' TERM; echo; sleep {lasting} & wait"
     async with opened(home) as launcher:
         attempt = launcher.launch(shell(home, script))
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         attempt.pause()
         await passes(launcher, home, 0.2)
     receipt = await attempt.exited()
@@ -194,7 +195,7 @@ async def test_what_is_left_of_a_paused_job_ends_when_its_leader_is_killed(
         attempt = launcher.launch(shell(home, script))
         identity = await attempt.started()
         assert identity is not None
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         attempt.pause()
         await passes(launcher, home, 0.2)
         os.kill(identity.pid, signal.SIGKILL)
@@ -234,5 +235,5 @@ async def test_the_fake_counts_pauses_by_the_clock_of_the_test(home: Path) -> No
         attempt.resume()
         assert launcher.paused == []
         await trio.sleep(5)
-        launcher.finish("job")
+        launcher.finish(named(home))
         assert (await attempt.exited()).paused_seconds == 7

@@ -18,7 +18,7 @@ from forge_actors.edges.node import agent_process, wire
 from forge_actors.edges.node.agent import journal, kin, tree
 from forge_actors.edges.node.agent.journal import Journal
 from forge_actors.edges.node.receipts import read_receipts
-from tests.edges.node_jobs import order, shell
+from tests.edges.node_jobs import named, order, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +95,7 @@ def test_messages_may_come_in_any_pieces(agent: Agent) -> None:
         agent.say(data[place : place + 7])
     heard = [agent.hear() for _ in range(4)]
     ended = {each["receipt"]["job"] for each in heard if each["event"] == "exited"}
-    assert ended == {"first", "second"}
+    assert ended == {named(agent.home, job) for job in ("first", "second")}
 
 
 def test_a_start_that_is_repeated_starts_nothing(agent: Agent) -> None:
@@ -140,7 +140,8 @@ def test_a_journal_with_nothing_outstanding_is_deleted_at_the_end(
     connected.start(order(tmp_path, "true"))
     connected.hear()
     connected.hear()
-    connected.say(b'{"op":"forget","attempts":[["job",1]]}\n')
+    forget = {"op": "forget", "attempts": [[named(tmp_path), 1]]}
+    connected.say(wire.encode(forget) + b"\n")
     connected.close()
     assert not connected.journal.exists()
 

@@ -17,6 +17,7 @@ from forge_actors.edges.node.agent import tree
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
     lasting_time,
+    named,
     opened,
     order,
     run,
@@ -137,7 +138,7 @@ async def test_a_second_stop_shortens_the_grace_and_never_lengthens_it(
     script = 'trap "" TERM; echo; while :; do sleep 0.2; done'
     async with opened(home) as launcher:
         attempt = launcher.launch(shell(home, script))
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         attempt.stop(grace=60)
         attempt.stop(grace=0.1, ending="wall")
         attempt.stop(grace=60)
@@ -184,7 +185,7 @@ async def test_killing_only_the_leader_ends_the_rest(home: Path, lasting: str) -
         attempt = launcher.launch(shell(home, f"echo; sleep {lasting}; true"))
         identity = await attempt.started()
         assert identity is not None
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         os.kill(identity.pid, signal.SIGKILL)
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.signal) == ("exit", "SIGKILL")

@@ -102,6 +102,24 @@ async def test_claims_are_read_and_two_spellings_are_one(tmp_path: Path) -> None
         ]
 
 
+async def test_a_claimed_workspace_is_the_folder_however_it_is_named(
+    tmp_path: Path,
+) -> None:
+    async with admission(tmp_path) as case:
+        root = tmp_path / "app"
+        (tmp_path / "link").symlink_to(root)
+        (tmp_path / "later").symlink_to(tmp_path / "new")
+        for path, real in (
+            (root, root),
+            (tmp_path / "link", root),
+            (".", root),
+            ("../link", root),
+            (tmp_path / "later" / "child", tmp_path / "new" / "child"),
+        ):
+            job = await case.submit(claims=[f"write:workspace:{path}"])
+            assert job.claims == (Claim("write", "workspace", "", str(real)),)
+
+
 @pytest.mark.parametrize(("options", "field"), WRONG)
 async def test_what_is_wrong_is_named_and_nothing_is_accepted(
     options: dict[str, Any], field: str, tmp_path: Path

@@ -57,7 +57,7 @@ class Server:
 
     async def serve(
         self,
-        listeners: Sequence[trio.SocketListener],
+        listeners: Sequence[trio.abc.Listener[trio.SocketStream]],
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
@@ -79,7 +79,7 @@ class Server:
     async def _serve(
         self,
         rules: Rules,
-        listeners: Sequence[trio.SocketListener],
+        listeners: Sequence[trio.abc.Listener[trio.SocketStream]],
         task_status: trio.TaskStatus[None],
     ) -> None:
         async with trio.open_nursery() as clients:
