@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 from msgspec import Struct
@@ -39,7 +39,7 @@ from forge_actors.actors.repository_messages import (
 )
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.capacity import Offer
-from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
+from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
@@ -49,10 +49,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.edits import Edit
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ports import Clock, Launcher, Store
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.steering import Steering
+
+A = TypeVar("A")
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
@@ -199,19 +203,17 @@ class _Repository:
                     self._take_in(accepted, now)
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
-            case Cancel(job, grace, reply):
-                self._cancel(job, grace, reply, now)
+            case Cancel(jobs, grace, reply):
+                self._cancel(jobs, grace, reply, now)
             case Explain(jobs, reply):
                 reply.answer(explain(self._ledger, jobs, now))
-            case Steer(job, how, reply):
-                if self._may_steer(job, reply):
-                    self._steered(*self._ledger.steer(job, how, now), reply)
+            case Steer(jobs, how, reply):
+                self._steer(jobs, how, reply, now)
             case EditJob(job, edit, reply):
-                if self._may_steer(job, reply):
-                    self._steered(*self._ledger.edit(job, edit, now), reply)
-            case PauseHere(on, jobs, reply):
+                self._edit(job, edit, reply, now)
+            case PauseHere(on, running, reply):
                 move = self._ledger.pause if on else self._ledger.resume
-                self._steered(move(now, jobs=jobs), None, reply)
+                self._steered(move(now, jobs=running), reply, None)
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
@@ -288,41 +290,72 @@ class _Repository:
             self._moves.add(changes, then=forget)
 
     def _cancel(
-        self, job: str, grace: float | None, reply: Reply[bool], now: float
+        self,
+        jobs: tuple[str, ...],
+        grace: float | None,
+        reply: Reply[list[str]],
+        now: float,
     ) -> None:
-        if job not in self._ledger.jobs:
-            reply.refuse(NotFound(f"job {job} has ended"))
-            return
-        changes, runs = self._ledger.cancel(job, now)
-        if runs:
+        ends: list[Change] = []
+        running = []
+        for job in jobs:
+            if job not in self._ledger.jobs:
+                continue  # it ended meanwhile
+            changes, runs = self._ledger.cancel(job, now)
+            if not runs:
+                ends += changes
+                continue
+            running.append(job)
             self._stop_worker(job, "cancelled", grace)
             # A stop lets a paused tree go on, so that it can act on it.
             self._moves.add(self._ledger.steer(job, "resume", now)[0])
-            reply.answer(True)
-            return
-        self._moves.add(changes, then=partial(reply.answer, False))
+        self._when_durable(ends, reply, running)
 
-    def _may_steer(self, job: str, reply: Reply[None]) -> bool:
-        problem = None
-        if job not in self._ledger.jobs:
-            problem = f"job {job} has ended"
-        elif self._attempts.is_stopped(job):
-            problem = f"job {job} is being stopped"
-        if problem is not None:
-            reply.refuse(Refused(problem))
-        return problem is None
-
-    def _steered(
-        self, changes: list[Change], problem: str | None, reply: Reply[None]
+    def _steer(
+        self,
+        jobs: tuple[str, ...],
+        how: Steering,
+        reply: Reply[dict[str, str]],
+        now: float,
     ) -> None:
+        moves: list[Change] = []
+        problems: dict[str, str] = {}
+        for job in jobs:
+            problem = self._unfit(job)
+            if problem is None:
+                changes, problem = self._ledger.steer(job, how, now)
+                moves += changes
+            if problem is not None:
+                problems[job] = problem
+        self._steered(moves, reply, problems)
+
+    def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
+        changes: list[Change] = []
+        problem = self._unfit(job)
+        if problem is None:
+            changes, problem = self._ledger.edit(job, edit, now)
         if problem is not None:
             reply.refuse(Refused(problem))
             return
+        self._steered(changes, reply, None)
+
+    def _unfit(self, job: str) -> str | None:
+        """Why nobody can steer the job any more."""
+        if job not in self._ledger.jobs:
+            return f"job {job} has ended"
+        if self._attempts.is_stopped(job):
+            return f"job {job} is being stopped"
+        return None
+
+    def _steered(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
         self._attempts.suspend(self._ledger.suspended)
+        self._when_durable(changes, reply, answer)
+
+    def _when_durable(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
         if changes:
-            self._moves.add(changes, then=partial(reply.answer, None))
+            self._moves.add(changes, then=partial(reply.answer, answer))
         else:
-            reply.answer(None)
+            reply.answer(answer)
 
     def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt

@@ -32,19 +32,25 @@ class DependencyEnded(Struct, frozen=True):
 
 
 class Cancel(Struct, frozen=True):
-    """End a job; the answer is whether it runs and is being stopped."""
+    """End jobs, but for those that have ended; answered once that is durable.
 
-    job: str
+    The answer names those that run and are being stopped.
+    """
+
+    jobs: tuple[str, ...]
     grace: float | None
-    reply: Reply[bool]
+    reply: Reply[list[str]]
 
 
 class Steer(Struct, frozen=True):
-    """Hold a job or suspend it, or let it go on; answered once that is durable."""
+    """Hold jobs or suspend them, or let them go on; answered once that is durable.
 
-    job: str
+    The answer says of each job of which that was refused why; the others are done.
+    """
+
+    jobs: tuple[str, ...]
     how: Steering
-    reply: Reply[None]
+    reply: Reply[dict[str, str]]
 
 
 class EditJob(Struct, frozen=True):

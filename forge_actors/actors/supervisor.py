@@ -62,6 +62,8 @@ log = logging.getLogger(__name__)
 #: Seconds from one safety pass to the next, while anything runs or waits and otherwise.
 BUSY_PASS_SECONDS = 5.0
 IDLE_PASS_SECONDS = 30.0
+#: Repositories that a pass looks at beside those in which something runs, in turn.
+PASS_REPOSITORIES = 500
 #: Seconds between two looks at the machine's load, and only while work waits.
 PRESSURE_SECONDS = 5.0
 
@@ -285,8 +287,14 @@ class _Supervisor:
 
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
-        for child in self._children.values():
-            _tell(child, repository_messages.Pass())
+        active = self._capacity.active_repositories
+        others = [repo for repo in self._children if repo not in active]
+        for repo in (*active, *others[:PASS_REPOSITORIES]):
+            child = self._children.get(repo)
+            if child is not None:
+                _tell(child, repository_messages.Pass())
+        for repo in others[:PASS_REPOSITORIES]:  # to the end: others come first now
+            self._children[repo] = self._children.pop(repo)
 
     def _grant_round(self) -> None:
         if self._stop is not None or not self._line or self._halted:

@@ -33,14 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-    jobs = []
-    for selector in selected(service, args, active=True):
-        job = service.post("jobs", selector, "cancel", body={"grace": args.grace})
-        jobs.append(job)
-        if not args.json:
-            ended = job["state"] == "cancelled" or job["finished_at"] is not None
-            rest = "" if ended else ", asked to stop"
-            print(clean(f"{job['id']} {job['state']}{rest}"))
+    body = {"jobs": selected(service, args, active=True), "grace": args.grace}
+    jobs = service.post("bulk", "cancel", body=body)["jobs"]
     if args.json:
         print_json(jobs)
+        return 0
+    for job in jobs:
+        ended = job["state"] == "cancelled" or job["finished_at"] is not None
+        rest = "" if ended else ", asked to stop"
+        print(clean(f"{job['id']} {job['state']}{rest}"))
     return 0

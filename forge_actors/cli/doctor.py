@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
+import resource
 import shutil
 import socket
 import stat
@@ -20,6 +21,7 @@ from forge_actors.client.errors import NoService
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.open_files import LEAST, OpenFiles
 
 if TYPE_CHECKING:
     import argparse
@@ -60,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         _sqlite(),
         _home(home),
         _disk(home),
+        _files(),
         _socket(home),
         _service(home),
         _agent(),
@@ -144,6 +147,18 @@ def _disk(home: str) -> Check:
     free = shutil.disk_usage(_existing(home)).free // MIB
     state: State = "ok" if free >= 100 else "broken"
     return Check("disk", state, f"{free} MiB free")
+
+
+def _files() -> Check:
+    """What a service that is started from here would have."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = OpenFiles(None if limit == resource.RLIM_INFINITY else limit)
+    if files.limit is None:
+        return Check("files", "ok", str(files))
+    if files.limit < LEAST:
+        return Check("files", "broken", f"{files}; at least {LEAST} are needed")
+    fit = f"{files.workers} workers and {files.connections} clients at once"
+    return Check("files", "ok", f"{files}: enough for {fit}")
 
 
 def _socket(home: str) -> Check:

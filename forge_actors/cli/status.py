@@ -85,6 +85,9 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
+    files = status.get("open_files") or {}
+    if files.get("short_of"):
+        lines += _section("open files (ulimit -n)", files)
     return lines
 
 

@@ -36,16 +36,15 @@ def steer_waiting(args: argparse.Namespace, verb: str) -> int:
 
 
 def steer(args: argparse.Namespace, verb: str) -> int:
-    """Do it to the selected jobs, one after the other."""
+    """Do it to all of the selected jobs, or to none."""
     service = Service(args.home)
-    jobs = []
-    for selector in selected(service, args, active=True):
-        job = service.post("jobs", selector, verb)
-        jobs.append(job)
-        if not args.json:
-            print(clean(f"{job['id']} {_shown(job, verb)}"))
+    body = {"jobs": selected(service, args, active=True)}
+    jobs = service.post("bulk", verb, body=body)["jobs"]
     if args.json:
         print_json(jobs)
+        return 0
+    for job in jobs:
+        print(clean(f"{job['id']} {_shown(job, verb)}"))
     return 0
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from forge_actors.client.sync import Parameters
     from forge_actors.domain.selection import Selection
+    from forge_actors.domain.steering import Steering
 
 T = TypeVar("T")
 
@@ -113,6 +114,20 @@ class Client:
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
         return convert(answer, JobView)
+
+    async def cancel_all(
+        self, selectors: Sequence[str], *, grace: float | None = None
+    ) -> list[JobView]:
+        """The same for several; those that have ended stay as they are."""
+        return await self._bulk("cancel", {"jobs": list(selectors), "grace": grace})
+
+    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
+        """Hold, unhold, pause or resume several jobs, or none if one cannot be."""
+        return await self._bulk(how, {"jobs": list(selectors)})
+
+    async def _bulk(self, action: str, body: dict[str, object]) -> list[JobView]:
+        answer = await self._call("POST", "bulk", action, body=body)
+        return convert(answer["jobs"], list[JobView])
 
     async def hold(self, selector: str) -> JobView:
         """Keep a job that waits from starting, until `unhold`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.jobs import AGENT_KINDS, HEAVY_KINDS
 from forge_actors.domain.priority import Rank, effective
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from forge_actors.domain.jobs import Kind
+    from forge_actors.domain.open_files import OpenFiles
 
 WORKERS = "workers"
 HEAVY_CHECKS = "heavy_checks"
@@ -48,6 +49,20 @@ class Limits(Struct, frozen=True):
     active_repositories: int
     pressure_workers: int = 1
     overtake_after: float = 30 * 60.0
+    #: Why there are fewer workers than were set, if there are.
+    fewer_workers: str | None = None
+
+
+def fitting(limits: Limits, files: OpenFiles) -> Limits:
+    """The limits, with no more workers than there can be files for."""
+    wanted = limits.tokens[WORKERS]
+    if files.workers is None or wanted <= files.workers:
+        return limits
+    return structs.replace(
+        limits,
+        tokens={**limits.tokens, WORKERS: files.workers},
+        fewer_workers=f"{wanted} are set, but {files}",
+    )
 
 
 class RepositoryLimits(Struct, frozen=True):

@@ -14,6 +14,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
 from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.priority import PRIORITIES, bound
 from forge_actors.domain.scopes import describe
 from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 
@@ -143,10 +144,11 @@ class JobQueue:
         """How many ready jobs of this repository with the same tokens come first."""
         mine = self.jobs[job_id]
         place = rank_of(mine, now)
+        bounds = [bound(level, place, now) for level in range(len(PRIORITIES))]
         return sum(
             1
-            for other, *_ in self._lanes.ready.values()
-            if other.tokens == mine.tokens and rank_of(other, now) < place
+            for other, _, entry in self._lanes.ready.values()
+            if entry < bounds[other.priority] and other.tokens == mine.tokens
         )
 
     # -- inside ----------------------------------------------------------------------

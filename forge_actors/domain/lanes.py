@@ -10,7 +10,7 @@ jobs that conflict are parked under it as if it held them already.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.claims import first_conflict
@@ -26,6 +26,10 @@ Tokens = tuple[str, ...]
 Leases = dict[str, tuple["Claim", ...]]
 _Entry = tuple[float, str]
 _NEVER = float("inf")
+
+#: Jobs of one repository that reserve what they claim at once, the first in order: each
+#: job that is looked at is compared with all of them. Others follow as these start.
+MAX_RESERVING = 64
 
 
 class Lane:
@@ -70,7 +74,10 @@ class Lanes:
         self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
+        #: Those that reserve their claims, in order.
         self._starved: dict[str, Job] = {}
+        #: More have waited too long than may reserve.
+        self._crowded = False
         self._closed: frozenset[str] = frozenset()
 
     def close(self, kinds: frozenset[str]) -> None:
@@ -109,11 +116,10 @@ class Lanes:
     def start(self, job: Job, now: float) -> None:
         """Take out the job that `best` gave: it holds its claims from now on.
 
-        What others had to leave free for it they leave to its lease.
+        What is parked under it, as it had reserved its claims, stays so: it holds them.
         """
-        self.release(job.id)
         _, lane, _ = self.ready.pop(job.id)
-        self._starved.pop(job.id, None)
+        self._starves_no_more(job)
         lane.size -= 1
         if not lane.size:
             del self._lanes[lane.claims, lane.tokens]
@@ -127,7 +133,7 @@ class Lanes:
         _, lane, entry = self.ready[job.id]
         was_first = self._head(lane, job.priority) is entry
         del self.ready[job.id]
-        self._starved.pop(job.id, None)
+        self._starves_no_more(job)
         if was_first and lane.blocker is None:
             self._show(lane, job.priority)
         elif was_first:
@@ -190,6 +196,8 @@ class Lanes:
         """
         for blocker in [name for name in self._parked if name in self.ready]:
             self.release(blocker)
+        if self._crowded:
+            self._starves_at = -_NEVER
 
     def reservations(self, now: float) -> Collection[Job]:
         """Jobs that waited too long, in order; their claims are kept free."""
@@ -199,9 +207,32 @@ class Lanes:
             for lanes in self._parked.values():
                 for lane in lanes:
                     self._find_starved(lane, starved, now)
-            jobs = sorted(starved.values(), key=lambda job: rank_of(job, now))
-            self._starved = {job.id: job for job in jobs}
+            self._crowded = False
+            self._reserve(starved.values(), now)
         return self._starved.values()
+
+    def _starves_no_more(self, job: Job) -> None:
+        self._starved.pop(job.id, None)
+        # Not for each one that leaves: it means to look at every parked lane.
+        if self._crowded and len(self._starved) <= MAX_RESERVING // 2:
+            self._starves_at = -_NEVER
+
+    def _starve(self, job: Job, now: float) -> None:
+        """A job has waited too long; unless many come before it, it reserves."""
+        if not self._open(job.tokens) or self.unknown(job.tokens) is not None:
+            return
+        reserving = self._starved
+        if self._crowded and reserving:
+            last = next(reversed(reserving.values()))
+            if rank_of(last, now) < rank_of(job, now):
+                return
+        self._reserve([*reserving.values(), job], now)
+
+    def _reserve(self, jobs: Collection[Job], now: float) -> None:
+        """Let the first ones of these keep what they claim free."""
+        first = nsmallest(MAX_RESERVING, jobs, key=lambda job: rank_of(job, now))
+        self._crowded = self._crowded or len(first) < len(jobs)
+        self._starved = {job.id: job for job in first}
 
     def _open(self, tokens: Tokens) -> bool:
         return self._closed.isdisjoint(tokens)
@@ -257,7 +288,15 @@ class Lanes:
     def _park(self, lane: Lane, blocker: str, now: float) -> None:
         lane.blocker, lane.since = blocker, now
         self._parked.setdefault(blocker, {})[lane] = None
-        self._watch(lane)
+        for level in lane.queues:
+            head = self._head(lane, level)
+            if head is None or head[1] in self._starved:
+                continue
+            due = head[0] + self._overtake_after
+            if due <= now:
+                self._starve(self.ready[head[1]][0], now)
+            else:
+                self._starves_at = min(self._starves_at, due)
 
     def _unpark(self, lane: Lane) -> None:
         lane.blocker = None

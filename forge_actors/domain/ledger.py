@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job, State
-    from forge_actors.domain.lanes import Tokens
+    from forge_actors.domain.lanes import Lane, Tokens
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.recovery import Outcome, StopReason
 
@@ -199,15 +199,30 @@ class Ledger(Steerable):
         """Look again at all of it, and save what the first waiting jobs wait for."""
         self._lanes.reconsider()
         changes: list[Change] = []
-        for job_id in islice(self._lanes.ready, LOOKED_AT_ONCE):
+        states: dict[Lane, State | None] = {}
+        for job, lane, _ in islice(self._lanes.ready.values(), LOOKED_AT_ONCE):
             if len(changes) >= ANNOUNCED_AT_ONCE:
                 break
-            job = self.jobs[job_id]
-            waiting = self.waiting(job_id, now)
+            if lane not in states:
+                states[lane] = self._state_in_lane(job, now)
+            if states[lane] == job.state:
+                continue
+            waiting = self.waiting(job.id, now)
             changes += self._wait_in(
-                job, self.state_of(job_id, waiting), now, reason=waiting.detail
+                job, self.state_of(job.id, waiting), now, reason=waiting.detail
             )
         return changes
+
+    def _state_in_lane(self, job: Job, now: float) -> State | None:
+        """The state of all jobs that need what this ready one needs, or None.
+
+        A reservation holds back those that come after it, so each is asked for then.
+        """
+        waiting = self.waiting(job.id, now)
+        reserved = waiting.kind == "token" and self._lanes.reservations(now)
+        if waiting.kind == "reservation" or reserved:
+            return None
+        return self.state_of(job.id, waiting)
 
     # -- questions -------------------------------------------------------------------
 

@@ -40,7 +40,8 @@ class Line:
         self._version = 0
         self._heaps: dict[tuple[str, ...], list[tuple[_Order, int, Offer]]] = {}
         self._by_age: list[tuple[float, int, str, Offer]] = []
-        self._starved: dict[tuple[str, tuple[str, ...]], Offer] = {}
+        #: Those that waited too long, for each set of tokens.
+        self._starved: dict[tuple[str, ...], list[tuple[_Order, int, Offer]]] = {}
         self._current = 0
         self._entries = 0
 
@@ -74,8 +75,6 @@ class Line:
         held = self._offers.pop(repo, None)
         if held is not None:
             self._current -= len(held[1])
-            for offer in held[1]:
-                self._starved.pop((repo, offer.tokens), None)
 
     def reconsider(self) -> None:
         """Find anew who starves: what counts as too long has changed."""
@@ -109,15 +108,16 @@ class Line:
         while self._by_age and self._by_age[0][0] <= before:
             _, version, _, offer = heappop(self._by_age)
             if self._is_current(version, offer):
-                self._starved[offer.repo, offer.tokens] = offer
+                entry = (self._order(offer, now), version, offer)
+                heappush(self._starved.setdefault(offer.tokens, []), entry)
         if not self._starved:
             return {}
         kinds: dict[str, Offer] = {}
-        starving = (
+        starving = [
             offer
-            for offer in self._starved.values()
+            for offer in self._first_starved(capacity)
             if not capacity.fits(offer.repo, offer.tokens)
-        )
+        ]
         for offer in sorted(starving, key=lambda o: self._order(o, now)):
             lacks = capacity.lacking(offer.repo, offer.tokens)
             if any(lack.limit == 0 for lack in lacks):
@@ -129,6 +129,29 @@ class Line:
                 if kind != WORKERS and capacity.used(kind) + 1 >= capacity.limit(kind):
                     kinds.setdefault(kind, offer)
         return kinds
+
+    def _first_starved(self, capacity: Capacity) -> Iterator[Offer]:
+        """Of those with the same tokens that lack the same, the first.
+
+        What is lacking depends on the tokens, and on whether the repository is active.
+        """
+        active = capacity.active_repositories
+        for tokens in tuple(self._starved):
+            heap = self._starved[tokens]
+            passed: list[tuple[_Order, int, Offer]] = []
+            while heap:
+                _, version, offer = heap[0]
+                if not self._is_current(version, offer):
+                    heappop(heap)
+                    continue
+                yield offer
+                if not capacity.repositories_full or offer.repo not in active:
+                    break
+                passed.append(heappop(heap))
+            for entry in passed:
+                heappush(heap, entry)
+            if not heap:
+                del self._starved[tokens]
 
     def precedes(self, one: Offer, other: Offer, now: float) -> bool:
         """Whether `one` comes before `other` in line."""
@@ -160,6 +183,10 @@ class Line:
             heap = [entry for entry in heap if self._is_current(entry[1], entry[2])]
             heapify(heap)
             self._heaps[tokens] = heap
+        for tokens, heap in tuple(self._starved.items()):
+            heap = [entry for entry in heap if self._is_current(entry[1], entry[2])]
+            heapify(heap)
+            self._starved[tokens] = heap
         self._entries = self._current
 
     def _candidates(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.capacity import Offer
+from forge_actors.domain.capacity import WORKERS, Offer
 from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.waiting import Waiting, describe_lack
 
@@ -92,6 +92,9 @@ def place(
     text = "; ".join(describe_lack(lack) for lack in lacks)
     if pressed is not None:
         text = f"the machine is under pressure: {pressed}"
+    elif lacks[0].token == WORKERS and capacity.limits.fewer_workers is not None:
+        pressed = capacity.limits.fewer_workers
+        text += f"; {pressed}"
     if any(first.job == offer.job for first in reserved.values()):
         text += "; it waited so long that what it lacks is kept free for it"
     return Waiting(

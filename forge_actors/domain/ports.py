@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
+    from forge_actors.domain.steering import Steering
 
 
 class Clock(Protocol):
@@ -213,10 +214,25 @@ class Control(Protocol):
 
     async def job(self, selector: str) -> JobView: ...
 
+    async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
+        """Several jobs as they are now, in the order of their selectors."""
+
     async def why(self, selector: str) -> Explanation: ...
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""
+
+    async def cancel_all(
+        self, selectors: Sequence[str], *, grace: float | None = None
+    ) -> list[JobView]:
+        """The same for several; those that have ended stay as they are."""
+
+    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
+        """Hold, unhold, pause or resume several jobs.
+
+        Raises:
+            Refused: one cannot be. Then none is, unless it was only just so.
+        """
 
     async def hold(self, selector: str) -> JobView:
         """Keep a job that waits from starting, until `unhold`."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_ARGV = 4096
-MAX_ARGUMENT_BYTES = 128 * 1024
+#: Linux takes 128 KiB of an argument (MAX_ARG_STRLEN), with the byte behind its end.
+MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 MAX_LABELS = 32
 MAX_SECRETS = 32
 MAX_NAME_LENGTH = 200

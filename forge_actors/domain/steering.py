@@ -6,7 +6,7 @@ the jobs it covers, but holds back only the start of those that wait.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import UNSET
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 ASKED = "asked"
 
 Steering = Literal["hold", "unhold", "pause", "resume"]
-_FOR_RUNNING: dict[Steering, Steering] = {"hold": "pause", "unhold": "resume"}
+STEERINGS: tuple[Steering, ...] = get_args(Steering)
+#: What is for jobs that wait, and what is there for those that run.
+FOR_RUNNING: dict[Steering, Steering] = {"hold": "pause", "unhold": "resume"}
 
 
 class Steerable(JobQueue):
@@ -45,9 +47,8 @@ class Steerable(JobQueue):
         """Hold a job or suspend it, or let it go on. Twice is once."""
         job = self.jobs[job_id]
         runs = job_id in self.leases
-        other = _FOR_RUNNING.get(how)
-        if runs and other is not None:
-            return [], f"job {job_id} runs: {how} is for jobs that wait; use {other}"
+        if runs and how in FOR_RUNNING:
+            return [], for_waiting(job_id, how)
         on = how in ("hold", "pause")
         if on == (job.held_at is not None):
             return [], None
@@ -163,3 +164,9 @@ class Steerable(JobQueue):
             data: dict[str, object] = {"reason": cause.scope}
             changes.append(Noted(Event(kind, now, self.repo, job_id, data)))
         return changes
+
+
+def for_waiting(job_id: str, how: Steering) -> str:
+    """The refusal to hold a job that runs."""
+    other = FOR_RUNNING[how]
+    return f"job {job_id} runs: {how} is for jobs that wait; use {other}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from pathlib import Path
 
 import psutil
+
+from forge_actors.domain.open_files import OpenFiles
 
 #: Percent of the last 10 s in which every task waited for memory; more is pressure.
 MAX_MEMORY_STALL = 10.0
@@ -46,6 +49,12 @@ class PressureGauge:
         if stall > MAX_MEMORY_STALL:
             return f"processes waited for memory {stall:.0f} % of the last 10 s"
         return None
+
+
+def open_files() -> OpenFiles:
+    """What this process, and those it starts, may have open at once."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OpenFiles(None if soft == resource.RLIM_INFINITY else soft)
 
 
 def usable_cpus() -> int:

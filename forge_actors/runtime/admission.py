@@ -1,7 +1,8 @@
 """Admission: from what a caller sent to jobs that are accepted, all of them or none.
 
-The checks and the save happen in one go, without a pause in between, so that two
-callers cannot both see the same request id, unique key or free place as unused.
+Where something is to be unique the checks and the save happen in one go, without a
+pause in between, so that two callers cannot both see the same request id or unique key
+as unused. Other long batches let others have their turn while they are checked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import trio
 from msgspec import structs
 
 from forge_actors.domain.capacity import tokens_for
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.secrets import SecretFolder
     from forge_actors.runtime.settings import Settings
+
+#: Jobs of a batch that are checked before others get their turn; a few milliseconds.
+BUILT_AT_ONCE = 500
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 
@@ -98,7 +103,7 @@ class Admission:
             repo, checkout = found[request.repo]
             root = checkout.root if checkout else repo.path
             places.append(Place(prefix, repo, root))
-        accepted, move = self._accept(requests, places)
+        accepted, move = await self._accept(requests, places)
         known = [entry.id for entry in accepted if entry.existing]
         if move is None and not all(self._store.read("job_state", i) for i in known):
             move = self._store.save([])  # another caller's, and not durable yet
@@ -106,12 +111,11 @@ class Admission:
             await move.wait()
         return accepted
 
-    def _accept(
+    async def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place]
     ) -> tuple[list[Accepted], Move | None]:
-        for place in places:
-            if self._registry.get(place.repo.id) is None:
-                raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
+        # What is unique is looked up and saved without a pause in between.
+        pauses = not any(r.request_id or r.unique for r in requests)
         now = self._clock.now()
         order = batch_order(
             [(request.name, request.after) for request in requests],
@@ -122,7 +126,9 @@ class Admission:
         seen: dict[str, tuple[str, str | None]] = {}
         uniques: dict[tuple[str, str], str] = {}
         changes: list[JobAdded] = []
-        for index in order:
+        for count, index in enumerate(order, start=1):
+            if pauses and count % BUILT_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
             request, place = requests[index], places[index]
             # Built first: a request is the same one if the job it makes is the same.
             change = self._build(request, place, names, now)
@@ -140,6 +146,9 @@ class Admission:
                 seen[request.request_id] = (job_id, digest)
             if request.unique is not None:
                 uniques[place.repo.id, request.unique] = job_id
+        for place in places:
+            if self._registry.get(place.repo.id) is None:
+                raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
         result = [accepted[index] for index in range(len(requests))]
         if not changes:
             return result, None

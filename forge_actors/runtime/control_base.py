@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
@@ -87,9 +86,10 @@ class ControlBase:
             except MailboxClosed:
                 continue  # it fell asleep before our message came: wake it
 
-    async def _cancel(self, job_id: str, repo: str, grace: float | None) -> None:
-        with suppress(NotFound):  # it ended meanwhile
-            await self._ask(repo, lambda reply: Cancel(job_id, grace, reply))
+    async def _cancel(
+        self, jobs: tuple[str, ...], repo: str, grace: float | None
+    ) -> None:
+        await self._ask(repo, lambda reply: Cancel(jobs, grace, reply))
 
     def _row(self, job_id: str) -> tuple[Any, ...]:
         rows = self._store.read("view_job", job_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import trio
 from msgspec import structs
 
 from forge_actors.actors import supervisor_messages
@@ -14,7 +15,7 @@ from forge_actors.domain.place import Waits
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
-from forge_actors.runtime.job_rows import list_rows, select_ids
+from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
 from forge_actors.runtime.views import (
     sentence,
     waiting_view,
@@ -23,6 +24,7 @@ from forge_actors.runtime.views import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from forge_actors.domain.requests import JobRequest, Retried
     from forge_actors.domain.selection import JobFilter, Selection
@@ -36,7 +38,24 @@ class JobControl(ControlBase):
         return await self._admission.submit(requests)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
-        rows = list_rows(self._store, query, await self._repo_ids(query))
+        return await self._views(
+            list_rows(self._store, query, await self._repo_ids(query))
+        )
+
+    async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
+        return await self._named(self._endings.ids(selectors))
+
+    async def _named(self, ids: Sequence[str]) -> list[JobView]:
+        """The jobs with these ids, in their order."""
+        found: dict[str, JobView] = {}
+        for piece in pieces(list(dict.fromkeys(ids))):
+            rows = self._store.read("view_jobs", json.dumps(piece))
+            found |= {view.id: view for view in await self._views(rows)}
+            await trio.lowlevel.checkpoint()
+        return [found[job_id] for job_id in ids]
+
+    async def _views(self, rows: Sequence[tuple[Any, ...]]) -> list[JobView]:
+        """Rows as readers see them, with what those that wait wait for."""
         waits: dict[str, Waits] = {}
         by_repo: dict[str, list[str]] = {}
         for row in rows:
@@ -90,7 +109,7 @@ class JobControl(ControlBase):
         job_id = self._store.match(selector)
         row = self._row(job_id)
         if row[1] not in TERMINAL:
-            await self._cancel(job_id, row[25], grace)
+            await self._cancel((job_id,), row[25], grace)
         return await self.job(job_id)
 
     async def retry(
@@ -101,9 +120,7 @@ class JobControl(ControlBase):
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         ids = self._endings.ids(selectors)
         await self._endings.wait(ids)
-        rows = self._store.read("view_jobs", json.dumps(ids))
-        views = {row[0]: self._view(row) for row in rows}
-        return [views[job_id] for job_id in ids]
+        return await self._named(ids)
 
     async def _look(self, selector: str) -> tuple[JobView, Waiting | None]:
         """A job as it is, with what it waits for, down to the tokens it lacks."""

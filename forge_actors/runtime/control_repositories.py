@@ -12,6 +12,7 @@ from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import STATES, WAITING
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.job_rows import pieces
 from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class RepositoryControl(ControlBase):
         return self._repository_view(repo, note=note)
 
     async def repositories(self) -> list[RepositoryView]:
-        counts = self._repository_counts()
+        counts = self._store.tally.waiting_and_running()
         return [
             self._repository_view(repo, counts.get(repo.id, (0, 0)))
             for repo in self._registry.all()
@@ -36,13 +37,11 @@ class RepositoryControl(ControlBase):
 
     async def repository(self, name: str) -> RepositoryDetails:
         repo, _ = await self._registry.find(name)
-        found = dict(self._store.read("repository_states", repo.id))
+        found = self._store.tally.of_repository(repo.id)
         counts: dict[str, int] = {
             state: found[state] for state in STATES if state in found
         }
-        running = [
-            str(row[0]) for row in self._store.read("repository_running", repo.id)
-        ]
+        running = self._store.tally.running_of(repo.id)
         waiting = sum(counts.get(state, 0) for state in WAITING)
         # The registry's own are those of the start of the runtime.
         [(fence, last)] = self._store.read("repository_turn", repo.id)
@@ -62,8 +61,8 @@ class RepositoryControl(ControlBase):
         if cancel:
             rows = self._store.read("active_ids", repo.id)
             active = [str(row[0]) for row in rows]
-            for job in active:
-                await self._cancel(job, repo.id, None)
+            for piece in pieces(active):
+                await self._cancel(piece, repo.id, None)
             await self._endings.wait(active)
         return self._repository_view(await self._registry.remove(repo))
 
@@ -74,12 +73,9 @@ class RepositoryControl(ControlBase):
         actor = await self._open(repo.id)
         with suppress(MailboxClosed):
             actor.tell(SetEnabled(enabled))
-        counts = self._repository_counts().get(repo.id, (0, 0))
-        return self._repository_view(changed, counts)
-
-    def _repository_counts(self) -> dict[str, tuple[int, int]]:
-        rows = self._store.read("repository_counts")
-        return {repo: (active - running, running) for repo, running, active in rows}
+        running = len(self._store.tally.running_of(repo.id))
+        waiting = self._store.tally.active_of(repo.id) - running
+        return self._repository_view(changed, (waiting, running))
 
     def _repository_view(
         self,

@@ -13,6 +13,7 @@ from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import Refused, Unavailable
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.scopes import DRAIN
+from forge_actors.edges.machine import open_files
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.views import timestamp
 
@@ -30,7 +31,7 @@ class ServiceControl(OutputControl):
 
     async def status(self) -> dict[str, object]:
         survey = await self._supervisor.ask(Count)
-        counts = self._store.counts()
+        counts = self._store.tally.by_state()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
         pauses = self._pause_views()
@@ -47,6 +48,7 @@ class ServiceControl(OutputControl):
             "used": survey.active_repositories,
             "limit": self._settings().limits.active_repositories,
         }
+        files = open_files()
         trouble = self._store.trouble
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
         return {
@@ -74,6 +76,15 @@ class ServiceControl(OutputControl):
             "pressure": {
                 "active": survey.pressure is not None,
                 "reason": survey.pressure,
+            },
+            "open_files": {
+                "limit": files.limit,
+                "workers": files.workers,
+                "connections": files.connections,
+                "short_of": files.short_of(
+                    workers=self._settings().limits.workers,
+                    connections=self._settings().gateway.connections,
+                ),
             },
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},

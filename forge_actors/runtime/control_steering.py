@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import msgspec
+import trio
 
 from forge_actors.actors import supervisor_messages
 from forge_actors.actors.repository_messages import EditJob, PauseHere, Steer
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.jobs import TERMINAL, JobSpec
+from forge_actors.domain.jobs import RESERVED, TERMINAL, JobSpec
 from forge_actors.domain.scopes import (
     EVERYTHING,
     provider_of,
     repository_of,
     repository_scope,
 )
+from forge_actors.domain.steering import FOR_RUNNING, for_waiting
 from forge_actors.runtime.control_jobs import JobControl
 from forge_actors.runtime.fields import edit_of
+from forge_actors.runtime.job_rows import pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from typing import Any
 
-    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.jobs import JobView, State
     from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.requests import JobEdit
     from forge_actors.domain.steering import Steering
@@ -46,9 +51,66 @@ class SteeringControl(JobControl):
         return await self._steer(selector, "resume")
 
     async def _steer(self, selector: str, how: Steering) -> JobView:
-        row = self._not_ended(selector, how)
-        await self._ask(row[25], lambda reply: Steer(row[0], how, reply))
-        return await self.job(row[0])
+        [view] = await self.steer_all([selector], how)
+        return view
+
+    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
+        ids = self._endings.ids(selectors)
+        problems: dict[str, str] = {}
+
+        async def steer(jobs: tuple[str, ...], repo: str) -> None:
+            refused: dict[str, str] = await self._ask(
+                repo, lambda reply: Steer(jobs, how, reply)
+            )
+            problems.update(refused)
+
+        places = self._places(ids)
+        for job_id, (_, state) in places.items():
+            if state in TERMINAL:
+                raise _too_late(job_id, state, how)
+            if state in RESERVED and how in FOR_RUNNING:
+                raise Refused(for_waiting(job_id, how))
+        await self._each_repository(places, steer)
+        if problems:
+            # Those that ended, or began, while this was on its way.
+            first = next(iter(problems.values()))
+            rest = len(ids) - len(problems)
+            raise Refused(f"{first}; {rest} others are done" if rest else first)
+        return await self._named(ids)
+
+    async def cancel_all(
+        self, selectors: Sequence[str], *, grace: float | None = None
+    ) -> list[JobView]:
+        ids = self._endings.ids(selectors)
+        active = {
+            job_id: place
+            for job_id, place in self._places(ids).items()
+            if place[1] not in TERMINAL
+        }
+        await self._each_repository(
+            active, lambda jobs, repo: self._cancel(jobs, repo, grace)
+        )
+        return await self._named(ids)
+
+    def _places(self, ids: Sequence[str]) -> dict[str, tuple[str, State]]:
+        """The repository and the state of each of these jobs."""
+        rows = self._store.read("job_places", json.dumps(ids))
+        places = {row[0]: (row[1], row[2]) for row in rows}
+        return {job_id: places[job_id] for job_id in ids}
+
+    async def _each_repository(
+        self,
+        places: Mapping[str, tuple[str, State]],
+        act: Callable[[tuple[str, ...], str], Awaitable[None]],
+    ) -> None:
+        """Do it to the jobs of each repository, to some at a time."""
+        for piece in pieces(list(places)):
+            by_repo: dict[str, list[str]] = {}
+            for job_id in piece:
+                by_repo.setdefault(places[job_id][0], []).append(job_id)
+            async with trio.open_nursery() as nursery:
+                for repo, jobs in by_repo.items():
+                    nursery.start_soon(act, tuple(jobs), repo)
 
     async def edit(self, selector: str, edit: JobEdit) -> JobView:
         row = self._not_ended(selector, "edit")
@@ -70,7 +132,7 @@ class SteeringControl(JobControl):
     def _not_ended(self, selector: str, verb: str) -> tuple[Any, ...]:
         row = self._row(self._store.match(selector))
         if row[1] in TERMINAL:
-            raise Refused(f"job {row[0]} has ended ({row[1]}): too late to {verb} it")
+            raise _too_late(row[0], row[1], verb)
         return row
 
     async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
@@ -114,3 +176,7 @@ class SteeringControl(JobControl):
                 f"{provider!r} is no known provider",
                 allowed=tuple(sorted(self._settings().providers)),
             )
+
+
+def _too_late(job_id: str, state: State, verb: str) -> Refused:
+    return Refused(f"job {job_id} has ended ({state}): too late to {verb} it")

@@ -54,7 +54,7 @@ class Endings:
         try:
             # Nothing can end between the look and this: there is no pause in between.
             for job, tell in notify.items():
-                self._store.on_end(job, tell)
+                self._store.ends.add(job, tell)
             if not self._closed:
                 await done.wait()
             if pending:
@@ -62,7 +62,7 @@ class Endings:
         finally:
             self._waits.discard(done)
             for job in pending:
-                self._store.forget_end(job, notify[job])
+                self._store.ends.forget(job, notify[job])
 
     def close(self) -> None:
         """The runtime ends: whoever waits for what will not happen learns so."""

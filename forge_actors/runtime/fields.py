@@ -41,6 +41,7 @@ from forge_actors.domain.requests import (
     decode_argv,
     encode_argv,
 )
+from forge_actors.runtime.exec_size import check_exec_size
 from forge_actors.runtime.secrets import check_name
 
 if TYPE_CHECKING:
@@ -122,10 +123,12 @@ def spec_of(
     if attempts is not None and not 1 <= attempts <= MAX_ATTEMPTS:
         raise InvalidInput(f"{prefix}max_attempts", f"is outside 1 to {MAX_ATTEMPTS}")
     argv = decode_argv(request.argv, field=f"{prefix}argv")
+    env = _env(request.env, f"{prefix}env")
+    check_exec_size(argv, env, prefix)
     return JobSpec(
         argv=tuple(encode_argv(argv)),
         cwd=_folder(request.cwd, checkout, f"{prefix}cwd"),
-        env=_env(request.env, f"{prefix}env"),
+        env=env,
         stdin=_file(request.stdin, f"{prefix}stdin"),
         budgets=Budgets(
             admission=_budget(request.admission_timeout, f"{prefix}admission_timeout"),

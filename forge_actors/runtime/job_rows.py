@@ -9,11 +9,14 @@ from forge_actors.domain.errors import Refused
 from forge_actors.domain.selection import BLOCKED, FAILED, MAX_SELECTED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from forge_actors.domain.requests import JobQuery
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.edges.sqlite.store import SqliteStore
+
+#: Jobs that are looked at, or changed, before others get their turn.
+PIECE = 500
 
 _LISTED = """\
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
@@ -37,6 +40,12 @@ def list_rows(
         conditions.append("job.id < ?")
         values.append(query.before)
     return _newest(store, _LISTED, conditions, values, query.limit)
+
+
+def pieces(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The same ids, as many at once as others can wait for."""
+    for start in range(0, len(ids), PIECE):
+        yield tuple(ids[start : start + PIECE])
 
 
 def select_ids(

@@ -268,10 +268,12 @@ class Parts:
         # still run.
         unclaimed = {(entry.job, entry.attempt): entry for entry in found}
         known = {key for key, entry in unclaimed.items() if entry.complete}
-        reserved = self._store.reader.execute(
-            "SELECT id, attempt FROM job WHERE state IN ('dispatched', 'running')"
-        )
-        if lost := set(reserved) - known:
+        reserved = {
+            (job, attempt)
+            for job in self._store.tally.reserved
+            for _, attempt in self._store.read("job_progress", job)
+        }
+        if lost := reserved - known:
             await sweep(lost)
         context = supervisor.Context(
             limits=settings.token_limits(),
@@ -288,7 +290,7 @@ class Parts:
             retries_passes=self._embedded,
             unclaimed=unclaimed,
             last_dispatch=dict(self._store.read("last_dispatches")),
-            busy=tuple(row[0] for row in self._store.read("repositories_with_work")),
+            busy=self._store.tally.busy,
             pauses=tuple(
                 pause
                 for pause in map(pause_from, self._store.read("pauses"))

@@ -14,11 +14,13 @@ import trio
 from trio_util import wait_any
 
 from forge_actors import __version__
-from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.errors import ForgeError, Refused
+from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
+from forge_actors.edges.machine import open_files
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import Runtime, open_runtime
@@ -26,6 +28,9 @@ from forge_actors.runtime.runtime import Runtime, open_runtime
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
+
+    from forge_actors.domain.open_files import OpenFiles
+    from forge_actors.runtime.settings import GatewaySettings
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +47,9 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
     """
+    files = open_files()
+    if files.limit is not None and files.limit < LEAST:
+        raise Refused(f"{files}; a service needs at least {LEAST}")
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         level=logging.INFO,
@@ -58,6 +66,9 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
 
 
 async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> None:
+    # What is made until then stays: to look through it time and again while a long
+    # queue is loaded would take as long as the loading. `_spare_collector` ends this.
+    gc.disable()
     with (
         trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
         trio.open_signal_receiver(signal.SIGHUP) as hangups,
@@ -100,8 +111,7 @@ async def _look_on_signal(
 async def _answer(
     runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    gateway = runtime.settings.gateway
-    limits = Limits(held=gateway.held_requests, connections=gateway.connections)
+    limits = client_limits(runtime.settings.gateway, open_files())
     server = Server(handler(runtime.control), holds=holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
@@ -119,6 +129,16 @@ async def _answer(
         door.remove()
 
 
+def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
+    """How many clients there may be: those of the settings, if so many files may."""
+    held, connections = gateway.held_requests, gateway.connections
+    if files.connections is not None and files.connections < connections:
+        # Places for short requests are left in the same share as by default.
+        connections = files.connections
+        held = min(held, connections * 2 // 3)
+    return Limits(held=held, connections=connections)
+
+
 def _spare_collector() -> None:
     """Let the collector of cycles work less, as it hardly ever finds one here.
 
@@ -127,6 +147,7 @@ def _spare_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+    gc.enable()
 
 
 def _say_ready(runtime: Runtime, ready_fd: int | None) -> None:

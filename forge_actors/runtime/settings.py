@@ -15,12 +15,14 @@ from forge_actors.domain.capacity import (
     WORKERS,
     Limits,
     RepositoryLimits,
+    fitting,
     provider_token,
 )
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.edges.machine import open_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +124,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return self.limits.repository_workers or self.limits.workers
 
     def token_limits(self) -> Limits:
-        """The limits as the supervisor counts them."""
+        """The limits as the supervisor counts them, by what this process may open."""
         tokens = {
             WORKERS: self.limits.workers,
             HEAVY_CHECKS: self.limits.heavy_checks,
@@ -130,12 +132,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         }
         for name, provider in self.providers.items():
             tokens[provider_token(name)] = provider.limit
-        return Limits(
+        limits = Limits(
             tokens=tokens,
             active_repositories=self.limits.active_repositories,
             pressure_workers=self.pressure.pressure_workers,
             overtake_after=self.overtake_after,
         )
+        return fitting(limits, open_files())
 
     def repository_limits(self) -> RepositoryLimits:
         """The limits as the ledger of a repository knows them."""

@@ -216,6 +216,10 @@ class FakeControl(FakeWatching, FakeSteering):
         await self._begin()
         return self._find(selector)
 
+    async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
+        await self._begin()
+        return [self._find(selector) for selector in selectors]
+
     async def why(self, selector: str) -> Explanation:
         view = await self.job(selector)
         return Explanation(view.id, view.state, "It waits its turn.", view.waiting)
@@ -226,6 +230,14 @@ class FakeControl(FakeWatching, FakeSteering):
             raise Refused(f"job {view.id} has ended")
         self.end(view.id, "cancelled", exit_code=None)
         return self.views[view.id]
+
+    async def cancel_all(
+        self, selectors: Sequence[str], *, grace: float | None = None
+    ) -> list[JobView]:
+        for view in await self.jobs_named(selectors):
+            if view.state not in TERMINAL:
+                self.end(view.id, "cancelled", exit_code=None)
+        return await self.jobs_named(selectors)
 
     async def retry(
         self, selectors: Sequence[str], *, origin: str = "cli"

@@ -12,6 +12,8 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.pauses import PauseView
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forge_actors.domain.repositories import RepositoryView
     from forge_actors.domain.requests import JobEdit
     from forge_actors.domain.steering import Steering
@@ -43,6 +45,14 @@ class FakeSteering(ABC):
 
     async def resume_job(self, selector: str) -> JobView:
         return await self._steer(selector, "resume")
+
+    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
+        before = dict(self.views)
+        try:
+            return [await self._steer(selector, how) for selector in selectors]
+        except Refused:
+            self.views.update(before)
+            raise
 
     async def _steer(self, selector: str, how: Steering) -> JobView:
         view = await self.job(selector)

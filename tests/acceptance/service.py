@@ -109,7 +109,7 @@ class Gate:
     """A FIFO that jobs read to be blocked until the test opens it, for good."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         os.mkfifo(path)
         # Held for writing too: whoever opens it comes in at once, and reads nothing.
         self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -120,9 +120,9 @@ class Gate:
         """Let everybody through, also those that come later."""
         if self._fd < 0:
             return
-        plain = self._path.with_suffix(".open")
+        plain = self.path.with_suffix(".open")
         plain.touch()
-        plain.replace(self._path)
+        plain.replace(self.path)
         os.close(self._fd)
         self._fd = -1
 

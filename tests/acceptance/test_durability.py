@@ -142,6 +142,7 @@ def test_a_second_service_is_refused_with_one_line_also_through_a_link(
 def test_a_home_with_a_long_path_has_one_service_too(
     make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """C-06: also through a link."""
     service = make_service("")
     long = service.root / ("x" * 120)
     service.home.rename(long)
@@ -226,7 +227,7 @@ def test_a_stop_that_is_asked_for_twice_is_one_stop(service: LiveService) -> Non
 def test_a_submit_whose_terminal_closes_is_safe_once_the_id_was_printed(
     service: LiveService,
 ) -> None:
-    """The client dies by the hang-up of its terminal right after the id."""
+    """C-04: the client dies by the hang-up of its terminal right after the id."""
     command = (
         f"{PROGRAM} --home {service.home} submit --repo app -- sleep 0.3; kill -1 $$"
     )

@@ -6,7 +6,6 @@ import json
 import subprocess
 import threading
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,16 +14,13 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import WAITING
+from tests.acceptance.machine import descriptors
 from tests.acceptance.service import PROGRAM, Json, LiveService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOLLOWERS, WAITERS, READERS = 20, 15, 15
-
-
-def descriptors(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 class Crowd:
@@ -112,6 +108,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
 
 
 def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) -> None:
+    """L-07: of every verb that follows."""
     gate = service.gate()
     job = service.bash("app", gate.wait)
     before = descriptors(service.pid)

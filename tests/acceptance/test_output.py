@@ -28,6 +28,7 @@ for part in map(os.fsencode, sys.argv[1:]):
 def test_a_gigabyte_of_output_is_kept_at_both_ends_in_flat_memory(
     service: LiveService,
 ) -> None:
+    """L-01: start and end are kept, what is missing is told, the code is right."""
     # What a first job makes them load is not growth.
     warm = service.bash("app", "yes | head -c 30000000")
     service.end_of(warm)
@@ -55,6 +56,7 @@ def test_a_gigabyte_of_output_is_kept_at_both_ends_in_flat_memory(
 def test_a_job_past_its_limit_of_output_ends_in_its_own_time(
     make_service: Callable[[str], LiveService],
 ) -> None:
+    """L-02: its pipe is always read."""
     service = make_service("[output]\nstream_bytes = 1048576\n")
     service.start()
     service.add("app")
@@ -71,6 +73,7 @@ def test_a_job_past_its_limit_of_output_ends_in_its_own_time(
 def test_a_line_of_five_megabytes_and_one_of_carriage_returns(
     service: LiveService,
 ) -> None:
+    """L-03: a line may be of any length."""
     job = service.submit("--repo", "app", "--", "python3", "-c", "print('x' * 5000000)")
     bars = service.bash("app", r"for i in $(seq 9999); do printf '%d\r' $i; done")
     assert [end["state"] for end in service.wait(job, bars)] == ["succeeded"] * 2
@@ -80,6 +83,7 @@ def test_a_line_of_five_megabytes_and_one_of_carriage_returns(
 
 
 def test_bytes_that_are_no_text_are_kept_as_they_are(service: LiveService) -> None:
+    """L-04: raw bytes in the log, replacements where text is shown."""
     job = service.bash("app", r"printf 'a\xff\xfe\x00b\n'; printf '\x80' >&2")
     assert service.end_of(job)["state"] == "succeeded"
     assert service.log(job, "--stream", "stdout") == b"a\xff\xfe\x00b\n"

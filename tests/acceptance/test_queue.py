@@ -161,6 +161,7 @@ def test_worktrees_share_only_what_they_share(service: LiveService) -> None:
 def test_why_names_who_holds_what_a_job_waits_for(
     make_service: Callable[[str], LiveService],
 ) -> None:
+    """C-07: tokens, claims and dependencies."""
     service = make_service("[limits]\nworkers = 3\nheavy_checks = 1\n")
     service.start()
     service.add("app")
@@ -195,7 +196,7 @@ def test_why_names_who_holds_what_a_job_waits_for(
 def test_a_job_that_waited_too_long_for_its_claim_is_not_overtaken(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    """Q-02: what it lacks is kept free for it, and both jobs say so."""
+    """Q-02, C-07: what it lacks is kept free for it, and both jobs say so."""
     service = make_service('[scheduling]\novertake_after = "1s"\n')
     service.start()
     service.add("app")

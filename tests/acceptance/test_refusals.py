@@ -209,6 +209,7 @@ def test_a_repository_with_active_jobs_is_kept(service: LiveService) -> None:
 
 
 def test_wait_says_how_it_went_by_its_exit_code(service: LiveService) -> None:
+    """C-03: documented codes, and with --pass-code that of the job."""
     gate = service.gate()
     good = service.bash("app", "true")
     bad = service.bash("app", "exit 9")
@@ -247,6 +248,7 @@ def test_a_held_request_that_is_interrupted_exits_as_such(
     [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -9 $$", 137)],
 )
 def test_run_exits_as_its_command_does(bench: Bench, script: str, status: int) -> None:
+    """C-03: the code of the command."""
     app = bench.repository("app")
     done = call("run", "--", "bash", "-c", f"echo out; echo err >&2; {script}", cwd=app)
     assert (done.status, done.out) == (status, "out\n")

@@ -14,6 +14,7 @@ from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.domain.capacity import Limits, tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails, RepositoryAdded
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import LaunchOrder, Receipt
@@ -120,8 +121,7 @@ class World:
 
     def _context(self) -> supervisor.Context:
         if isinstance(self.store, SqliteStore):
-            rows = self.store.read("repositories_with_work")
-            busy = tuple(row[0] for row in rows)
+            busy = self.store.tally.busy
             last = dict(self.store.read("last_dispatches"))
             pauses = [pause_from(row) for row in self.store.read("pauses")]
         else:
@@ -237,14 +237,18 @@ class World:
     async def cancel(self, job: str, repo: str = "repo") -> bool:
         actor = await self.open(repo)
 
-        def make(reply: Reply[bool]) -> repository.Cancel:
-            return repository.Cancel(job, None, reply)
+        def make(reply: Reply[list[str]]) -> repository.Cancel:
+            return repository.Cancel((job,), None, reply)
 
-        return await actor.ask(make)
+        return await actor.ask(make) == [job]
 
     async def steer(self, job: str, how: Steering, repo: str = "repo") -> None:
         actor = await self.open(repo)
-        await actor.ask(lambda reply: repository.Steer(job, how, reply))
+        problems: dict[str, str] = await actor.ask(
+            lambda reply: repository.Steer((job,), how, reply)
+        )
+        if problems:
+            raise Refused(problems[job])
 
     async def edit(self, job: str, edit: Edit, repo: str = "repo") -> None:
         actor = await self.open(repo)
@@ -299,7 +303,7 @@ ENDED = {"succeeded", "failed", "timed_out", "cancelled", "human_attention_requi
 
 
 #: A message whose handling fails, as a bug in the actor would.
-BROKEN = repository.Cancel("no such job", None, None)  # type: ignore[arg-type]
+BROKEN = repository.Cancel(None, None, None)  # type: ignore[arg-type]
 
 
 @asynccontextmanager

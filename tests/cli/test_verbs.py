@@ -282,7 +282,7 @@ async def test_what_the_service_refuses_has_its_status(
         assert await shell("status") == (1, "", "forge-actors: the disk is full\n")
         job = (await shell("submit", "--", "x"))[1].strip()
         control.end(job)
-        status, _, err = await shell("cancel", "--json", job)
+        status, _, err = await shell("hold", "--json", job)
         assert (status, json.loads(err)["error"]["code"]) == (3, "REFUSED")
 
 

@@ -169,6 +169,7 @@ async def test_jobs_can_be_interrupted_as_usual(home: Path) -> None:
         (["a\0b"], {}, "embedded null"),
         (["/no/\udcff"], {}, "there is no program /no/\ufffd"),
         ([], {}, "the command is empty"),
+        (["true", "x" * 131_072], {}, "the arguments and the environment of true are"),
         (["true"], {"stop_signal": "SIGWHAT"}, "SIGWHAT"),
     ],
 )

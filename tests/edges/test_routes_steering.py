@@ -42,6 +42,44 @@ async def test_a_job_is_held_paused_and_let_go(tmp_path: Path) -> None:
             assert (status, message) == (400, "a: is not a known field")
 
 
+async def test_many_jobs_are_steered_by_one_request_or_none_is(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        jobs = [await api.submit() for _ in range(3)]
+        status, answer = await api("POST", "/bulk/hold", {"jobs": jobs})
+        assert status == 200
+        assert [view["id"] for view in answer["jobs"]] == jobs
+        assert {view["waiting"]["kind"] for view in answer["jobs"]} == {"pause"}
+        api.control.end(jobs[2])
+        status, message = await api.error("POST", "/bulk/unhold", {"jobs": jobs})
+        assert (status, "has ended" in message) == (409, True)
+        first = api.control.views[jobs[0]].waiting
+        assert first is not None
+        assert first["kind"] == "pause"
+        body = {"jobs": jobs, "grace": "1s"}
+        status, answer = await api("POST", "/bulk/cancel", body)
+        states = [view["state"] for view in answer["jobs"]]
+        assert (status, states) == (200, ["cancelled", "cancelled", "succeeded"])
+
+
+async def test_a_bulk_request_says_what_is_wrong_in_it(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        for action, body, problem in (
+            (
+                "hald",
+                {"jobs": [job]},
+                "action: 'hald' is unknown; did you",
+            ),
+            ("hold", {"jobs": []}, "jobs: must name 1 to 10000 jobs"),
+            ("hold", {"jobs": [job] * 10_001}, "jobs: must name 1 to 10000 jobs"),
+            ("hold", {"jobs": [job], "grace": 1}, "grace: is only for cancel"),
+            ("cancel", {"jobs": [job], "grace": "x"}, "grace: 'x' is no duration"),
+            ("hold", {"job": [job]}, "job: is not a known field"),
+        ):
+            status, message = await api.error("POST", f"/bulk/{action}", body)
+            assert (status, message.startswith(problem)) == (400, True), message
+
+
 async def test_a_job_is_edited(tmp_path: Path) -> None:
     async with open_api(tmp_path) as api:
         job = await api.submit()

@@ -274,9 +274,9 @@ async def test_counts_include_every_state(path: Path) -> None:
             await store.save([dispatched(f"j{number}", fence=number + 1)]).wait()
         await store.save([ran("j0"), ended("j1"), ended("j2", state="failed")]).wait()
         expected = {"queued": 2, "running": 1, "succeeded": 1, "failed": 1}
-        assert store.counts() == expected
+        assert store.tally.by_state() == expected
     async with opened(path) as store:
-        assert store.counts() == expected
+        assert store.tally.by_state() == expected
 
 
 @pytest.mark.mock_clock
@@ -287,9 +287,9 @@ async def test_an_asker_that_left_is_not_told_of_an_end(path: Path) -> None:
         notify, other = told.append, lambda state: told.append(f"other {state}")
         store.when_ended("job", notify)
         store.when_ended("job", other)
-        store.forget_end("job", notify)
-        store.forget_end("job", notify)
-        store.forget_end("nobody", notify)
+        store.ends.forget("job", notify)
+        store.ends.forget("job", notify)
+        store.ends.forget("nobody", notify)
         await store.save([ended()]).wait()
         assert told == ["other succeeded"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 
 from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.domain.open_files import OpenFiles
 from forge_actors.domain.requests import JobQuery
 
 if TYPE_CHECKING:
@@ -220,6 +222,13 @@ async def test_status_counts_what_there_is(tmp_path: Path) -> None:
         assert status["capacity"]["active_repositories"] == {"used": 2, "limit": 4}
         assert status["counts"] == {"queued": 1, "running": 2, "cancelled": 1}
         assert status["repositories"] == {"known": 2, "awake": 2}
+        files = OpenFiles(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        assert status["open_files"] == {
+            "limit": files.limit,
+            "workers": files.workers,
+            "connections": files.connections,
+            "short_of": [],
+        }
         assert status["ready"]
         assert status["degraded"] == []
         assert status["pressure"] == {"active": False, "reason": None}

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.runtime.settings import Settings, checked, settings_from
+from forge_actors.domain.open_files import OpenFiles
+from forge_actors.runtime.service import client_limits
+from forge_actors.runtime.settings import (
+    GatewaySettings,
+    Settings,
+    checked,
+    settings_from,
+)
 from forge_actors.runtime.sources import given, load, overruled
 
 if TYPE_CHECKING:
@@ -300,3 +307,15 @@ def test_short_requests_always_have_a_place_left(path: Path) -> None:
         load_settings(path, {})
     path.write_text("[gateway]\nheld_requests = 500\nconnections = 501\n")
     assert load_settings(path, {}).gateway.connections == 501
+
+
+def test_there_are_no_more_clients_than_files_for_them() -> None:
+    gateway = Settings().gateway
+    limits = client_limits(gateway, OpenFiles(1024))
+    assert (limits.held, limits.connections) == (256, 384)
+    limits = client_limits(gateway, OpenFiles(128))
+    assert (limits.held, limits.connections) == (53, 80)
+    limits = client_limits(GatewaySettings(10, 200), OpenFiles(64))
+    assert (limits.held, limits.connections) == (10, 16)
+    limits = client_limits(gateway, OpenFiles(None))
+    assert limits.connections == 384

@@ -41,10 +41,6 @@ class Submission(Struct, forbid_unknown_fields=True):
     jobs: list[JobRequest]
 
 
-class Cancellation(Struct, forbid_unknown_fields=True):
-    grace: float | str | None = None
-
-
 class Retrying(Struct, forbid_unknown_fields=True):
     jobs: list[str]
     origin: str = "cli"
@@ -214,11 +210,6 @@ async def read_logs(call: Call) -> Answer:
     return await logs.log_streams(call.control, jobs, call.query)
 
 
-async def cancel(call: Call) -> Answer:
-    grace = _seconds(decode(call.request.body, Cancellation).grace, field="grace")
-    return json_response(await call.control.cancel(call.parts[0], grace=grace))
-
-
 async def retry(call: Call) -> Answer:
     wanted = decode(call.request.body, Retrying)
     if not wanted.jobs:
@@ -241,7 +232,7 @@ async def wait(call: Call) -> Answer:
     with trio.move_on_after(math.inf if timeout is None else timeout) as limit:
         views = await call.control.wait(wanted.jobs)
     if limit.cancelled_caught:
-        views = [await call.control.job(selector) for selector in wanted.jobs]
+        views = await call.control.jobs_named(wanted.jobs)
     return json_response({"jobs": views, "timed_out": limit.cancelled_caught})
 
 
@@ -355,12 +346,13 @@ ROUTES = (
         holds="follow",
     ),
     Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
-    Route("POST", "/v1/jobs/{job}/cancel", cancel),
+    Route("POST", "/v1/jobs/{job}/cancel", steering.cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
     Route("POST", "/v1/jobs/{job}/unhold", steering.unhold),
     Route("POST", "/v1/jobs/{job}/pause", steering.pause_job),
     Route("POST", "/v1/jobs/{job}/resume", steering.resume_job),
     Route("POST", "/v1/jobs/{job}/edit", steering.edit),
+    Route("POST", "/v1/bulk/{action}", steering.bulk),
     Route("POST", "/v1/pause", steering.pause),
     Route("POST", "/v1/resume", steering.resume),
     Route("POST", "/v1/jobs/{job}/retry", retry_one),

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.requests import JobEdit
+from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.requests import JobEdit, unknown_word
+from forge_actors.domain.selection import MAX_SELECTED
+from forge_actors.domain.steering import STEERINGS
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import decode
 
@@ -22,6 +26,45 @@ class Nothing(Struct, forbid_unknown_fields=True):
 class Scope(Struct, forbid_unknown_fields=True):
     scope: str
     jobs: bool = False
+
+
+class Cancellation(Struct, forbid_unknown_fields=True):
+    grace: float | str | None = None
+
+
+class Bulk(Struct, forbid_unknown_fields=True):
+    """Whole ids or selectors; `grace` is for `cancel`."""
+
+    jobs: list[str]
+    grace: float | str | None = None
+
+
+async def cancel(call: Call) -> Response:
+    grace = _grace(decode(call.request.body, Cancellation).grace)
+    return json_response(await call.control.cancel(call.parts[0], grace=grace))
+
+
+async def bulk(call: Call) -> Response:
+    """One action for many jobs, whose views are the answer."""
+    wanted = decode(call.request.body, Bulk)
+    if not 1 <= len(wanted.jobs) <= MAX_SELECTED:
+        raise InvalidInput("jobs", f"must name 1 to {MAX_SELECTED} jobs")
+    action = call.parts[0]
+    if action == "cancel":
+        grace = _grace(wanted.grace)
+        jobs = await call.control.cancel_all(wanted.jobs, grace=grace)
+        return json_response({"jobs": jobs})
+    if wanted.grace is not None:
+        raise InvalidInput("grace", "is only for cancel")
+    for how in STEERINGS:
+        if action == how:
+            jobs = await call.control.steer_all(wanted.jobs, how)
+            return json_response({"jobs": jobs})
+    raise unknown_word("action", action, ("cancel", *STEERINGS))
+
+
+def _grace(value: float | str | None) -> float | None:
+    return None if value is None else parse_duration(value, field="grace")
 
 
 async def hold(call: Call) -> Response:

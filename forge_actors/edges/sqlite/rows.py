@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -11,9 +12,13 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.scopes import Pause
 
-_claims = msgspec.json.Decoder(tuple[Claim, ...])
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
+NO_NAMES = "[]"
+#: Most jobs of a queue have the claims and the tokens of many others: told apart by
+#: their text, they need not be built for each.
+_claims = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
+_tokens = lru_cache(maxsize=64)(tokens_for)
 
 
 def spec_from(row: tuple[Any, ...]) -> JobSpec:
@@ -32,9 +37,9 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         kind=kind,
         state=state,
         priority=priority,
-        claims=_claims.decode(claims),
-        tokens=tokens_for(kind, provider),
-        after=_names.decode(after),
+        claims=_claims(claims),
+        tokens=_tokens(kind, provider),
+        after=() if after == NO_NAMES else _names.decode(after),
         replay=replay,
         attempt=attempt,
         max_attempts=max_attempts,

@@ -31,9 +31,11 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import grow_log, open_connections
+from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
+from forge_actors.edges.sqlite.tally import Tally
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
@@ -86,10 +88,18 @@ class SqliteStore:
         self._urgent = trio.Event()
         #: Specs of the jobs accepted last, so that most starts need not read theirs.
         self._specs: dict[str, JobSpec] = {}
-        self._ends: dict[str, list[Callable[[State], None]]] = {}
-        self._ended_counts: dict[str, int] = dict(self.read("ended_counts"))
+        #: For those who know that a job has not ended yet; for others `when_ended`.
+        self.ends = Ends()
+        #: How many jobs there are, by repository and state.
+        self.tally = Tally(self.read("job_counts"), self.read("jobs_apart"))
+        #: Whom to tell of the changes that became durable, by their type.
+        self._published: dict[type, Callable[[Any], None]] = {
+            **self.tally.counters,
+            JobAdded: self._added,
+            JobEnded: self._ended,
+        }
         #: Jobs without a durable end, those included that are not durable yet.
-        self.active: int = self.read("active_total")[0][0]
+        self.active = self.tally.active
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -200,23 +210,28 @@ class SqliteStore:
         last = self.committed.value + len(self._events)
         self._events = []
         self._pending, self._urgent = trio.Event(), trio.Event()
+        published = self._published
         for move in moves:
             for change in move.changes:
-                if isinstance(change, JobAdded):
-                    if len(self._specs) < SPECS_IN_MEMORY:
-                        self._specs[change.job.id] = change.spec
-                elif isinstance(change, JobEnded):
-                    self.active -= 1
-                    self._specs.pop(change.job, None)
-                    count = self._ended_counts.get(change.state, 0)
-                    self._ended_counts[change.state] = count + 1
-                    for notify in self._ends.pop(change.job, ()):
-                        notify(change.state)
+                tell = published.get(type(change))
+                if tell is not None:
+                    tell(change)
         for move in moves:
             move.settle()
             if move.then is not None:
                 move.then()
         self.committed.value = last
+
+    def _added(self, change: JobAdded) -> None:
+        self.tally.added(change)
+        if len(self._specs) < SPECS_IN_MEMORY:
+            self._specs[change.job.id] = change.spec
+
+    def _ended(self, change: JobEnded) -> None:
+        self.tally.ended(change)
+        self.active -= 1
+        self._specs.pop(change.job, None)
+        self.ends.tell(change.job, change.state)
 
     def _hold_back(self, error: apsw.Error) -> None:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
@@ -340,23 +355,7 @@ class SqliteStore:
         if rows and rows[0][0] in TERMINAL:
             notify(rows[0][0])
         else:
-            self.on_end(job, notify)
-
-    def on_end(self, job: str, notify: Callable[[State], None]) -> None:
-        """`when_ended` for a job that is known not to have ended yet."""
-        self._ends.setdefault(job, []).append(notify)
-
-    def forget_end(self, job: str, notify: Callable[[State], None]) -> None:
-        """Take back a `when_ended` whose asker has left."""
-        waiting = self._ends.get(job, [])
-        if notify in waiting:
-            waiting.remove(notify)
-        if not waiting:
-            self._ends.pop(job, None)
-
-    def counts(self) -> dict[str, int]:
-        """How many jobs there are in each state that any job is in."""
-        return {**self._ended_counts, **dict(self.read("active_counts"))}
+            self.ends.add(job, notify)
 
 
 @asynccontextmanager

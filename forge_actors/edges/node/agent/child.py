@@ -14,3 +14,7 @@ Child = tuple[int, int, int, "Terminal | None"]
 
 class SpawnFailed(Exception):
     """The job could not be started; the message is one sentence for the user."""
+
+
+class NoRoom(SpawnFailed):
+    """The system had too little left of what a start needs; the job is not to blame."""

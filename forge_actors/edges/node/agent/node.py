@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import selectors
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import after_job, tree
-from forge_actors.edges.node.agent.child import SpawnFailed
+from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
+from forge_actors.edges.node.agent.held_starts import HeldStarts, never_ran
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
@@ -55,6 +56,7 @@ class Node:
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
         self._jobs: dict[Mark, Job] = {}
+        self._held = HeldStarts()
         #: The receipts of jobs whose last command still runs.
         self._results: dict[Mark, dict[str, Any]] = {}
         #: Leaders that are not reaped, by pid.
@@ -100,8 +102,7 @@ class Node:
             job = message.get("job")
             self._obey(message)
         except Exception as error:  # noqa: BLE001 - one bad message must not end all jobs
-            problem = f"{type(error).__name__}: {error}"
-            self._send({"event": "error", "job": job, "problem": problem})
+            self._tell_problem(job, f"{type(error).__name__}: {error}")
 
     def _obey(self, message: dict[str, Any]) -> None:
         operation = message["op"]
@@ -117,13 +118,17 @@ class Node:
             self._start(key, message)
         elif operation == "stop":
             job = self._jobs.get(key)
-            if job is not None:
+            if job is None:
+                self._stop_held(key)
+            else:
                 grace = message["grace"]
                 grace = job.order.grace if grace is None else float(grace)
                 self._stop(job, grace, message["ending"])
         elif operation in ("pause", "resume"):
             job = self._jobs.get(key)
-            if job is not None:
+            if job is None:
+                self._held.suspend(key, pause=operation == "pause")
+            else:
                 self._suspend(job, pause=operation == "pause")
         elif operation == "watch":
             job = self._jobs.get(key)
@@ -145,6 +150,8 @@ class Node:
         if written is not None:
             self._send_exited(written)
             return
+        if key in self._held:
+            return
         try:
             if self._ending:
                 raise SpawnFailed("the node agent is stopping")
@@ -152,19 +159,28 @@ class Node:
             before = tree.boot_ns()
             child = self._spawner.spawn(order)
         except (Malformed, SpawnFailed) as error:
-            receipt: dict[str, Any] = {
-                "job": key[0],
-                "attempt": key[1],
-                "fence": message.get("fence", 0),
-                "ending": "spawn",
-                "ended_at": time(),
-                "error": str(error),
-            }
-            self._publish(key, receipt)
+            if isinstance(error, NoRoom) and self._jobs:
+                self._held.hold(key, message)
+                self._tell_problem(key[0], f"it starts later: {error}")
+            else:
+                self._publish(key, never_ran(key, message, "spawn", str(error)))
             return
         start = tree.start_between(child[0], before, tree.boot_ns())
-        self._add(Job(order, child, start, monotonic()))
-        self._send_started(self._jobs[key])
+        job = Job(order, child, start, monotonic())
+        self._add(job)
+        self._send_started(job)
+        if message.get("paused"):
+            self._suspend(job, pause=True)
+
+    def _start_held(self) -> None:
+        """Try again what the system had no room for: a job has given some back."""
+        for key, message in self._held.take().items():
+            self._start(key, message)
+
+    def _stop_held(self, key: Mark) -> None:
+        receipt = self._held.stop(key)
+        if receipt is not None:
+            self._publish(key, receipt)
 
     def _add(self, job: Job) -> None:
         self._jobs[job.key] = job
@@ -192,6 +208,8 @@ class Node:
 
     def _owner_gone(self) -> None:
         self._ending = True
+        for key in self._held:
+            self._stop_held(key)
         for job in self._jobs.values():
             self._stop(job, min(job.order.grace, OWNER_GRACE), "owner")
 
@@ -285,6 +303,8 @@ class Node:
             stream.close()
         self._publish(job.key, receipt)
         self._answer_watchers(job, None)
+        if self._held:
+            self._start_held()
 
     def _start_after(self, job: Job, receipt: dict[str, Any]) -> str | None:
         """Start the command that follows a job, or say why it cannot be."""
@@ -316,7 +336,7 @@ class Node:
         except OSError as error:
             # The service is still told, and saves it in its own place.
             problem = f"the receipt could not be written: {error.strerror}"
-            self._send({"event": "error", "job": key[0], "problem": problem})
+            self._tell_problem(key[0], problem)
 
     def _answer_watchers(self, job: Job, total: int | None) -> None:
         """Answer those whose count is passed; all of them at the end (None)."""
@@ -356,6 +376,9 @@ class Node:
     def _send(self, message: dict[str, Any]) -> None:
         self._news = True
         self._append(message)
+
+    def _tell_problem(self, job: str | None, problem: str) -> None:
+        self._send({"event": "error", "job": job, "problem": problem})
 
     def _append(self, message: dict[str, Any]) -> None:
         self._channel.send(_line(message))

@@ -198,6 +198,10 @@ class Stream:
         """
         if self._ring < 0:
             self._ring = _create(self._path + b".tail")
+            # What goes into the first half is complete; few files may be open at once.
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
         sizes = self._head, self._ring_size
         os.pwrite(self._ring, HEADER.pack(MAGIC, self.total, start, *sizes), 0)
         if len(data) > self._ring_size:

@@ -14,7 +14,8 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from forge_actors.edges.node.agent.child import Child, SpawnFailed
+from forge_actors.edges.node.agent.child import Child, NoRoom, SpawnFailed
+from forge_actors.edges.node.agent.held_starts import NO_ROOM
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.order import Order
@@ -36,6 +37,7 @@ class Spawner:
 
         Raises:
             SpawnFailed: it does not run, and nothing of it is left.
+            NoRoom: the same, and a later try may go well.
         """
         try:
             if order.pty:
@@ -45,7 +47,9 @@ class Spawner:
                 return forked.with_terminal(order)
             return self._with_pipes(order)
         except (OSError, ValueError) as error:
-            raise SpawnFailed(_explain(order, error)) from None
+            crowded = isinstance(error, OSError) and error.errno in NO_ROOM
+            failure = NoRoom if crowded else SpawnFailed
+            raise failure(_explain(order, error)) from None
 
     def _with_pipes(self, order: Order) -> Child:
         stdin = self._null
@@ -126,6 +130,8 @@ def _open_stdin(path: bytes) -> int:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         name = readable(path)
         message = f"the stdin file {name} cannot be read: {error.strerror}"
         raise SpawnFailed(message) from None
@@ -158,4 +164,6 @@ def _explain(order: Order, error: OSError | ValueError) -> str:
     if isinstance(error, PermissionError):
         what = "is a folder" if os.path.isdir(path) else "permission denied"
         return f"the program {program} may not be run: {what}"
+    if error.errno == errno.E2BIG:
+        return f"the arguments and the environment of {program} are too long"
     return f"the program {program} could not be started: {error.strerror}"

@@ -1,0 +1,35 @@
+"""The ends: who is to be told when a job has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.domain.jobs import State
+
+    Notify = Callable[[State], None]
+
+
+class Ends:
+    """Those who wait for the end of a job that has not ended yet."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Notify]] = {}
+
+    def add(self, job: str, notify: Notify) -> None:
+        self._waiting.setdefault(job, []).append(notify)
+
+    def forget(self, job: str, notify: Notify) -> None:
+        """Whoever asked has left."""
+        waiting = self._waiting.get(job, [])
+        if notify in waiting:
+            waiting.remove(notify)
+        if not waiting:
+            self._waiting.pop(job, None)
+
+    def tell(self, job: str, state: State) -> None:
+        """The end of the job is durable."""
+        for notify in self._waiting.pop(job, ()):
+            notify(state)
