@@ -12,7 +12,7 @@ import trio.testing
 
 from forge_actors.edges.node import logs
 from forge_actors.edges.node.agent.output import Stream
-from tests.edges.node_jobs import DOUBLE_FORK, opened, order, run, shell, text
+from tests.edges.node_jobs import DOUBLE_FORK, named, opened, order, run, shell, text
 from tests.small_disk import needs_root, small_disk
 
 
@@ -75,7 +75,7 @@ async def test_a_follower_waits_for_no_bytes_that_are_lost(home: Path) -> None:
             async def follow() -> None:
                 known = logs.size(wanted.log, "stdout")
                 assert known > 0
-                await launcher.wait_output("job", 1, known)
+                await launcher.wait_output(named(home), 1, known)
                 woken.set()
 
             async with trio.open_nursery() as nursery:
@@ -110,7 +110,7 @@ async def test_a_job_that_closes_its_streams_at_once_goes_on(home: Path) -> None
     wanted = shell(home, "exec <&- >&- 2>&-; sleep 0.3; exit 4")
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         receipt = await attempt.exited()
     assert (receipt.ending, receipt.exit_code) == ("exit", 4)
     assert receipt.started_at is not None
@@ -124,7 +124,7 @@ async def test_streams_in_the_hands_of_a_stranger_hold_nothing_up(home: Path) ->
     wanted = shell(home, "echo out; echo $$ > told; read -r _ < go; exit 4")
     async with opened(home) as launcher:
         attempt = launcher.launch(wanted)
-        await launcher.wait_output("job", 1, 0)
+        await launcher.wait_output(named(home), 1, 0)
         await trio.lowlevel.wait_readable(told)
         pid = int(os.read(told, 100))
         # Not its stdout: the shell may still have that open as the fifo.
