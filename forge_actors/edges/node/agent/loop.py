@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import selectors
+import select
 import signal
 import socket
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -12,24 +13,45 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NEVER = float("inf")
+READ, WRITE = select.POLLIN, select.POLLOUT
 
+#: Milliseconds. poll takes at most 24 days; a time budget may be 30.
+_LONGEST_WAIT = 86_400_000
 # Larger than the threshold of malloc, each read would map and unmap memory.
 _RECEIVE_SIZE = 64 * 1024
 
 
 class Loop:
-    """Calls back when a descriptor is ready, and at the end of each turn."""
+    """Calls back when a descriptor is ready, and at the end of each turn.
+
+    With poll, not epoll: a short job's pipes come and go with it, and telling the
+    kernel of each costs more than naming the few there are in every call.
+    """
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
-        self.register = self._selector.register
-        self.unregister = self._selector.unregister
+        self._poll = select.poll()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+
+    def register(self, fd: int, events: int, callback: Callable[[], None]) -> None:
+        """Call back from now on; what was said of this descriptor before is void."""
+        self._callbacks[fd] = callback
+        self._poll.register(fd, events)
+
+    def unregister(self, fd: int) -> None:
+        del self._callbacks[fd]
+        self._poll.unregister(fd)
 
     def turn(self, due: float) -> None:
         """Wait until something is ready, at most until `due` (monotonic seconds)."""
-        timeout = None if due == NEVER else max(0.0, due - monotonic())
-        for key, _ in self._selector.select(timeout):
-            key.data()
+        timeout = None
+        if due != NEVER:
+            timeout = ceil((due - monotonic()) * 1000)
+            timeout = min(max(0, timeout), _LONGEST_WAIT)
+        for fd, _ in self._poll.poll(timeout):
+            # One that was called before may have closed it.
+            callback = self._callbacks.get(fd)
+            if callback is not None:
+                callback()
 
 
 class Signals:
@@ -45,7 +67,7 @@ class Signals:
         self._reader.setblocking(False)
         writer.setblocking(False)
         self._writer = writer
-        loop.register(self._reader, selectors.EVENT_READ, self._ready)
+        loop.register(self._reader.fileno(), READ, self._ready)
         # Python handlers, not SIG_IGN: an ignored signal stays ignored across exec, so
         # no job could be interrupted by it. A handler is back to the default there.
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -103,16 +125,16 @@ class Channel:
                 self._set_events()
 
     def _set_events(self) -> None:
-        wanted = 0 if self.ended else selectors.EVENT_READ
+        wanted = 0 if self.ended else READ
         callback = self._readable
         if self._unsent:
-            wanted |= selectors.EVENT_WRITE
+            wanted |= WRITE
             callback = self._both
         if wanted != self._events:
             if self._events:
-                self._loop.unregister(self._socket)
+                self._loop.unregister(self._socket.fileno())
             if wanted:
-                self._loop.register(self._socket, wanted, callback)
+                self._loop.register(self._socket.fileno(), wanted, callback)
             self._events = wanted
 
     def _both(self) -> None:

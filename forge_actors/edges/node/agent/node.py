@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,10 @@ from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
 from forge_actors.edges.node.agent.held_starts import HeldStarts, never_ran
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
-from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
+from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Malformed, Order, environment
 from forge_actors.edges.node.agent.spawn import Spawner
+from forge_actors.edges.node.agent.starts import Starts
 
 if TYPE_CHECKING:
     import socket
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
 #: Longest grace, in seconds, once the service is gone: nobody is left to be patient.
 OWNER_GRACE = 5.0
-#: Longest time, in seconds, that the news of a start waits for other news.
-STARTED_DELAY = 0.005
 #: Seconds for the last messages to be read by a service that closed its end.
 _LAST_WORDS = 2.0
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 def _line(message: dict[str, Any]) -> bytes:
@@ -68,16 +67,16 @@ class Node:
         #: No job is due before this; looking at all of them each turn would cost more.
         self._due = NEVER
         self._ending = False
-        #: Something is to be told at the end of this turn, or by that time.
+        #: Something is to be told at the end of this turn.
         self._news = False
-        self._tell_by = NEVER
+        self._starts = Starts()
 
     def run(self, instance: str) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
         self._send({"event": "ready", "instance": instance, "boot_id": self._boot_id})
         self._channel.flush()
         while self._jobs or not self._ending:
-            self._loop.turn(min(self._due, self._tell_by))
+            self._loop.turn(min(self._due, self._starts.due))
             if self._signals.children:
                 self._reap()
             if not self._ending and (self._channel.ended or self._signals.stop):
@@ -85,9 +84,11 @@ class Node:
             now = monotonic()
             if now >= self._due:
                 self._advance_due(now)
-            if self._news or now >= self._tell_by:
+            if now >= self._starts.due:
+                self._tell_starts(now)
+            if self._news:
                 self._channel.flush()
-                self._news, self._tell_by = False, NEVER
+                self._news = False
             self._kin = None
         limit = monotonic() + _LAST_WORDS
         while self._channel.unsent and monotonic() < limit:
@@ -98,7 +99,7 @@ class Node:
     def _on_line(self, line: bytes) -> None:
         job = None
         try:
-            message: dict[str, Any] = json.loads(line.decode())
+            message: dict[str, Any] = _decode(line.decode())
             job = message.get("job")
             self._obey(message)
         except Exception as error:  # noqa: BLE001 - one bad message must not end all jobs
@@ -144,7 +145,7 @@ class Node:
         """Start an attempt, or repeat what became of it: it never runs twice."""
         job = self._jobs.get(key)
         if job is not None:
-            self._send_started(job.previous or job)
+            self._starts.add(job.previous or job, monotonic())
             return
         written = self._journal.find(key)
         if written is not None:
@@ -168,7 +169,7 @@ class Node:
         start = tree.start_between(child[0], before, tree.boot_ns())
         job = Job(order, child, start, monotonic())
         self._add(job)
-        self._send_started(job)
+        self._starts.add(job, job.began)
         if message.get("paused"):
             self._suspend(job, pause=True)
 
@@ -188,9 +189,7 @@ class Node:
         self._kin = None
         for stream in job.streams:
             if stream.fd >= 0:
-                self._loop.register(
-                    stream.fd, selectors.EVENT_READ, _Pump(self, job, stream)
-                )
+                self._loop.register(stream.fd, READ, _Pump(self, job, stream))
         self._due = min(self._due, job.due)
 
     def _stop(self, job: Job, grace: float, ending: str) -> None:
@@ -328,6 +327,7 @@ class Node:
     def _publish(self, key: Mark, receipt: dict[str, Any]) -> None:
         line = _line(receipt)
         self._write_down(key, line)
+        self._starts.drop(key)
         self._send_exited(line)
 
     def _write_down(self, key: Mark, line: bytes) -> None:
@@ -350,19 +350,17 @@ class Node:
                 waiting.append(known)
         job.watched = waiting
 
-    def _send_started(self, job: Job) -> None:
-        # Not at once: a short job's end comes right after it, and what travels together
-        # wakes the service once.
-        self._tell_by = min(self._tell_by, monotonic() + STARTED_DELAY)
-        self._append(
-            {
-                "event": "started",
-                "job": job.key[0],
-                "attempt": job.key[1],
-                "pid": job.pid,
-                "start_ticks": job.start,
-            }
-        )
+    def _tell_starts(self, now: float) -> None:
+        for job in self._starts.take(now):
+            self._send(
+                {
+                    "event": "started",
+                    "job": job.key[0],
+                    "attempt": job.key[1],
+                    "pid": job.pid,
+                    "start_ticks": job.start,
+                }
+            )
 
     def _send_exited(self, receipt: bytes) -> None:
         self._news = True
@@ -375,13 +373,10 @@ class Node:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._news = True
-        self._append(message)
+        self._channel.send(_line(message))
 
     def _tell_problem(self, job: str | None, problem: str) -> None:
         self._send({"event": "error", "job": job, "problem": problem})
-
-    def _append(self, message: dict[str, Any]) -> None:
-        self._channel.send(_line(message))
 
 
 class _Pump:
