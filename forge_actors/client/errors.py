@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 
-from forge_actors.client.home import owner, serving_pid, socket_path
+from forge_actors.client.home import (
+    owner,
+    resolve_home,
+    serving_pid,
+    socket_path,
+)
 from forge_actors.domain.errors import (
     ForgeError,
     InvalidInput,
@@ -84,8 +89,9 @@ def no_service(home: str) -> NoService:
             f"process {pid} has {home} and answers nobody:"
             " it starts, it ends, or it is a run of its own"
         )
+    where = "" if home == resolve_home(None) else f" --home {home}"
     return NoService(
-        f"no service runs on {home}", "; start one with: forge-actors serve"
+        f"no service runs on {home}", f"; start one with: forge-actors serve{where}"
     )
 
 

@@ -290,6 +290,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "usage": _usage(receipt),
         "leftovers": receipt.get("leftovers", []),
         "output_held": receipt.get("output_held", False),
+        "budgets": spec.get("budgets", {}),
         "secrets": spec.get("secrets", []),
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),

@@ -218,6 +218,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     leftovers: list[str] = field(default_factory=list)
     #: One of them still held its output open.
     output_held: bool = False
+    #: Its time budgets in seconds, by name; those that it does not have are left out.
+    budgets: dict[str, float] = field(default_factory=dict)
     #: Names of the secrets that it gets as variables.
     secrets: list[str] = field(default_factory=list)
     #: What became of the command that followed it.

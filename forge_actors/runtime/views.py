@@ -110,6 +110,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
+        budgets=msgspec.to_builtins(details.budgets),
         secrets=list(details.secrets),
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),

@@ -70,7 +70,7 @@ def test_an_empty_home_has_no_service(shell: Shell, tmp_path: Path, words: str) 
     assert (status, out) == (4, "")
     assert err == (
         f"forge-actors: no service runs on {tmp_path};"
-        " start one with: forge-actors serve\n"
+        f" start one with: forge-actors serve --home {tmp_path}\n"
     )
     assert not list(tmp_path.iterdir())
 

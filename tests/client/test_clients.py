@@ -85,7 +85,8 @@ async def test_an_invalid_input_keeps_its_field(tmp_path: Path) -> None:
 
 
 def test_no_service_is_unavailable(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="forge-actors serve") as caught:
+    advice = f"start one with: forge-actors serve --home {tmp_path}"
+    with pytest.raises(Unavailable, match=advice) as caught:
         Service(str(tmp_path)).get("status")
     assert caught.value.exit_code == 4
     stale = socket.socket(socket.AF_UNIX)

@@ -84,6 +84,7 @@ async def test_a_batch_is_taken_whole(tmp_path: Path) -> None:
         (b'{"repo":"\xff","argv":["x"]}', "line 3: "),
         (b"[" * 100_000, "line 3: "),
         (b'{"repo":"app","argv":["\\ud800"]}', "line 3: "),
+        (b'{"repo":"../b","argv":["x"]}', "line 3: repo: '../b' is relative"),
     ],
 )
 async def test_a_bad_line_is_named_and_nothing_is_taken(

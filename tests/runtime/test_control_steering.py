@@ -139,6 +139,7 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         edit = JobEdit(priority="P0", labels=["x", "x"], timeout="5m", claims=[])
         view = await case.control.edit(job, edit)
         assert (view.priority, view.labels) == ("P0", ["x"])
+        assert view.budgets == {"execution": 300.0}
         assert view.claims == ["write:repo-content:*"], "as a submission without any"
         view = await case.control.edit(job, JobEdit(claims=["read:workspace"]))
         [claim] = view.claims

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qsl
@@ -130,6 +131,30 @@ def decode_lines(body: bytes) -> tuple[list[JobRequest], list[int]]:
     if len(requests) > MAX_BATCH:
         raise InvalidInput("batch", f"holds more than {MAX_BATCH} jobs")
     return requests, numbers
+
+
+def beside(base: str, repo: str) -> str:
+    """`repo` as seen from the folder `base`; names and absolute paths stay."""
+    return os.path.normpath(os.path.join(base, repo)) if _is_path(repo) else repo
+
+
+def _is_path(repo: str) -> bool:
+    return "/" in repo or repo in (".", "..")
+
+
+def check_places(requests: Sequence[JobRequest]) -> None:
+    """Refuse relative paths: they would begin in the service's own folder.
+
+    Raises:
+        InvalidInput: naming the job's place in the list.
+    """
+    for index, request in enumerate(requests):
+        if _is_path(request.repo) and not os.path.isabs(request.repo):
+            where = f"jobs[{index}]." if len(requests) > 1 else ""
+            raise InvalidInput(
+                f"{where}repo",
+                f"{request.repo!r} is relative; give a name or a path from the root",
+            )
 
 
 def at_line(error: ForgeError, numbers: Sequence[int]) -> ForgeError:

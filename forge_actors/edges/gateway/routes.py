@@ -30,6 +30,8 @@ from forge_actors.edges.gateway.query import (
     Nothing,
     Query,
     at_line,
+    beside,
+    check_places,
     decode,
     decode_lines,
 )
@@ -177,6 +179,7 @@ async def submit(call: Call) -> Answer:
     jobs = decode(call.request.body, Submission).jobs
     if not 1 <= len(jobs) <= MAX_BATCH:
         raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
+    check_places(jobs)
     return json_response({"jobs": await call.control.submit(jobs)}, status=201)
 
 
@@ -185,18 +188,13 @@ async def submit_batch(call: Call) -> Answer:
     base = call.query.one("base")
     if base is not None:
         for request in requests:
-            request.repo = _beside(base, request.repo)
+            request.repo = beside(base, request.repo)
     try:
+        check_places(requests)
         accepted = await call.control.submit(requests)
     except (InvalidInput, NotFound, Refused) as error:
         raise at_line(error, numbers) from None
     return json_response({"jobs": accepted}, status=201)
-
-
-def _beside(base: str, repo: str) -> str:
-    """`repo` as seen from the folder `base`; names and absolute paths stay."""
-    is_path = "/" in repo or repo in (".", "..")
-    return os.path.normpath(os.path.join(base, repo)) if is_path else repo
 
 
 async def show_job(call: Call) -> Answer:
