@@ -87,6 +87,8 @@ class NodeLauncher:
         self._attempts: dict[Key, Attempt] = {}
         self._watches: dict[tuple[str, int, int], trio.Event] = {}
         self._outgoing: list[bytes] = []
+        #: The rest of a line that the socket had no room for.
+        self._unsent = b""
         self._idle_writer: trio.lowlevel.Task | None = None
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
@@ -144,12 +146,23 @@ class NodeLauncher:
     # The conversation with the agent.
 
     def send(self, message: Struct) -> None:
-        """Queue a message; all of one turn of the loop leave in one send."""
+        """Send a message, at once if the socket takes it."""
         self._queue(wire.encode(message))
 
     def _queue(self, line: bytes) -> None:
-        self._outgoing.append(line)
-        self._wake_writer()
+        if self._idle_writer is None:
+            self._outgoing.append(line)
+            return
+        # Nothing waits, so the agent can begin while the next order is made.
+        line += b"\n"
+        try:
+            self._unsent = line[self._agent.socket.send(line) :]
+        except BlockingIOError:
+            self._unsent = line
+        except OSError:
+            return  # the reader sees the end too, and acts on it
+        if self._unsent:
+            self._wake_writer()
 
     def _send_forgotten(self) -> None:
         if self._forgotten:
@@ -194,20 +207,23 @@ class NodeLauncher:
             await self._read()
             nursery.cancel_scope.cancel()
         self._outgoing.clear()
+        self._unsent = b""
 
     async def _write(self) -> None:
         sock = self._agent.socket
         while True:
-            if not self._outgoing and self._closed:
+            waiting = self._outgoing or self._unsent
+            if not waiting and self._closed:
                 # Not before: what was forgotten last would be told again next time.
                 self._agent.hang_up()
                 return
-            if not self._outgoing:
+            if not waiting:
                 await self._wait_for_outgoing()
                 continue
             self._outgoing.append(b"")
-            data = b"\n".join(self._outgoing)
+            data = self._unsent + b"\n".join(self._outgoing)
             self._outgoing.clear()
+            self._unsent = b""
             while data:
                 try:
                     data = data[sock.send(data) :]
