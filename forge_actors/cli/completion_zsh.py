@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.cli.grammar import own_options, value_options
+from forge_actors.cli.completion_cases import fill
 
 if TYPE_CHECKING:
-    from forge_actors.cli.grammar import Grammar, Verb
+    from forge_actors.cli.grammar import Grammar
 
 _SCRIPT = r"""#compdef forge-actors
 # Completes forge-actors in zsh, behind compinit: eval "$(forge-actors completions zsh)"
@@ -46,44 +46,12 @@ compdef _forge_actors forge-actors
 
 
 def script(verbs: Grammar) -> str:
-    options = value_options(verbs)
-    unknown = sorted(name for name, one in options.items() if not one.values)
-    values = [
-        *(
-            f"        '{verb} {name}') {_complete(option.values)}; return ;;"
-            for (verb, name), option in own_options(verbs).items()
-        ),
-        *(
-            f"        *' {name}') {_complete(option.values)}; return ;;"
-            for name, option in sorted(options.items())
-            if option.values
-        ),
-    ]
-    anywhere = "|".join(f"*' {name}'" for name in unknown)
-    values.append(f"        {anywhere}) return ;;")
-    cases = [line for verb in verbs for line in _cases(verb)]
-    return (
-        _SCRIPT.replace("@VALUES@", "\n".join(values))
-        .replace("@VERBS@", "\n".join(cases))
-        .replace("@NAMES@", " ".join(verb.name for verb in verbs))
-    )
-
-
-def _cases(verb: Verb) -> list[str]:
-    lines = [
-        _case(f"'{verb.name} {action.name}'", action, action.words)
-        for action in verb.actions
-    ]
-    actions = tuple(action.name for action in verb.actions)
-    lines.append(_case(f"'{verb.name} '*", verb, actions or verb.words))
-    return lines
-
-
-def _case(pattern: str, verb: Verb, words: tuple[str, ...] | str) -> str:
-    options = " ".join(name for option in verb.options for name in option.names)
-    return (
-        f"        {pattern}) if [[ $PREFIX == -* ]]; then compadd -- {options}"
-        f"; else {_complete(words)}; fi ;;"
+    return fill(
+        _SCRIPT,
+        verbs,
+        current="PREFIX",
+        options="compadd -- {}",
+        complete=_complete,
     )
 
 

@@ -16,11 +16,6 @@ from tests.edges.node_jobs import DOUBLE_FORK, named, opened, order, run, shell,
 from tests.small_disk import needs_root, small_disk
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 def fifo(path: Path) -> int:
     """Both ends of a new one, for what a job and a test say to each other."""
     os.mkfifo(path)

@@ -6,14 +6,11 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from forge_actors.domain.launch import AfterJob
 from forge_actors.edges.node import wire
 from forge_actors.edges.node.agent import after_job
 from forge_actors.edges.node.receipts import read_receipts
 from tests.edges.node_jobs import (
-    lasting_time,
     named,
     opened,
     order,
@@ -25,16 +22,6 @@ from tests.edges.node_jobs import (
 )
 
 TELL = 'echo "$FORGE_ENDING:$FORGE_EXIT_CODE:$FORGE_SIGNAL"'
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def lasting() -> str:
-    return lasting_time()
 
 
 async def test_it_is_told_how_the_job_ended_and_changes_nothing_of_that(

@@ -20,7 +20,6 @@ from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import (
     ROOT,
-    lasting_time,
     named,
     opened,
     order,
@@ -32,16 +31,6 @@ from tests.edges.node_jobs import (
 
 if TYPE_CHECKING:
     pass
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def lasting() -> str:
-    return lasting_time()
 
 
 # Plain ends.

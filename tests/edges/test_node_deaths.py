@@ -26,7 +26,6 @@ from forge_actors.edges.node.launcher import (
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
     ROOT,
-    lasting_time,
     named,
     opened,
     order,
@@ -36,16 +35,6 @@ from tests.edges.node_jobs import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def lasting() -> str:
-    return lasting_time()
 
 
 OWNER = """

@@ -7,19 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.edges.node_jobs import lasting_time, opened, order, survivors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forge_actors.edges.node.launcher import NodeLauncher
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
 
 
 @contextmanager

@@ -15,11 +15,6 @@ from tests.edges.node_jobs import ROOT, order, run, shell, text
 MIB = 1 << 20
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 async def test_a_job_steps_back_behind_others(home: Path) -> None:
     wanted = shell(home, "nice", limits=ProcessLimits(nice=7))
     other = shell(home, "nice", job="other")

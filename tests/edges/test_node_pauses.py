@@ -15,7 +15,6 @@ import trio
 from forge_actors.testing.launcher import FakeLauncher
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
-    lasting_time,
     named,
     opened,
     order,
@@ -26,16 +25,6 @@ from tests.edges.node_jobs import (
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def lasting() -> str:
-    return lasting_time()
 
 
 async def passes(launcher: NodeLauncher, home: Path, seconds: float) -> None:

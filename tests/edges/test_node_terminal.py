@@ -19,11 +19,6 @@ from tests.edges.node_jobs import (
 )
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 async def test_all_three_streams_are_the_terminal_of_its_own_session(
     home: Path,
 ) -> None:

@@ -7,7 +7,6 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import trio
@@ -16,7 +15,6 @@ import trio.testing
 from forge_actors.edges.node.agent import tree
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
-    lasting_time,
     named,
     opened,
     order,
@@ -26,19 +24,6 @@ from tests.edges.node_jobs import (
     survivors,
     text,
 )
-
-if TYPE_CHECKING:
-    pass
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def lasting() -> str:
-    return lasting_time()
 
 
 async def test_a_grandchild_that_holds_the_output_does_not_delay_the_end(
