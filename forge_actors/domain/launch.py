@@ -12,12 +12,17 @@ from msgspec import Struct
 Ending = Literal["exit", "stop", "wall", "idle", "owner", "spawn", "lost"]
 
 
-class ProcessIdentity(Struct, frozen=True):
-    """What names one process for ever: a pid alone is used again."""
+class ProcessIdentity(Struct, frozen=True, omit_defaults=True):
+    """What names one process for ever: a pid alone is used again.
+
+    `namespace` is the inode of the pid namespace that the pid belongs to, 0 where there
+    is none. In another one the same number is another process.
+    """
 
     boot_id: str
     pid: int
     start_ticks: int
+    namespace: int = 0
 
 
 class Secrets(dict[str, str]):
@@ -122,6 +127,11 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: A stream that a leftover still held open when the job ended.
     output_held: bool = False
     after_job: AfterJob | None = None
+    #: The runtime that gave the order, and the release it was of.
+    instance: str = ""
+    release: str = ""
+    #: What could not be proven gone, of an attempt that was lost.
+    remaining: tuple[ProcessIdentity, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -76,13 +76,26 @@ class RunningAttempt(Protocol):
 
 
 class Launcher(Protocol):
-    """Starts the processes of jobs and outlives none of them."""
+    """Starts the processes of jobs, and finds those that an earlier runtime started."""
+
+    @property
+    def heard_at(self) -> float:
+        """When there was a sign of life of what runs, in `trio.current_time()`."""
+
+    def ping(self) -> None:
+        """Ask for a sign of life."""
 
     def launch(self, order: LaunchOrder) -> RunningAttempt:
         """Start one attempt. The same job and attempt again is the same process.
 
         Raises:
             LauncherDown: nothing can be started now.
+        """
+
+    def adopt(self, job: str, attempt: int) -> RunningAttempt | None:
+        """An attempt that an earlier runtime launched, whether it has ended or not.
+
+        None: it certainly never began, and never will.
         """
 
     def forget(self, job: str, attempt: int) -> None:

@@ -121,6 +121,8 @@ class FakeLauncher:
         self._obeys_stop = obeys_stop
         self._now = now
         self._attempts: dict[Key, FakeAttempt] = {}
+        #: Times at which somebody asked for a sign of life, which is given at once.
+        self.pings: list[float] = []
         #: Why nothing can be started; None while it can.
         self._down: str | None = None
 
@@ -159,6 +161,16 @@ class FakeLauncher:
         if outcome is not None:
             self._end(attempt, "exit", outcome)
         return attempt
+
+    @property
+    def heard_at(self) -> float:
+        return trio.current_time()
+
+    def ping(self) -> None:
+        self.pings.append(trio.current_time())
+
+    def adopt(self, job: str, attempt: int) -> FakeAttempt | None:
+        return self._attempts.get((job, attempt))
 
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
