@@ -37,6 +37,7 @@ VERBS = {
     "run": "run a file of jobs, or one command, to the end",
     "settings": "check, show or reload the settings",
     "secret": "set, list or remove secrets that jobs get",
+    "backup": "copy the store of a home to a file",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
 }
@@ -47,6 +48,7 @@ GROUPS = {
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events"),
     "steering jobs": ("cancel", "edit", "hold", "unhold", "pause", "resume"),
+    "a home as a whole": ("backup",),
     "the shell": ("completions",),
 }
 USAGE = """\

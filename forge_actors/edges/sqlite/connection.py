@@ -98,7 +98,7 @@ def grow_log(db: apsw.Connection, folder: Path) -> None:
     as free pages that later rows use. Where the disk of `folder` has little room it is
     left to those who need it more.
     """
-    size = CHECKPOINT_PAGES * _number(db, "PRAGMA page_size")
+    size = CHECKPOINT_PAGES * number_of(db, "PRAGMA page_size")
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < ROOM_TO_GROW * size:
         return
@@ -135,8 +135,8 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
     # that is not for us to touch.
     left = path.with_name(f"{path.name}-wal").exists()
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left))
-    version = _number(db, "PRAGMA user_version")
-    owner = _number(db, "PRAGMA application_id")
+    version = number_of(db, "PRAGMA user_version")
+    owner = number_of(db, "PRAGMA application_id")
     steps = migrations()
     newest = max(steps)
     if version > newest:
@@ -144,7 +144,7 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
             f"the store {path} has schema {version}, this release knows up to"
             f" {newest}: use the newer forge-actors, nothing was touched"
         )
-    tables = _number(db, "SELECT count(*) FROM sqlite_schema")
+    tables = number_of(db, "SELECT count(*) FROM sqlite_schema")
     if owner != APPLICATION_ID and tables:
         raise StoreFailed(f"{path} is a database of another program")
     if tables:
@@ -162,7 +162,8 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
             db.execute(f"PRAGMA user_version = {number}")
 
 
-def _number(db: apsw.Connection, query: str) -> int:
+def number_of(db: apsw.Connection, query: str) -> int:
+    """The one number that a query answers with."""
     value = db.execute(query).fetchall()[0][0]
     assert isinstance(value, int)
     return value
