@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import apsw
@@ -20,6 +21,7 @@ from forge_actors.edges.sqlite.checking import (
 from forge_actors.edges.sqlite.statements import migrations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Marks the file as ours ("Fgct"), so that no other program's database is taken.
@@ -60,6 +62,25 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
         reason = cause(error)
         raise StoreFailed(f"the store {path} cannot be opened: {reason}") from error
     return writer, reader
+
+
+@contextmanager
+def opened_alone(path: Path) -> Iterator[apsw.Connection]:
+    """A store that nobody else has open, made if there is none, with our schema.
+
+    Raises:
+        StoreFailed: it cannot be made or written.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        db = apsw.Connection(str(path))
+        try:
+            _prepare(db, path)
+            yield db
+        finally:
+            db.close()
+    except (apsw.Error, OSError) as error:
+        raise StoreFailed(f"{path} cannot be written: {cause(error)}") from error
 
 
 def _make(path: Path) -> None:

@@ -85,13 +85,10 @@ def opened_copy(path: Path) -> Iterator[apsw.Connection]:
         StoreDamaged: it is not whole. StoreFailed: it is no store of ours.
     """
     try:
-        db = _reading(path)
-        try:
+        with opened_to_read(path) as db:
             check_ours(db, path)
             look_through(db)
             yield db
-        finally:
-            db.close()
     except Damage as damage:
         raise StoreDamaged(f"the store {path} is damaged: {damage}") from None
     except DAMAGE as error:
@@ -132,7 +129,8 @@ def contents_of(db: apsw.Connection, path: Path) -> Contents:
     )
 
 
-def _reading(path: Path) -> apsw.Connection:
+@contextmanager
+def opened_to_read(path: Path) -> Iterator[apsw.Connection]:
     """A connection that can change nothing, also where nothing can be written."""
     if not path.is_file():
         problem = os.strerror(errno.EISDIR if path.is_dir() else errno.ENOENT)
@@ -142,8 +140,11 @@ def _reading(path: Path) -> apsw.Connection:
         uri += "&immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     db = apsw.Connection(uri, flags=flags)
-    db.set_busy_timeout(BUSY_TIMEOUT_MS)
-    return db
+    try:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        yield db
+    finally:
+        db.close()
 
 
 def _copy(source: apsw.Connection, part: Path) -> None:
