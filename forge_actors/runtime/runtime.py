@@ -190,7 +190,7 @@ async def _open(
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
-        with own_home(home):
+        with own_home(home) as me:
             found = await previous_receipts(home)
             async with (
                 open_store(
