@@ -85,6 +85,13 @@ class WriterFenced(StoreFailed):
         super().__init__(f"{self.code}:{action}:{reason}")
 
 
+class StoreDamaged(StoreFailed):
+    """The store is damaged; nothing starts on its home until it is restored."""
+
+    code = "STORE_DAMAGED"
+    exit_code = 3
+
+
 class StoreFromTheFuture(ForgeError):
     """The store was written by a newer version of Forge Actors and was not touched."""
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Owner(Struct, frozen=True):
     """The runtime that may write in a home.
 
-    `instance` is new for each start, `release` is what it runs, `acquired_at` seconds of
-    the wall clock.
+    `instance` is new for each start, `release` is what it runs, `acquired_at` seconds
+    of the wall clock.
     """
 
     epoch: int
@@ -47,8 +47,10 @@ def fenced(
 
     A store that nobody took over may be written to by whoever took nothing over.
     """
-    # A store belongs to one home, so which one that is makes no difference.
-    claim = mine and Claim("", mine.instance, mine.process.pid, mine.epoch)
+    claim = None
+    if mine is not None:
+        # A store belongs to one home, so which one that is makes no difference.
+        claim = Claim("", mine.instance, mine.process.pid, mine.epoch)
     # Nor does it matter whether the other one lives: it may have ended since.
     reason = may_write(claim, found, None, home="", owner_alive=True)
     assert reason is not None, "another epoch is another owner"

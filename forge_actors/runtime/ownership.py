@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import secrets
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,10 @@ from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.machine import own_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from forge_actors.edges.sqlite.store import SqliteStore
 
 LOCK_FILE = "runtime.lock"
 #: Bytes of the lock file that are looked at.
@@ -97,6 +100,20 @@ def own_home(home: Path, release: str = __version__) -> Iterator[Incarnation]:
         except OSError as error:
             raise InvalidInput("home", f"{path}: {error.strerror}") from None
         yield me
+
+
+@asynccontextmanager
+async def taken_over(
+    opening: AbstractAsyncContextManager[SqliteStore], me: Incarnation, now: float
+) -> AsyncIterator[SqliteStore]:
+    """A store that is ours from here on, before anybody saves anything in it.
+
+    Raises:
+        StoreFailed: that cannot be saved.
+    """
+    async with opening as store:
+        store.take_over(me.instance, me.process, me.release, now)
+        yield store
 
 
 def _lock(fd: int) -> bool:

@@ -14,31 +14,30 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import (
-    JobAdded,
-    JobDetails,
-    JobDispatched,
     JobEdited,
-    JobEnded,
     JobHeld,
-    JobRan,
     JobRequeued,
     JobWaits,
     Noted,
     PauseBegan,
     PauseEnded,
-    RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
-from forge_actors.domain.launch import ProcessIdentity, Receipt
-from forge_actors.domain.repositories import Repository
+from forge_actors.domain.jobs import Budgets, JobError
 from forge_actors.domain.scopes import Pause, repository_scope
+from forge_actors.testing import ownership_contract
+from forge_actors.testing.made_changes import (
+    dispatched,
+    ended,
+    job,
+    ran,
+    repository,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -86,6 +86,11 @@ class SqliteStore(StoreReader):
         self._moves: list[Move] = []
         self._pending = trio.Event()
         self._urgent = trio.Event()
+        self._count()
+        #: What its users do when they are cancelled is saved too.
+        self._scope = trio.CancelScope(shield=True)
+
+    def _count(self) -> None:
         #: How many jobs there are, by repository and state.
         self.tally = Tally(self.read("job_counts"), self.read("jobs_apart"))
         #: Whom to tell of the changes that became durable, by their type.
@@ -96,8 +101,6 @@ class SqliteStore(StoreReader):
         }
         #: Jobs without a durable end, those included that are not durable yet.
         self.active = self.tally.active
-        #: What its users do when they are cancelled is saved too.
-        self._scope = trio.CancelScope(shield=True)
 
     # -- whose it is -----------------------------------------------------------------
 
@@ -115,9 +118,15 @@ class SqliteStore(StoreReader):
             StoreFailed: it could not be saved.
         """
         try:
-            return self._guard.take_over(instance, process, release, now)
+            owner = self._guard.take_over(instance, process, release, now)
         except _DISK_ERRORS as error:
             raise StoreFailed(f"nothing can be saved now: {cause(error)}") from error
+        last = history.last(self.reader, self._sql)
+        if last != self.committed.value:
+            # Whoever had it went on between our look at it and the take-over.
+            self.committed.value = last
+            self._count()
+        return owner
 
     async def wait_fenced(self) -> None:
         """Wait until another runtime has the store.
