@@ -16,6 +16,7 @@ from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import InvalidInput, MailboxClosed
 from forge_actors.domain.events import Event
+from forge_actors.domain.launch import Receipt
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job, JobView
-    from forge_actors.domain.launch import Receipt
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.repositories import RepositoryView
     from forge_actors.domain.requests import JobQuery
@@ -276,6 +276,10 @@ class Parts:
         }
         if lost := reserved - known:
             await sweep(lost)
+            for job, attempt in lost - unclaimed.keys():
+                unclaimed[job, attempt] = Receipt(
+                    job, attempt, fence=0, ending="lost", ended_at=now
+                )
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
