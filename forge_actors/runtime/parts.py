@@ -87,10 +87,15 @@ class Parts:
             for _, attempt in self._store.read("job_progress", job)
         }
         if lost := reserved - known:
-            await sweep(lost)
+            remaining = await sweep(dict.fromkeys(lost))
             for job, attempt in lost - unclaimed.keys():
                 unclaimed[job, attempt] = Receipt(
-                    job, attempt, fence=0, ending="lost", ended_at=now
+                    job,
+                    attempt,
+                    fence=0,
+                    ending="lost",
+                    ended_at=now,
+                    remaining=remaining[job, attempt],
                 )
         context = supervisor.Context(
             limits=settings.token_limits(),
