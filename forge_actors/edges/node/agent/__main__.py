@@ -41,7 +41,12 @@ def main() -> int:
     os.ftruncate(lock, 0)
     os.write(lock, instance.encode())
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
-    Node(sock, journal, _boot_id()).run(instance)
+    about = {
+        "instance": instance,
+        "boot_id": _boot_id(),
+        "namespace": _namespace(),
+    }
+    Node(sock, journal, about).run()
     journal.close()
     return 0
 
@@ -62,6 +67,14 @@ def _boot_id() -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def _namespace() -> int:
+    """Which pid namespace our pids are of; 0 where there are none."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
 
 
 if __name__ == "__main__":
