@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import NotFound as NotFound
     from forge_actors.domain.errors import Refused as Refused
     from forge_actors.domain.errors import Unavailable as Unavailable
-    from forge_actors.runtime.runtime import JobHandle as JobHandle
-    from forge_actors.runtime.runtime import Runtime as Runtime
+    from forge_actors.runtime.handles import JobHandle as JobHandle
+    from forge_actors.runtime.handles import Runtime as Runtime
     from forge_actors.runtime.runtime import open_runtime as open_runtime
     from forge_actors.runtime.settings import Settings as Settings
 
@@ -42,8 +42,8 @@ _HOMES = {
     "NotFound": "forge_actors.domain.errors",
     "Refused": "forge_actors.domain.errors",
     "Unavailable": "forge_actors.domain.errors",
-    "JobHandle": "forge_actors.runtime.runtime",
-    "Runtime": "forge_actors.runtime.runtime",
+    "JobHandle": "forge_actors.runtime.handles",
+    "Runtime": "forge_actors.runtime.handles",
     "open_runtime": "forge_actors.runtime.runtime",
     "Settings": "forge_actors.runtime.settings",
 }

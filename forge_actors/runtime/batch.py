@@ -26,7 +26,7 @@ from forge_actors.runtime.sources import given, overruled
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.runtime.runtime import JobHandle, Runtime
+    from forge_actors.runtime.handles import JobHandle, Runtime
     from forge_actors.runtime.settings import Settings
 
 #: Bytes read of a job's output at once.

@@ -23,13 +23,14 @@ from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ownership import tell_serving
-from forge_actors.runtime.runtime import Runtime, open_runtime
+from forge_actors.runtime.runtime import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from forge_actors.domain.open_files import OpenFiles
+    from forge_actors.runtime.handles import Runtime
     from forge_actors.runtime.settings import GatewaySettings
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,8 @@ _START_LIMIT = 10.0
 class AgentProcess:
     """The process, the socket to it, and what it said of itself.
 
-    `journal` is the file of its receipts, `boot_id` a part of every identity.
+    `journal` is the file of its receipts, `boot_id` and `namespace` are parts of every
+    identity.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], sock: socket.socket) -> None:

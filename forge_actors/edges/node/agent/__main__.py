@@ -16,6 +16,7 @@ def main() -> int:
     import socket
     import time
 
+    from forge_actors.edges.node.agent import tree
     from forge_actors.edges.node.agent.journal import Journal
     from forge_actors.edges.node.agent.node import Node
 
@@ -43,8 +44,8 @@ def main() -> int:
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
     about = {
         "instance": instance,
-        "boot_id": _boot_id(),
-        "namespace": _namespace(),
+        "boot_id": tree.boot_id(),
+        "namespace": tree.pid_namespace(),
     }
     Node(sock, journal, about).run()
     journal.close()
@@ -59,22 +60,6 @@ def _become_subreaper() -> None:
 
     set_child_subreaper = 36
     ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-
-
-def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _namespace() -> int:
-    """Which pid namespace our pids are of; 0 where there are none."""
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,203 @@
+"""The parts of one runtime: how they are put together, start and stop."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.domain.changes import Noted
+from forge_actors.domain.errors import MailboxClosed
+from forge_actors.domain.events import Event
+from forge_actors.domain.scopes import repository_of
+from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.machine import PressureGauge
+from forge_actors.edges.node.launcher import remove_receipts, sweep
+from forge_actors.edges.sqlite.rows import pause_from
+from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.ids import IdSource
+from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.recovery import StopReason
+    from forge_actors.edges.node.launcher import NodeLauncher
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.settings import Settings
+
+#: Seconds an orderly stop may take before what is left is cancelled.
+STOP_SECONDS = 120.0
+
+
+class Parts:
+    """The parts of one runtime, in the order in which they start."""
+
+    def __init__(
+        self,
+        home: Path,
+        settings: SettingsInForce,
+        store: SqliteStore,
+        launcher: NodeLauncher,
+        clock: Clock,
+        *,
+        embedded: bool,
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._store = store
+        self._launcher = launcher
+        self._clock = clock
+        self._gauge = _gauge(settings())
+        self._embedded = embedded
+        self._ids = IdSource()
+        self.registry = Registry(store, GitProgram(), self._clock, self._ids)
+        self._ended = trio.Event()
+        #: Shielded while the host's block lasts: a cancel of the host must become a
+        #: stop, whose exits are recorded, and not cut the actors short.
+        self.scope = trio.CancelScope()
+
+    async def start(
+        self, nursery: trio.Nursery, found: list[Receipt]
+    ) -> Mailbox[supervisor_messages.Message]:
+        """Start the supervisor: every job that was saved is decided or waits again."""
+        now, settings = self._clock.now(), self._settings()
+        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        self._store.save([Noted(event), Noted(in_force(settings, now))])
+        # Of an attempt without a whole receipt the agent died too: what it ran may
+        # still run.
+        unclaimed = {(entry.job, entry.attempt): entry for entry in found}
+        known = {key for key, entry in unclaimed.items() if entry.complete}
+        reserved = {
+            (job, attempt)
+            for job in self._store.tally.reserved
+            for _, attempt in self._store.read("job_progress", job)
+        }
+        if lost := reserved - known:
+            await sweep(dict.fromkeys(lost))
+        context = supervisor.Context(
+            limits=settings.token_limits(),
+            store=self._store,
+            launcher=self._launcher,
+            clock=self._clock,
+            pressure=self._pressure,
+            make_order=OrderMaker(
+                self._home,
+                self._store,
+                lambda: self._settings().output.stream_bytes,
+            ),
+            gone=self._gone,
+            retries_passes=self._embedded,
+            unclaimed=unclaimed,
+            last_dispatch=dict(self._store.read("last_dispatches")),
+            busy=self._store.tally.busy,
+            pauses=tuple(
+                pause
+                for pause in map(pause_from, self._store.read("pauses"))
+                if repository_of(pause.scope) is None
+            ),
+        )
+        mailbox: Mailbox[supervisor_messages.Message]
+        mailbox = await nursery.start(self._supervise, context)
+        nursery.start_soon(self._launcher.wait_down)
+        self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
+        # One without changes is refused where nothing can be saved, as nobody was
+        # promised anything yet; the others would wait for space.
+        await self._store.save([]).wait()
+        remove_receipts(self._home)
+        return mailbox
+
+    def _pressure(self) -> str | None:
+        return self._gauge()
+
+    def _gone(self, repo: str) -> str | None:
+        known = self.registry.get(repo)
+        # Not pathlib: this is asked at every dispatch.
+        if known is None or os.path.isdir(known.path):
+            return None
+        return f"the folder of its repository is gone: {known.path}"
+
+    async def _supervise(
+        self,
+        context: supervisor.Context,
+        *,
+        task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
+    ) -> None:
+        try:
+            with self.scope:
+                await supervisor.run(context, task_status=task_status)
+        finally:
+            self._ended.set()
+
+    def _exchange(
+        self, mailbox: Mailbox[supervisor_messages.Message], settings: Settings
+    ) -> None:
+        """Give other settings to those who hold what they were told at the start."""
+        self._gauge = _gauge(settings)
+        self._store.limits = settings.repository_limits()
+        with suppress(MailboxClosed):
+            mailbox.tell(
+                supervisor_messages.SetLimits(
+                    settings.token_limits(), self._store.limits
+                )
+            )
+
+    def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
+        self._settings.exchanged = partial(self._exchange, mailbox)
+
+        def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
+            # They are saved: after the end of this runtime the next one runs them.
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor_messages.Submitted(repo, jobs))
+
+        admission = Admission(
+            self._store,
+            self.registry,
+            self._clock,
+            self._ids,
+            self._settings,
+            SecretFolder(self._home),
+            submitted,
+        )
+        return RuntimeControl(
+            home=self._home,
+            store=self._store,
+            launcher=self._launcher,
+            clock=self._clock,
+            settings=self._settings,
+            registry=self.registry,
+            admission=admission,
+            mailbox=mailbox,
+        )
+
+    async def stop(
+        self, mailbox: Mailbox[supervisor_messages.Message], reason: StopReason
+    ) -> None:
+        """Withdraw the tokens, end every worker and wait until its exit is recorded."""
+        with trio.CancelScope(shield=True) as scope:
+            scope.deadline = trio.current_time() + STOP_SECONDS
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor_messages.Stop(reason))
+            await self._ended.wait()
+            self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
+        self.scope.cancel()
+
+
+def _gauge(settings: Settings) -> PressureGauge:
+    return PressureGauge(
+        min_free_memory_mb=settings.pressure.min_free_memory_mb,
+        max_load_per_cpu=settings.pressure.max_load_per_cpu,
+    )
