@@ -17,7 +17,7 @@ from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
-from forge_actors.runtime.ownership import own_home, prepare_home
+from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
 from forge_actors.runtime.parts import Parts
 from forge_actors.runtime.sources import SETTINGS_FILE
 
@@ -77,21 +77,25 @@ async def _open(
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
-        with own_home(home):
+        clock = Clock()
+        with own_home(home) as me:
             found = await previous_receipts(home)
             async with (
-                open_store(
-                    home / STORE_FILE,
-                    repository_workers=limits.workers,
-                    overtake_after=limits.overtake_after,
-                    known=limits.known,
-                    lasting=stop == "shutdown",
+                taken_over(
+                    open_store(
+                        home / STORE_FILE,
+                        repository_workers=limits.workers,
+                        overtake_after=limits.overtake_after,
+                        known=limits.known,
+                        lasting=stop == "shutdown",
+                    ),
+                    me,
+                    clock.now(),
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
                 path = home / SETTINGS_FILE if settings is None else None
-                clock = Clock()
                 parts = Parts(
                     home,
                     SettingsInForce(loaded, path, store, clock),
