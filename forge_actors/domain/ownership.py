@@ -10,8 +10,8 @@ from forge_actors.domain.launch import ProcessIdentity
 class Owner(Struct, frozen=True):
     """The runtime that may write in a home.
 
-    `instance` is new for each start, `release` is what it runs, `acquired_at` seconds of
-    the wall clock.
+    `instance` is new for each start, `release` is what it runs, `acquired_at` seconds
+    of the wall clock.
     """
 
     epoch: int

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.launch import Receipt
 
-#: Why the runtime itself asked for the end: a person's cancel, or its own stop.
-StopReason = Literal["cancelled", "shutdown"]
+#: Why the runtime itself ends an attempt: a person's cancel, or its own stop.
+#: `detached` ends none: the runtime stops and what runs goes on.
+StopReason = Literal["cancelled", "shutdown", "detached"]
 
 #: How much of the end of an attempt's stderr its error tells.
 LAST_LINES = 5
