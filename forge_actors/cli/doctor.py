@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         _git(),
         _sqlite(),
         _home(home),
+        _store(home),
         _disk(home),
         _files(),
         _socket(home),
@@ -135,6 +136,20 @@ def _home(home: str) -> Check:
     if not os.access(home, os.W_OK):
         return Check("home", "broken", f"{home} cannot be written to")
     return Check("home", "ok", home)
+
+
+def _store(home: str) -> Check:
+    """Every page and row of the store, which also a service in use affords."""
+    try:
+        from forge_actors.client import offline
+
+        return Check("store", "ok", offline.check(home))
+    except NoService:
+        return Check("store", "ok", "none yet; the first start makes it")
+    except ImportError as error:
+        return Check("store", "broken", str(error))
+    except ForgeError as error:
+        return Check("store", "broken", str(error))
 
 
 def _existing(path: str) -> str:

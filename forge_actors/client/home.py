@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
+from forge_actors.domain.damage import MARKER
 from forge_actors.domain.errors import InvalidInput, Refused
 
 MAX_SOCKET_PATH = 100
@@ -39,8 +40,8 @@ def resolve_home(option: str | None = None) -> str:
 
 
 def has_store(home: str) -> bool:
-    """Whether a service has ever saved anything there."""
-    return os.path.exists(os.path.join(home, STORE))
+    """Whether a service has ever saved anything there, also if it is damaged now."""
+    return any(os.path.exists(os.path.join(home, name)) for name in (STORE, MARKER))
 
 
 def owner(home: str) -> int | None:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -20,9 +20,11 @@ import apsw
 from forge_actors.client.errors import no_service
 from forge_actors.client.home import STORE, has_store
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.damage import MARKER, read_marker, told
 from forge_actors.domain.errors import (
     NotFound,
     Refused,
+    StoreDamaged,
     StoreFailed,
     StoreFromTheFuture,
 )
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 2
+SCHEMA = 3
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -184,8 +186,9 @@ def opened(home: str) -> Iterator[apsw.Connection]:
 
     Raises:
         Unavailable: the home holds no store. StoreFromTheFuture: a newer one.
-        StoreFailed: it cannot be read, or is no store.
+        StoreDamaged: it was set aside. StoreFailed: it cannot be read, or is no store.
     """
+    _refuse_marked(home)
     if not has_store(home):
         raise no_service(home)
     path = os.path.join(home, STORE)
@@ -201,6 +204,25 @@ def opened(home: str) -> Iterator[apsw.Connection]:
             store.close()
     except apsw.Error as error:
         raise StoreFailed(f"the store {path} cannot be read: {error}") from error
+
+
+def check(home: str) -> str:
+    """Look through the store of a home, whether it is served or not; what it is.
+
+    Raises:
+        ForgeError: as `opened`, or it is damaged.
+    """
+    with opened(home) as store:
+        found = str(store.execute("PRAGMA quick_check(1)").fetchall()[0][0])
+        if found != "ok":
+            raise StoreDamaged(found.strip().splitlines()[-1])
+        jobs = store.execute("SELECT count(*) FROM job").fetchall()[0][0]
+        return f"whole, schema {store.pragma('user_version')}, {jobs} jobs"
+
+
+def _refuse_marked(home: str) -> None:
+    with suppress(FileNotFoundError), open(os.path.join(home, MARKER), "rb") as file:
+        raise StoreDamaged(told(home, read_marker(file.read(4096))))
 
 
 def _connection(path: str) -> apsw.Connection:

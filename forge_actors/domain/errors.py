@@ -77,6 +77,13 @@ class StoreFailed(ForgeError):
     http_status = 503
 
 
+class StoreDamaged(StoreFailed):
+    """The store is damaged; nothing starts on its home until it is restored."""
+
+    code = "STORE_DAMAGED"
+    exit_code = 3
+
+
 class StoreFromTheFuture(ForgeError):
     """The store was written by a newer version of Forge Actors and was not touched."""
 

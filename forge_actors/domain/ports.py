@@ -99,6 +99,11 @@ class Launcher(Protocol):
         None: it certainly never began, and never will.
         """
 
+    def still_alive(
+        self, identities: Sequence[ProcessIdentity]
+    ) -> tuple[ProcessIdentity, ...]:
+        """Those that are not proven gone. Cheap: it looks at these, at nothing else."""
+
     def forget(self, job: str, attempt: int) -> None:
         """The receipt's outcome is saved; the launcher may drop its own copy."""
 

@@ -93,7 +93,7 @@ class Parts:
             for _, attempt in self._store.read("job_progress", job)
         }
         if lost := reserved - known:
-            await sweep(lost)
+            await sweep(dict.fromkeys(lost))
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,

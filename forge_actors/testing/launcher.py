@@ -26,7 +26,7 @@ from forge_actors.domain.launch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
 Key = tuple[str, int]
 
@@ -123,6 +123,8 @@ class FakeLauncher:
         self._attempts: dict[Key, FakeAttempt] = {}
         #: Times at which somebody asked for a sign of life, which is given at once.
         self.pings: list[float] = []
+        #: What `still_alive` cannot prove gone; all else it says is gone.
+        self.undead: set[ProcessIdentity] = set()
         #: Why nothing can be started; None while it can.
         self._down: str | None = None
 
@@ -171,6 +173,11 @@ class FakeLauncher:
 
     def adopt(self, job: str, attempt: int) -> FakeAttempt | None:
         return self._attempts.get((job, attempt))
+
+    def still_alive(
+        self, identities: Sequence[ProcessIdentity]
+    ) -> tuple[ProcessIdentity, ...]:
+        return tuple(each for each in identities if each in self.undead)
 
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))

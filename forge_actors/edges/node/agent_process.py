@@ -23,13 +23,15 @@ _START_LIMIT = 10.0
 class AgentProcess:
     """The process, the socket to it, and what it said of itself.
 
-    `journal` is the file of its receipts, `boot_id` a part of every identity.
+    `journal` is the file of its receipts, `boot_id` and `namespace` are parts of every
+    identity.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], sock: socket.socket) -> None:
         self.process = process
         self.socket = sock
         self.boot_id = ""
+        self.namespace = 0
         self.journal = Path()
 
     @classmethod
@@ -68,6 +70,7 @@ class AgentProcess:
         (ready,) = wire.decode_lines(line)
         assert isinstance(ready, wire.Ready)
         self.boot_id = ready.boot_id
+        self.namespace = ready.namespace
         self.journal = home / "receipts" / f"{ready.instance}.jsonl"
 
     def hang_up(self) -> None:

@@ -87,6 +87,7 @@ class Watch(Struct, tag_field="op", tag="watch"):
 class Ready(Struct, tag_field="event", tag="ready"):
     instance: str
     boot_id: str
+    namespace: int = 0
 
 
 class Started(Struct, tag_field="event", tag="started"):

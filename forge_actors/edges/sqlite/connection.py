@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 import apsw
 
 from forge_actors.domain.errors import StoreFailed, StoreFromTheFuture
+from forge_actors.edges.sqlite.checking import (
+    DAMAGE,
+    Damage,
+    had_jobs,
+    look_through,
+    refuse_marked,
+    set_aside,
+)
 from forge_actors.edges.sqlite.statements import migrations
 
 if TYPE_CHECKING:
@@ -28,11 +37,12 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
 
     Raises:
         StoreFromTheFuture: it has a newer schema.
+        StoreDamaged: it is damaged, and was set aside.
         StoreFailed: it cannot be opened, or is not a store of ours.
     """
+    refuse_marked(path)
     try:
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _make(path)
         writer = apsw.Connection(str(path))
         try:
             _prepare(writer, path)
@@ -40,10 +50,43 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
         except BaseException:
             writer.close()
             raise
+    except Damage as damage:
+        raise set_aside(path, str(damage)) from None
+    except DAMAGE as error:
+        if not _was_ours(path):
+            raise StoreFailed(f"the store {path} cannot be opened: {error}") from error
+        raise set_aside(path, str(error)) from error
     except (apsw.Error, OSError) as error:
         reason = cause(error)
         raise StoreFailed(f"the store {path} cannot be opened: {reason}") from error
     return writer, reader
+
+
+def _make(path: Path) -> None:
+    """Make an empty file, unless there is one, or should be one that is not empty."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        if had_jobs(path.parent):
+            raise Damage(
+                "it is gone, and the output of its jobs is still here"
+            ) from None
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreFailed(f"the store {path} cannot be opened: it is no file")
+    if status.st_size == 0 and had_jobs(path.parent):
+        raise Damage("it is empty, and the output of its jobs is still here")
+
+
+def _was_ours(path: Path) -> bool:
+    """Whether a file that is no database any more was a store of ours.
+
+    Its header may be gone; but only a home where jobs ran has their output.
+    """
+    with path.open("rb") as file:
+        header = file.read(72)
+    return header[68:] == APPLICATION_ID.to_bytes(4, "big") or had_jobs(path.parent)
 
 
 def grow_log(db: apsw.Connection, folder: Path) -> None:
@@ -104,6 +147,8 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
     tables = _number(db, "SELECT count(*) FROM sqlite_schema")
     if owner != APPLICATION_ID and tables:
         raise StoreFailed(f"{path} is a database of another program")
+    if tables:
+        look_through(db)
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     db.execute("PRAGMA journal_mode = WAL").fetchall()
     db.execute("PRAGMA synchronous = FULL")

@@ -318,7 +318,7 @@ class Job:
             self._problems.append(f"process {who} may not be ended by this user")
             return False
 
-    def receipt(self, boot_id: str) -> dict[str, Any]:
+    def receipt(self, boot_id: str, namespace: int) -> dict[str, Any]:
         """What `domain.launch.Receipt` holds, fields at their default left out."""
         stdout, stderr = self.streams
         receipt: dict[str, Any] = {
@@ -332,6 +332,7 @@ class Job:
                 "boot_id": boot_id,
                 "pid": self.pid,
                 "start_ticks": self.start,
+                "namespace": namespace,
             },
             "stdout_bytes": stdout.total,
             "stderr_bytes": stderr.total,

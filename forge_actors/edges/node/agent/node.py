@@ -51,6 +51,7 @@ class Node:
         self._channel = Channel(self._loop, sock, self._on_line)
         self._journal = journal
         self._boot_id = boot_id
+        self._namespace = tree.pid_namespace()
         self._spawner = Spawner()
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
@@ -73,7 +74,8 @@ class Node:
 
     def run(self, instance: str) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
-        self._send({"event": "ready", "instance": instance, "boot_id": self._boot_id})
+        place = {"boot_id": self._boot_id, "namespace": self._namespace}
+        self._send({"event": "ready", "instance": instance, **place})
         self._channel.flush()
         while self._jobs or not self._ending:
             self._loop.turn(min(self._due, self._starts.due))
@@ -289,7 +291,7 @@ class Node:
                 self._close_pipe(stream)
         if job.leftovers and job.order.keep_leftovers:
             self._kept.keep(job)
-        receipt = job.receipt(self._boot_id)
+        receipt = job.receipt(self._boot_id, self._namespace)
         if job.previous is not None:
             receipt = after_job.receipt_with(self._results.pop(job.key), receipt)
         elif job.order.after_job is not None:
