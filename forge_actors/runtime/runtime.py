@@ -80,7 +80,7 @@ async def open_served(home: Path) -> AsyncIterator[Runtime]:
         InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
         ReleaseRefused: another release is the active one of the home.
     """
-    async with _open(home, None, "detached", served=True) as runtime:
+    async with _open(home, None, "shutdown", served=True) as runtime:
         yield runtime
 
 
