@@ -13,6 +13,7 @@ from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.events import Event
+from forge_actors.domain.launch import Receipt
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import PressureGauge
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -93,7 +93,16 @@ class Parts:
             for _, attempt in self._store.read("job_progress", job)
         }
         if lost := reserved - known:
-            await sweep(dict.fromkeys(lost))
+            remaining = await sweep(dict.fromkeys(lost))
+            for job, attempt in lost - unclaimed.keys():
+                unclaimed[job, attempt] = Receipt(
+                    job,
+                    attempt,
+                    fence=0,
+                    ending="lost",
+                    ended_at=now,
+                    remaining=remaining[job, attempt],
+                )
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,

@@ -67,7 +67,7 @@ async def test_starting_decides_what_nobody_watched(tmp_path: Path) -> None:
         "exited": ("running", {}),
         "unknown": ("running", {}),
         "repeatable": ("running", {"replay": "safe"}),
-        "maybe": ("dispatched", {}),
+        "unlaunched": ("dispatched", {}),
         "waits": ("queued", {}),
     }
     async with world(tmp_path, started=False) as made:
@@ -97,11 +97,11 @@ async def test_starting_decides_what_nobody_watched(tmp_path: Path) -> None:
             "exited": "succeeded",
             "unknown": "human_attention_required",
             "repeatable": "running",
-            "maybe": "human_attention_required",
+            "unlaunched": "running",
             "waits": "running",
         }
         attempts = {a.order.job: a.order.attempt for a in made.launcher.running}
-        assert attempts == {"repeatable": 2, "waits": 1}
+        assert attempts == {"repeatable": 2, "unlaunched": 2, "waits": 1}
         assert made.unclaimed == {("unknown", 7): stale}
 
 

@@ -114,6 +114,9 @@ class NodeLauncher:
         self._queue(wire.start_line(order))
         return attempt
 
+    def adopt(self, job: str, attempt: int) -> Attempt | None:
+        return self._attempts.get((job, attempt))
+
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
