@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ownership import Owner
     from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import (
@@ -123,7 +124,19 @@ class Saved(Protocol):
 
 
 class Store(Protocol):
-    """Jobs, repositories and events, durable. Many changes share one commit."""
+    """Jobs, repositories and events, durable. Many changes share one commit.
+
+    From the moment another one took over what it holds, also in another process, it
+    raises WriterFenced for whatever it is to save, and nothing of that is kept.
+    """
+
+    def take_over(
+        self, instance: str, process: ProcessIdentity, release: str, now: float
+    ) -> Owner:
+        """Become the one who may write, with a larger epoch than any before.
+
+        Durable when it returns. Nothing is to be saved before.
+        """
 
     def save(
         self,

@@ -11,7 +11,7 @@ import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import MailboxClosed
+from forge_actors.domain.errors import MailboxClosed, WriterFenced
 from forge_actors.domain.events import Event
 from forge_actors.domain.launch import Receipt
 from forge_actors.domain.scopes import repository_of
@@ -128,12 +128,26 @@ class Parts:
         mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
         nursery.start_soon(self._launcher.wait_down)
+        nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
         # One without changes is refused where nothing can be saved, as nobody was
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
         remove_receipts(self._home)
         return mailbox
+
+    async def _until_fenced(self) -> None:
+        """End at once when another runtime has the home: nothing can be saved, so
+        there is nothing to wait for.
+
+        Raises:
+            WriterFenced: it has.
+        """
+        try:
+            await self._store.wait_fenced()
+        except WriterFenced:
+            self.scope.cancel()
+            raise
 
     def _pressure(self) -> str | None:
         return self._gauge()
@@ -211,7 +225,8 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
-            self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
+            with suppress(WriterFenced):  # that is why it ends, and told already
+                self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()
 
 

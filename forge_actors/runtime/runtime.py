@@ -17,7 +17,7 @@ from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
-from forge_actors.runtime.ownership import own_home, prepare_home
+from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
 from forge_actors.runtime.parts import Parts
 from forge_actors.runtime.release import this_release
 from forge_actors.runtime.served_release import serve_release
@@ -97,23 +97,26 @@ async def _open(
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
-        with own_home(home):
-            release = this_release()
+        clock, release = Clock(), this_release()
+        with own_home(home, release.id) as me:
             watched = serve_release(home, release) if served else None
             found = await previous_receipts(home)
             async with (
-                open_store(
-                    home / STORE_FILE,
-                    repository_workers=limits.workers,
-                    overtake_after=limits.overtake_after,
-                    known=limits.known,
-                    lasting=stop != "cancelled",
+                taken_over(
+                    open_store(
+                        home / STORE_FILE,
+                        repository_workers=limits.workers,
+                        overtake_after=limits.overtake_after,
+                        known=limits.known,
+                        lasting=stop != "cancelled",
+                    ),
+                    me,
+                    clock.now(),
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
                 path = home / SETTINGS_FILE if settings is None else None
-                clock = Clock()
                 parts = Parts(
                     home,
                     SettingsInForce(loaded, path, store, clock),
