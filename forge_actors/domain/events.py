@@ -33,6 +33,8 @@ KINDS: tuple[str, ...] = (
     "runtime_ready",
     "runtime_stopped",
     "store_restored",
+    "release_activated",
+    "release_superseded",
     "settings_changed",
     "limits",
     "pressure_began",

@@ -7,9 +7,10 @@ from typing import Literal
 from msgspec import Struct
 
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
-#: asked to. `wall`, `idle`: a time budget ran out. `owner`: the runtime went away.
+#: asked to. `cancel`: it was asked to by a person, for good. `wall`, `idle`: a time
+#: budget ran out. `owner`: the runtime went away.
 #: `spawn`: it never began. `lost`: the launcher itself died, so the outcome is unknown.
-Ending = Literal["exit", "stop", "wall", "idle", "owner", "spawn", "lost"]
+Ending = Literal["exit", "stop", "cancel", "wall", "idle", "owner", "spawn", "lost"]
 
 
 class ProcessIdentity(Struct, frozen=True, omit_defaults=True):

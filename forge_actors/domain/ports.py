@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ownership import Owner
     from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import (
         Checkout,
         Identity,
@@ -98,6 +100,11 @@ class Launcher(Protocol):
         None: it certainly never began, and never will.
         """
 
+    def still_alive(
+        self, identities: Sequence[ProcessIdentity]
+    ) -> tuple[ProcessIdentity, ...]:
+        """Those that are not proven gone. Cheap: it looks at these, at nothing else."""
+
     def forget(self, job: str, attempt: int) -> None:
         """The receipt's outcome is saved; the launcher may drop its own copy."""
 
@@ -117,7 +124,19 @@ class Saved(Protocol):
 
 
 class Store(Protocol):
-    """Jobs, repositories and events, durable. Many changes share one commit."""
+    """Jobs, repositories and events, durable. Many changes share one commit.
+
+    From the moment another one took over what it holds, also in another process, it
+    raises WriterFenced for whatever it is to save, and nothing of that is kept.
+    """
+
+    def take_over(
+        self, instance: str, process: ProcessIdentity, release: str, now: float
+    ) -> Owner:
+        """Become the one who may write, with a larger epoch than any before.
+
+        Durable when it returns. Nothing is to be saved before.
+        """
 
     def save(
         self,
@@ -324,5 +343,14 @@ class Control(Protocol):
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
 
-    def request_stop(self) -> None:
-        """Begin an orderly stop of the whole runtime; returns at once."""
+    def request_stop(self, *, jobs: bool = False) -> int:
+        """Begin an orderly stop of the whole runtime, and say how many jobs run now.
+
+        They run on without it if they can; with `jobs` they are ended.
+        """
+
+    def check_release(self) -> ReleaseCheck:
+        """Look whether the release that runs is still the active one of its home.
+
+        If it is not, the runtime hands over and ends.
+        """

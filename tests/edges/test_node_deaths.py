@@ -34,8 +34,12 @@ from tests.edges.node_jobs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
+    from forge_actors.domain.launch import ProcessIdentity
+
+    Lost = Mapping[tuple[str, int], ProcessIdentity | None]
+    Remaining = dict[tuple[str, int], tuple[ProcessIdentity, ...]]
 
 OWNER = """
 import os, sys, trio
@@ -132,7 +136,7 @@ async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -
         (home / "fifo").write_text("\n")
         # Nobody else runs meanwhile, so the launcher hears nothing of all this; and
         # what the agent has sent is taken away, as if it had died before sending.
-        while not agent.journal.read_bytes():
+        while b'"ending"' not in agent.journal.read_bytes():
             os.sched_yield()
         os.kill(agent.process.pid, signal.SIGKILL)
         ended = os.WEXITED | os.WNOWAIT
@@ -161,10 +165,10 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
         between: list[Attempt] = []
         real = launcher_module.sweep
 
-        async def sweep_and_launch(attempts: Collection[tuple[str, int]]) -> bool:
+        async def sweep_and_launch(lost: Lost) -> Remaining:
             wanted = order(home, "true", job=f"between-{len(between)}")
             between.append(launcher.launch(wanted))
-            return await real(attempts)
+            return await real(lost)
 
         monkeypatch.setattr(launcher_module, "sweep", sweep_and_launch)
         for number in range(5):

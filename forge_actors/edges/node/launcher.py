@@ -15,19 +15,21 @@ from time import time
 from typing import TYPE_CHECKING, NoReturn
 
 import trio
+from msgspec.structs import replace
 
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.edges.node import wire
-from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent_process import AgentProcess
 from forge_actors.edges.node.attempt import Attempt
 from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
 from forge_actors.edges.node.receipts import read_receipts
 from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
+from forge_actors.edges.node.sweep import still_alive
+from forge_actors.edges.node.sweep import sweep as sweep
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
 
     from msgspec import Struct
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
 #: Seconds it may take to end all jobs; their graces are capped at 5 s then.
 _CLOSE_LIMIT = 15.0
-#: Seconds to end what a dead agent left. Only a process stuck in the kernel needs more.
-_SWEEP_LIMIT = 10.0
 #: With more new agents than this in the period, seconds, nothing is started any more.
 #: Receipts the agent keeps at most although they are saved; it costs one message each.
 _FORGET_TOGETHER = 64
@@ -46,6 +46,8 @@ _RESTARTS, _RESTART_PERIOD = 5, 60.0
 
 # Larger than the threshold of malloc, each read would map and unmap memory.
 _RECEIVE_SIZE = 64 * 1024
+
+_PING = wire.Ping()
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +64,9 @@ async def open_launcher(
         LauncherDown: it cannot be started, or one of an earlier service still runs.
     """
     home = home.absolute()
-    agent = await AgentProcess.start(home)
-    launcher = NodeLauncher(home, agent, environment or {})
+    hello = wire.encode(wire.hello(environment or {}))
+    agent = await AgentProcess.start(home, hello)
+    launcher = NodeLauncher(home, agent, hello)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(launcher.run)
         try:
@@ -75,12 +78,10 @@ async def open_launcher(
 class NodeLauncher:
     """Starts jobs through the agent; implements `domain.ports.Launcher`."""
 
-    def __init__(
-        self, home: Path, agent: AgentProcess, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, home: Path, agent: AgentProcess, hello: bytes) -> None:
         self._home = home
         self._agent = agent
-        self._base = wire.encode(wire.base(environment))
+        self._hello = hello
         #: Attempts whose receipts the agent may drop, to be told together.
         self._forgotten: list[Key] = []
         #: Every attempt until it is forgotten.
@@ -92,6 +93,8 @@ class NodeLauncher:
         self._idle_writer: trio.lowlevel.Task | None = None
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
+        #: When the agent last said something, in `trio.current_time()`.
+        self._heard_at = trio.current_time()
         #: Why nothing can be started any more.
         self._down: str | None = None
         self._given_up = trio.Event()
@@ -114,6 +117,16 @@ class NodeLauncher:
         self._queue(wire.start_line(order))
         return attempt
 
+    def adopt(self, job: str, attempt: int) -> Attempt | None:
+        return self._attempts.get((job, attempt))
+
+    @property
+    def heard_at(self) -> float:
+        return self._heard_at
+
+    def ping(self) -> None:
+        self.send(_PING)
+
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
@@ -121,6 +134,11 @@ class NodeLauncher:
             self._forgotten.append(known.key)
             if len(self._forgotten) >= _FORGET_TOGETHER:
                 self._send_forgotten()
+
+    def still_alive(
+        self, identities: Sequence[ProcessIdentity]
+    ) -> tuple[ProcessIdentity, ...]:
+        return still_alive(identities)
 
     async def wait_down(self) -> NoReturn:
         """Wait until it has given up, which it does after too many dead agents.
@@ -201,7 +219,6 @@ class NodeLauncher:
 
     async def _converse(self) -> None:
         """Until the agent hangs up."""
-        self._outgoing.insert(0, self._base)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
             await self._read()
@@ -258,6 +275,7 @@ class NodeLauncher:
                 return
             if not data:
                 return
+            self._heard_at = trio.current_time()
             lines, newline, partial = (partial + data).rpartition(b"\n")
             if newline:
                 for event in wire.decode_lines(lines):
@@ -272,8 +290,10 @@ class NodeLauncher:
         elif isinstance(event, wire.Started):
             attempt = self._attempts.get((event.job, event.attempt))
             if attempt is not None:
-                boot_id, pid, start = self._agent.boot_id, event.pid, event.start_ticks
-                attempt.settle_start(ProcessIdentity(boot_id, pid, start))
+                agent, pid, start = self._agent, event.pid, event.start_ticks
+                attempt.settle_start(
+                    ProcessIdentity(agent.boot_id, pid, start, agent.namespace)
+                )
         elif isinstance(event, wire.Output):
             watch = self._watches.pop((event.job, event.attempt, event.known), None)
             if watch is not None:
@@ -292,25 +312,26 @@ class NodeLauncher:
         self._agent.socket.close()
         # It wrote each receipt down before it told us: some may be known only there.
         written = {(r.job, r.attempt): r for r in read_receipts(self._agent.journal)}
-        commands = {
-            key for key in unsettled if key in written and not written[key].complete
-        }
-        if commands:
-            await sweep(commands)
         for key in unsettled.keys() & written:
-            unsettled.pop(key).settle_end(written[key])
+            if written[key].complete:
+                unsettled.pop(key).settle_end(written[key])
         if unsettled:
-            error = "the node agent ended unexpectedly; what it ran was ended"
-            if not await sweep(unsettled.keys()):
-                error = (
-                    "the node agent ended unexpectedly; not all of it could be ended"
-                )
-            for attempt in unsettled.values():
-                attempt.settle_end(_without_process(attempt, "lost", error))
+            await self._settle_lost(unsettled, written)
         for job, number, known in list(self._watches):
             watched = self._attempts.get((job, number))
             if watched is None or watched.receipt is not None:
                 self._watches.pop((job, number, known)).set()
+
+    async def _settle_lost(
+        self, lost: Mapping[Key, Attempt], written: Mapping[Key, Receipt]
+    ) -> None:
+        """End what is left of these; of some the command after the job was lost."""
+        # Of such a command nobody was told the identity.
+        leaders = {k: None if k in written else a.identity for k, a in lost.items()}
+        left = await sweep(leaders)
+        for key, attempt in lost.items():
+            receipt = written.get(key) or _lost(attempt, complete=not left[key])
+            attempt.settle_end(replace(receipt, remaining=left[key]))
 
     async def _replace(self, starts: deque[float]) -> bool:
         """Start the next agent, unless too many were needed lately."""
@@ -318,7 +339,7 @@ class NodeLauncher:
             self._give_up(f"the node agent ended {_RESTARTS} times within a minute")
             return False
         try:
-            self._agent = await AgentProcess.start(self._home)
+            self._agent = await AgentProcess.start(self._home, self._hello)
         except LauncherDown as error:
             self._give_up(str(error))
             return False
@@ -332,20 +353,11 @@ class NodeLauncher:
         self._given_up.set()
 
 
-async def sweep(attempts: Collection[Key]) -> bool:
-    """Kill what carries the marks of these attempts, until nothing is found.
-
-    False if something is still there after 10 s, which only a process that the kernel
-    holds can be.
-    """
-    marks = set(attempts)
-    pause = 0.005
-    with trio.move_on_after(_SWEEP_LIMIT):
-        while await trio.to_thread.run_sync(tree.end_marked, marks):
-            await trio.sleep(pause)
-            pause = min(pause * 2, 0.25)
-        return True
-    return False
+def _lost(attempt: Attempt, *, complete: bool) -> Receipt:
+    what = "what it ran was ended" if complete else "not all of it could be ended"
+    return _without_process(
+        attempt, "lost", f"the node agent ended unexpectedly; {what}"
+    )
 
 
 def _without_process(attempt: Attempt, ending: Ending, error: str) -> Receipt:

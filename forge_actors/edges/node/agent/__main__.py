@@ -16,6 +16,7 @@ def main() -> int:
     import socket
     import time
 
+    from forge_actors.edges.node.agent import tree
     from forge_actors.edges.node.agent.journal import Journal
     from forge_actors.edges.node.agent.node import Node
 
@@ -41,7 +42,12 @@ def main() -> int:
     os.ftruncate(lock, 0)
     os.write(lock, instance.encode())
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
-    Node(sock, journal, _boot_id()).run(instance)
+    about = {
+        "instance": instance,
+        "boot_id": tree.boot_id(),
+        "namespace": tree.pid_namespace(),
+    }
+    Node(sock, journal, about).run()
     journal.close()
     return 0
 
@@ -54,14 +60,6 @@ def _become_subreaper() -> None:
 
     set_child_subreaper = 36
     ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-
-
-def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 if __name__ == "__main__":

@@ -85,6 +85,23 @@ def read_process(pid: int) -> Process | None:
     )
 
 
+def boot_id() -> str:
+    """A name that each boot of the machine has anew; empty where there is none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def pid_namespace() -> int:
+    """What tells our pid namespace from others on this machine; 0 without any."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 def boot_ns() -> int:
     """Nanoseconds since boot on the clock that start ticks are taken from."""
     return time.clock_gettime_ns(_BOOT_CLOCK)
@@ -225,40 +242,16 @@ class Snapshot:
     def children(self, pid: int) -> list[Process]:
         return self._children.get(pid, [])
 
-    def with_descendants(self, roots: list[Process]) -> list[Process]:
-        """The roots and everything below them that is alive."""
+    def with_descendants(self, roots: list[Process], without: int = 0) -> list[Process]:
+        """The roots and everything below them that is alive.
+
+        Not the process `without`, nor what only it leads to.
+        """
         found: dict[int, Process] = {}
         waiting = list(roots)
         while waiting:
             process = waiting.pop()
-            if process.pid not in found:
+            if process.pid not in found and process.pid != without:
                 found[process.pid] = process
                 waiting += self.children(process.pid)
         return [process for process in found.values() if not process.defunct]
-
-
-def end_marked(marks: set[Mark]) -> list[Process]:
-    """Kill whatever carries one of the marks, and all below it; return what was there.
-
-    For the processes of an agent that is gone. Call it until it returns nothing: what
-    it finds may be forking while it is read.
-    """
-    snapshot = Snapshot()
-    own = os.getpid()
-    found = snapshot.with_descendants(
-        [
-            process
-            for process in snapshot.processes.values()
-            if process.pid != own and snapshot.mark(process.pid) in marks
-        ]
-    )
-    ended = []
-    for process in found:
-        if process.pid == own:
-            continue
-        try:
-            if send(process, signal.SIGKILL):
-                ended.append(process)
-        except PermissionError:
-            continue
-    return ended

@@ -1,0 +1,206 @@
+"""Ending what belongs to attempts that no agent looks after any more.
+
+Four things prove that a process belongs to an attempt: it is its leader, it carries its
+mark, it is in the leader's session, or it descends from such a process. A group is part
+of one session, so that says all that the group could. What proves nothing gets no
+signal: a number that was given to another process since, a process of another boot or
+of another pid namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent.tree import Process, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from forge_actors.edges.node.attempt import Key
+
+#: Seconds to end what was found. Only a process stuck in the kernel needs more.
+SWEEP_LIMIT = 10.0
+#: Seconds to the next look, doubled up to the last.
+_FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.25
+#: Looks in a row that must find nothing: between its fork and its exec a process still
+#: shows the environment of its parent, and one look can miss it.
+_CALM_LOOKS = 2
+
+
+async def sweep(
+    lost: Mapping[Key, ProcessIdentity | None],
+) -> dict[Key, tuple[ProcessIdentity, ...]]:
+    """Kill what belongs to these attempts, until nothing is found.
+
+    An attempt without an identity is one whose start was not told. The answer names,
+    for every attempt, what could not be proven gone: what the kernel holds or this user
+    may not end, what may be a stranger, and what is out of sight.
+    """
+    hunt = _Hunt(lost)
+    pause = _FIRST_PAUSE
+    calm = 0
+    with trio.move_on_after(SWEEP_LIMIT):
+        while hunt.open and calm < _CALM_LOOKS:
+            calm = 0 if await trio.to_thread.run_sync(hunt.look) else calm + 1
+            await trio.sleep(pause)
+            pause = min(pause * 2, _LAST_PAUSE)
+    return hunt.remaining()
+
+
+def still_alive(
+    identities: Iterable[ProcessIdentity],
+) -> tuple[ProcessIdentity, ...]:
+    """Those of the processes that are not proven gone. A defunct one is gone."""
+    boot, namespace = tree.boot_id(), tree.pid_namespace()
+    return tuple(
+        identity
+        for identity in identities
+        if identity.boot_id == boot
+        and (_is_foreign(identity, namespace) or _lives(identity))
+    )
+
+
+def _is_foreign(identity: ProcessIdentity, namespace: int) -> bool:
+    """Whether its pid is a number of another pid namespace, where we cannot look."""
+    return identity.namespace not in (0, namespace)
+
+
+def _lives(identity: ProcessIdentity) -> bool:
+    if not tree.HAS_PROC:
+        return tree.group_exists(identity.pid)
+    process = tree.read_process(identity.pid)
+    return (
+        process is not None
+        and process.start == identity.start_ticks
+        and not process.defunct
+    )
+
+
+class _Session:
+    """What a session's number says of the processes in it now.
+
+    It is not given out again while one process is in the session. So it proves
+    something from a look that shows its leader, or somebody with the mark, up to the
+    first look that shows nobody.
+    """
+
+    def __init__(self, number: int, start: int) -> None:
+        self._number = number
+        self._start = start
+        self._proven = False
+        self._over = False
+
+    def sort(
+        self, snapshot: Snapshot, marked: Iterable[Process]
+    ) -> tuple[list[Process], list[Process]]:
+        """The processes that belong to the session, and those that only may."""
+        holder = snapshot.processes.get(self._number)
+        members = [
+            process
+            for process in snapshot.processes.values()
+            if self._number in (process.session, process.pid)
+        ]
+        if not members or (holder is not None and holder.start != self._start):
+            self._over = True
+        if self._over:
+            return [], []
+        if holder is not None or any(p.session == self._number for p in marked):
+            self._proven = True
+        members = [process for process in members if process.start >= self._start]
+        return (members, []) if self._proven else ([], members)
+
+
+class _Lost:
+    """One attempt, and what the last look found of it."""
+
+    def __init__(self, leader: ProcessIdentity | None) -> None:
+        self.left: list[Process] = []
+        self._sessions: dict[int, _Session] = {}
+        if leader is not None:
+            self._sessions[leader.pid] = _Session(leader.pid, leader.start_ticks)
+
+    def find(
+        self, snapshot: Snapshot, marked: list[Process], own: int
+    ) -> list[Process]:
+        """What certainly belongs to it and is alive; `left` is that and what may."""
+        for process in marked:
+            # A session of its own, which no stranger can have joined.
+            if process.pid == process.session and process.pid not in self._sessions:
+                self._sessions[process.pid] = _Session(process.pid, process.start)
+        sure, unsure = list(marked), list[Process]()
+        for session in self._sessions.values():
+            members, perhaps = session.sort(snapshot, marked)
+            sure += members
+            unsure += perhaps
+        found = snapshot.with_descendants(sure, without=own)
+        self.left = found + [process for process in unsure if not process.defunct]
+        return found
+
+
+class _Hunt:
+    """The attempts that can be looked for. Its looks are made one after the other."""
+
+    def __init__(self, lost: Mapping[Key, ProcessIdentity | None]) -> None:
+        self._boot, self._namespace = tree.boot_id(), tree.pid_namespace()
+        self._own = os.getpid()
+        self._lost: dict[Key, _Lost] = {}
+        #: What is known without a look.
+        self._out_of_sight: dict[Key, tuple[ProcessIdentity, ...]] = {}
+        #: What this user may not end, by pid and start.
+        self._refused: set[tuple[int, int]] = set()
+        for key, leader in lost.items():
+            if tree.HAS_PROC and (leader is None or self._is_here(leader)):
+                self._lost[key] = _Lost(leader)
+            else:
+                known = () if leader is None else (leader,)
+                self._out_of_sight[key] = still_alive(known)
+
+    def _is_here(self, leader: ProcessIdentity) -> bool:
+        return leader.boot_id == self._boot and not _is_foreign(leader, self._namespace)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._lost)
+
+    def look(self) -> bool:
+        """Kill what is there now. Whether some of it may have to be killed again."""
+        snapshot = Snapshot()
+        marked: dict[Key, list[Process]] = {key: [] for key in self._lost}
+        for process in snapshot.processes.values():
+            if process.pid != self._own and not process.defunct:
+                mark = snapshot.mark(process.pid)
+                if mark in marked:
+                    marked[mark].append(process)
+        busy = False
+        for key, lost in self._lost.items():
+            for process in lost.find(snapshot, marked[key], self._own):
+                busy = self._kill(process) or busy
+        return busy
+
+    def _kill(self, process: Process) -> bool:
+        """False where another try would be in vain."""
+        if (process.pid, process.start) in self._refused:
+            return False
+        try:
+            tree.send(process, signal.SIGKILL)
+        except PermissionError:
+            self._refused.add((process.pid, process.start))
+            return False
+        return True
+
+    def remaining(self) -> dict[Key, tuple[ProcessIdentity, ...]]:
+        found = {
+            key: tuple(
+                ProcessIdentity(self._boot, process.pid, process.start, self._namespace)
+                for process in lost.left
+            )
+            for key, lost in self._lost.items()
+        }
+        return found | self._out_of_sight
