@@ -19,7 +19,7 @@ from forge_actors.domain.errors import (
     StoreFromTheFuture,
 )
 from forge_actors.domain.history import History
-from forge_actors.domain.launch import Receipt
+from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime import restore as restoring
 from forge_actors.runtime.backup import back_up
@@ -157,6 +157,7 @@ async def test_the_next_start_decides_about_what_had_begun(tmp_path: Path) -> No
         await held.wait()
     async with opened(home) as store:
         [repo] = store.repositories()
+        store.take_over("test", ProcessIdentity("boot", 1, 1), "release", NOW)
         await store.save([job("told", repo.id)]).wait()
         spec = msgspec.json.encode({"argv": argv, "cwd": str(app)})
         store._db.execute("UPDATE job SET spec = ? WHERE id = 'told'", (spec,))
