@@ -108,6 +108,7 @@ async def _open(
                         overtake_after=limits.overtake_after,
                         known=limits.known,
                         lasting=stop != "cancelled",
+                        clock=clock,
                     ),
                     me,
                     clock.now(),

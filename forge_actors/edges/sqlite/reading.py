@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from msgspec import convert
 
+from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
+    from forge_actors.domain.ports import Clock
 
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
@@ -42,6 +44,8 @@ class StoreReader:
         self._sql = queries()
         #: What ledgers go by that are loaded from now on.
         self.limits = limits
+        #: The clock of the runtime; without one moments are stored as they come.
+        self.clock: Clock | None = None
         #: Specs of the jobs accepted last, so that most starts need not read theirs.
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
@@ -112,7 +116,12 @@ class StoreReader:
 
     def load_jobs(self, repo: str) -> list[Job]:
         """The jobs of a repository that have not ended, oldest first."""
-        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+        jobs = [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+        if self.clock is not None:
+            ahead, now = self.clock.ahead(), self.clock.now()
+            for job in jobs:
+                take_in(job, ahead, now)
+        return jobs
 
     def repositories(self) -> list[Repository]:
         """Every repository that is not removed."""

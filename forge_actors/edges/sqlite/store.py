@@ -23,6 +23,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
 )
+from forge_actors.domain.clock_steps import shifted
 from forge_actors.domain.errors import StoreFailed, WriterFenced
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.ownership import Owner
+    from forge_actors.domain.ports import Clock
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
 #: to reach the supervisor and the token it frees to reach the next job.
@@ -208,7 +210,10 @@ class SqliteStore(StoreReader):
         """Add the changes to the open transaction; after an error it must be undone."""
         if not self._db.in_transaction:
             self._guard.begin(changes)
+        ahead = 0.0 if self.clock is None else self.clock.ahead()
         for change in changes:
+            if ahead:
+                change = shifted(change, ahead)
             write(self._db, self._sql, change)
             self._events.append(change.event)
             if type(change) is JobAdded:
@@ -335,6 +340,7 @@ async def open_store(
     overtake_after: float,
     known: frozenset[str] | None = None,
     lasting: bool = False,
+    clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
 
@@ -351,6 +357,7 @@ async def open_store(
                 grow_log(writer, path.parent)
         limits = RepositoryLimits(repository_workers, overtake_after, known)
         store = SqliteStore(writer, reader, limits=limits)
+        store.clock = clock
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)
             try:
