@@ -117,6 +117,10 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _home(home: str) -> Check:
+    from forge_actors.runtime.homes import shared_problem
+
+    if problem := shared_problem(home):
+        return Check("home", "broken", problem)
     try:
         found = os.stat(home)
     except FileNotFoundError:

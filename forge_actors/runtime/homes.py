@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.damage import FOLDER, MARKER
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.edges.mounts import shared_with_others
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,28 @@ def is_ours(name: str) -> bool:
     return name in FOLDERS or any(
         name == ours or name.startswith((f"{ours}.", f"{ours}-", f".{ours}."))
         for ours in NAMES
+    )
+
+
+def refuse_shared(home: Path) -> None:
+    """Refuse a home that more than one machine may write to.
+
+    Raises:
+        InvalidInput: saying what to do.
+    """
+    if problem := shared_problem(str(home)):
+        raise InvalidInput("home", problem)
+
+
+def shared_problem(home: str) -> str | None:
+    """Why a home may not be where it is, or None."""
+    kind = shared_with_others(home)
+    if kind is None:
+        return None
+    return (
+        f"{home} is on a file system of the kind {kind}, where locks and shared memory"
+        " do not hold between machines; give a folder on a disk of this machine, with"
+        " --home or FORGE_CONTROLLER_HOME"
     )
 
 

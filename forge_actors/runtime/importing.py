@@ -23,7 +23,7 @@ from forge_actors.edges.sqlite.copying import Contents, contents_of, copy_store
 from forge_actors.edges.sqlite.moving import Moved, move_repositories, set_free
 from forge_actors.edges.sqlite.retelling import retell
 from forge_actors.runtime.export import FORMAT, FORMAT_VERSION, LOG_NAME, MANIFEST
-from forge_actors.runtime.homes import LOGS, RECEIPTS, STORE_FILE
+from forge_actors.runtime.homes import LOGS, RECEIPTS, STORE_FILE, refuse_shared
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.sources import MAX_FILE, SETTINGS_FILE, load
 
@@ -63,6 +63,7 @@ async def import_home(
         ForgeError: the store in it cannot be used, or the settings here.
     """
     _check_empty(home)
+    refuse_shared(home)
     home = prepare_home(home)
     with own_home(home):
         try:

@@ -15,7 +15,7 @@ from forge_actors.edges.node.launcher import open_launcher, previous_receipts
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
-from forge_actors.runtime.homes import STORE_FILE
+from forge_actors.runtime.homes import STORE_FILE, refuse_shared
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
@@ -91,6 +91,7 @@ async def _open(
     *,
     served: bool,
 ) -> AsyncIterator[Runtime]:
+    refuse_shared(folder)
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
