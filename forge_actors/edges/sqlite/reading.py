@@ -9,11 +9,12 @@ import apsw
 from msgspec import convert
 
 from forge_actors.domain.clock_steps import take_in
-from forge_actors.domain.errors import NotFound, Refused, Unavailable
+from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
+from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
@@ -51,6 +52,10 @@ class StoreReader:
         #: For those who know that a job has not ended yet; for others `when_ended`.
         self.ends = Ends()
 
+    def damaged(self, error: BaseException) -> StoreDamaged:
+        """What is raised when a page turns out not to be what was written."""
+        return found_in_use(error)
+
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
         return self._rows(self.reader, name, values)
@@ -61,6 +66,8 @@ class StoreReader:
             return history.read(self.reader, self._sql, after, limit)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def find_events(
         self, after: int, until: int, fields: Mapping[str, Sequence[str]]
@@ -70,6 +77,8 @@ class StoreReader:
             return history.find(self.reader, self._sql, after, until, fields)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""
@@ -82,6 +91,8 @@ class StoreReader:
             return db.execute(self._sql[name], values).fetchall()
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def match(self, selector: str) -> str:
         """The id that a selector means: itself, or a unique prefix or tail of one.

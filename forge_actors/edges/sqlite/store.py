@@ -24,8 +24,9 @@ from forge_actors.domain.changes import (
     JobEnded,
 )
 from forge_actors.domain.clock_steps import shifted
-from forge_actors.domain.errors import StoreFailed, WriterFenced
+from forge_actors.domain.errors import StoreDamaged, StoreFailed, WriterFenced
 from forge_actors.edges.sqlite import history
+from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
 from forge_actors.edges.sqlite.guard import Guard
 from forge_actors.edges.sqlite.move import Move
@@ -84,6 +85,7 @@ class SqliteStore(StoreReader):
         #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
         self.saving = AsyncBool(True)
+        self._damage: StoreDamaged | None = None
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -196,6 +198,8 @@ class SqliteStore(StoreReader):
         except WriterFenced as error:
             self._give_up(error)
             raise
+        except DAMAGE as error:
+            raise self.damaged(error) from error
         except BaseException:
             # A part of it may be in the transaction. What is there besides is known, so
             # it is written anew; a savepoint for each move would cost more, every time.
@@ -221,10 +225,23 @@ class SqliteStore(StoreReader):
             elif type(change) is JobEdited:
                 self._specs.pop(change.job, None)
 
+    def damaged(self, error: BaseException) -> StoreDamaged:
+        """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
+        self._damage = super().damaged(error)
+        self._pending.set()
+        self._urgent.set()
+        return self._damage
+
     async def run(self) -> None:
-        """Commit, whenever something was saved, until `close`."""
+        """Commit, whenever something was saved, until `close`.
+
+        Raises:
+            StoreDamaged: somebody found out that it is.
+        """
         with self._scope:
             while True:
+                if self._damage is not None:
+                    raise self._damage
                 await self._pending.wait()
                 if not self._urgent.is_set():
                     with trio.move_on_after(LAZY_SECONDS):
@@ -258,6 +275,8 @@ class SqliteStore(StoreReader):
             self._end_transaction()
         except _DISK_ERRORS as error:
             self._hold_back(error)
+        except DAMAGE as error:
+            raise self.damaged(error) from error
         else:
             self._publish()
 
