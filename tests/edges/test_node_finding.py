@@ -186,8 +186,8 @@ class Peer:
 
     def __init__(self, home: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(str(home / "agent.sock"))  # waits its turn
         self.socket.settimeout(10)
-        self.socket.connect(str(home / "agent.sock"))
 
     def say(self, data: bytes) -> None:
         self.socket.sendall(data)
