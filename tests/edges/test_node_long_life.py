@@ -1,4 +1,4 @@
-"""An agent that lives long: upgrades under it, other releases, no room in the system."""
+"""An agent that lives long: through upgrades, and where the system has no room."""
 
 from __future__ import annotations
 
