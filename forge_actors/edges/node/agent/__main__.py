@@ -42,7 +42,7 @@ def main() -> int:
     os.ftruncate(lock, 0)
     os.write(lock, instance.encode())
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
-    Node(sock, journal, tree.boot_id()).run(instance)
+    Node(sock, journal, tree.boot_id(), instance).run()
     journal.close()
     return 0
 

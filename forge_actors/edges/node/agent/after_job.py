@@ -42,6 +42,7 @@ def order_for(job: Job, receipt: dict[str, Any], *, owner_gone: bool) -> Order:
     after.wall = OWNER_LIMIT if owner_gone else LIMIT
     after.grace = min(order.grace, GRACE)
     after.after_job = None
+    after.cgroup = None
     return after
 
 

@@ -291,6 +291,9 @@ class Job:
     def _kill(self, members: list[Process]) -> None:
         if self._signal_group(signal.SIGKILL):
             self._forced = True
+        cgroup = self.order.cgroup
+        if cgroup is not None and cgroup.populated() and cgroup.kill():
+            self._forced = True
         for process in members:
             if self._send(process, signal.SIGKILL):
                 self._forced = True

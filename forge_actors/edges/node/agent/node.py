@@ -45,14 +45,17 @@ def _line(message: dict[str, Any]) -> bytes:
 class Node:
     """The table of running jobs, and the only one who changes it."""
 
-    def __init__(self, sock: socket.socket, journal: Journal, boot_id: str) -> None:
+    def __init__(
+        self, sock: socket.socket, journal: Journal, boot_id: str, instance: str
+    ) -> None:
         self._loop = Loop()
         self._signals = Signals(self._loop)
         self._channel = Channel(self._loop, sock, self._on_line)
         self._journal = journal
         self._boot_id = boot_id
+        self._instance = instance
         self._namespace = tree.pid_namespace()
-        self._spawner = Spawner()
+        self._spawner = Spawner(instance)
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
         self._jobs: dict[Mark, Job] = {}
@@ -72,10 +75,10 @@ class Node:
         self._news = False
         self._starts = Starts()
 
-    def run(self, instance: str) -> None:
+    def run(self) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
         place = {"boot_id": self._boot_id, "namespace": self._namespace}
-        self._send({"event": "ready", "instance": instance, **place})
+        self._send({"event": "ready", "instance": self._instance, **place})
         self._channel.flush()
         while self._jobs or not self._ending:
             self._loop.turn(min(self._due, self._starts.due))
@@ -292,6 +295,8 @@ class Node:
         if job.leftovers and job.order.keep_leftovers:
             self._kept.keep(job)
         receipt = job.receipt(self._boot_id, self._namespace)
+        if job.order.cgroup is not None:
+            job.order.cgroup.remove()
         if job.previous is not None:
             receipt = after_job.receipt_with(self._results.pop(job.key), receipt)
         elif job.order.after_job is not None:
