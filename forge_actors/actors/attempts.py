@@ -9,20 +9,28 @@ if TYPE_CHECKING:
 
     import trio
 
-    from forge_actors.domain.launch import LaunchOrder
+    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.ports import RunningAttempt
     from forge_actors.domain.recovery import StopReason
 
 
 class Worker(Protocol):
     """The part of a worker that its repository uses."""
 
-    def stop(self, grace: float | None = None) -> None: ...
+    def stop(self, grace: float | None = None, ending: Ending = "stop") -> None: ...
+
+    def detach(self) -> None: ...
 
     def suspend(self, suspended: bool) -> None: ...
 
     def launch(self, order: LaunchOrder) -> None: ...
 
     async def run(self, order: LaunchOrder) -> None: ...
+
+    def adopt(self, running: RunningAttempt, *, suspended: bool) -> None: ...
+
+    async def watch(self, job: str, attempt: int) -> None: ...
 
     def abandon(self, order: LaunchOrder) -> None: ...
 
@@ -47,6 +55,14 @@ class Attempts:
         self._workers[order.job, order.attempt] = worker
         self._unstarted[order.job] = (worker, order)
 
+    def adopt(
+        self, worker: Worker, running: RunningAttempt, job: Job, *, suspended: bool
+    ) -> None:
+        """One that runs already."""
+        self._workers[job.id, job.attempt] = worker
+        worker.adopt(running, suspended=suspended)
+        self._nursery.start_soon(worker.watch, job.id, job.attempt)
+
     def start(self, job: str) -> None:
         # The commit may come after the actor has failed, when it takes no more tasks.
         if not self._closed:
@@ -59,7 +75,8 @@ class Attempts:
     ) -> None:
         # A person's cancel stands, even if the service stops before the job has ended.
         self._stopping.setdefault(job, reason)
-        self._workers[job, attempt].stop(grace)
+        ending: Ending = "cancel" if reason == "cancelled" else "stop"
+        self._workers[job, attempt].stop(grace, ending)
 
     def is_stopped(self, job: str) -> bool:
         """Whether its attempt is being ended."""
@@ -84,6 +101,12 @@ class Attempts:
         for worker in self._done:
             worker.release()
         self._done.clear()
+
+    def detach(self) -> None:
+        """Let go of what runs; nothing more is heard of it."""
+        for worker in self._workers.values():
+            worker.detach()
+        self._nursery.cancel_scope.cancel()
 
     def close(self) -> None:
         """Start nothing more."""

@@ -3,7 +3,9 @@
 Only `run` touches the ledger, so nothing is locked. A move is handed to the store and
 its consequences for others follow when it is durable; a dispatch is durable before its
 worker launches anything. The actor ends by itself when it owns no job, and only when
-nothing waits in its inbox; a stop ends it once its workers have.
+nothing waits in its inbox; a stop ends it once its workers have, a detach at once. When
+it fails or is detached it lets go of what runs: whoever owns the repository next adopts
+that.
 
 It tells the supervisor at most one `Wanted` for each batch of messages it has handled.
 """
@@ -38,7 +40,7 @@ from forge_actors.actors.repository_messages import (
     Stop,
 )
 from forge_actors.actors.tokens import Grant
-from forge_actors.domain.capacity import Offer
+from forge_actors.domain.capacity import Offer, offer_of
 from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
@@ -75,8 +77,13 @@ class Context(Struct, frozen=True):
     make_order: Callable[[Job], LaunchOrder]
     #: Says that a repository's folder is gone, or None if it is there.
     gone: Callable[[str], str | None]
-    #: Takes the receipt of an attempt that ended while nobody owned it.
-    claim_receipt: Callable[[str, int], Receipt | None]
+    #: The receipt of an attempt that ended while nobody owned it.
+    kept_receipt: Callable[[str, int], Receipt | None]
+    #: The tokens of a job that runs already. Asked for only while an actor starts: the
+    #: supervisor, whose counts it changes, waits for that.
+    adopt: Callable[[Offer], Grant]
+    #: The outcome of an attempt is durable: nobody needs its receipt any more.
+    forget: Callable[[str, int], None]
     #: Keeps one for whoever owns the repository next.
     keep_receipt: Callable[[Receipt], None]
     #: The pauses that the supervisor owns.
@@ -92,8 +99,8 @@ async def run(
     mailbox, inbox = open_mailbox()
     async with trio.open_nursery() as workers:
         actor = _Repository(repo, context, mailbox, workers)
-        actor.recover()
         with actor.open(), serving(inbox, actor.discard):
+            actor.recover()
             task_status.started(mailbox)
             while not (actor.finished and inbox.empty):
                 message = await actor.next_message(inbox)
@@ -123,11 +130,15 @@ class _Repository:
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
+        #: Jobs that waited in the store at the start. Of those that were accepted just
+        #: then a notice is still on its way, and some of them may have ended by then.
+        self._loaded: set[str] = set()
+        self._opened_at = trio.current_time()
 
     @property
     def finished(self) -> bool:
         if self._stop is not None:
-            return not self._ledger.leases
+            return self._stop == "detached" or not self._ledger.leases
         due = self._lingers_until
         return self._ledger.idle and due is not None and trio.current_time() >= due
 
@@ -136,6 +147,12 @@ class _Repository:
         """While the block lasts, workers may be started. A failure undoes nothing."""
         try:
             yield
+        except Exception:
+            self._attempts.detach()
+            raise
+        else:
+            if self._stop == "detached":
+                self._attempts.detach()
         finally:
             self._attempts.close()
             self._save()
@@ -167,17 +184,30 @@ class _Repository:
         return inbox.receive_nowait()
 
     def recover(self) -> None:
-        """Take in the saved jobs; decide what became of attempts nobody watches."""
+        """Take in the saved jobs; adopt what runs, decide what became of the rest."""
         now = self._context.clock.now()
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._context.store.load_jobs(self._repo):
             if job.state not in RESERVED:
+                self._loaded.add(job.id)
                 self._take_in(job, now)
                 continue
             self._ledger.adopt(job)
-            receipt = self._context.claim_receipt(job.id, job.attempt)
-            self._finish(job.id, job.attempt, receipt, now)
+            receipt = self._context.kept_receipt(job.id, job.attempt)
+            if receipt is not None or not self._adopt(job):
+                self._finish(job.id, job.attempt, receipt, now)
         self.settle()
+
+    def _adopt(self, job: Job) -> bool:
+        """Own the attempt that somebody launched; False if nobody did."""
+        running = self._context.launcher.adopt(job.id, job.attempt)
+        if running is None:
+            return False
+        grant = self._context.adopt(offer_of(job))
+        worker = self._context.make_worker(grant, self._mailbox)
+        suspended = job.id in self._ledger.suspended
+        self._attempts.adopt(worker, running, job, suspended=suspended)
+        return True
 
     def handle(self, message: Message) -> None:
         # An asker whose message makes us fail learns so.
@@ -200,7 +230,7 @@ class _Repository:
                 self._finish(job, attempt, receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
-                    self._take_in(accepted, now)
+                    self._hear_of(accepted, now)
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(jobs, grace, reply):
@@ -222,13 +252,16 @@ class _Repository:
             case SetLimits(limits):
                 self._ledger.set_limits(limits)
             case Pass():
+                if trio.current_time() >= self._opened_at + LINGER_SECONDS:
+                    self._loaded.clear()
                 self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):
                 self._stop = reason
-                for job in self._ledger.leases:
-                    self._stop_worker(job, reason, None)
+                if reason != "detached":
+                    for job in self._ledger.leases:
+                        self._stop_worker(job, reason, None)
 
     def settle(self) -> None:
         """After a batch of messages: what has run out, what is wanted now."""
@@ -244,9 +277,11 @@ class _Repository:
         elif self._lingers_until is None:
             self._lingers_until = trio.current_time() + LINGER_SECONDS
 
+    def _hear_of(self, job: Job, now: float) -> None:
+        if job.id not in self._loaded and job.id not in self._ledger.jobs:
+            self._take_in(job, now)
+
     def _take_in(self, job: Job, now: float) -> None:
-        if job.id in self._ledger.jobs:
-            return  # it was loaded with the others, after it had been saved
         self._moves.add(self._ledger.add(job, job.after, now))
         for dependency in job.after:
             notify = partial(self._dependency_ended, dependency)
@@ -286,7 +321,7 @@ class _Repository:
         stopped = self._attempts.take_stop(job)
         changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
         if outcome is not None:
-            forget = partial(self._context.launcher.forget, job, attempt)
+            forget = partial(self._context.forget, job, attempt)
             self._moves.add(changes, then=forget)
 
     def _cancel(

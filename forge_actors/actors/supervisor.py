@@ -140,7 +140,9 @@ class _Supervisor:
             make_worker=self._make_worker,
             make_order=context.make_order,
             gone=context.gone,
-            claim_receipt=lambda job, n: context.unclaimed.pop((job, n), None),
+            kept_receipt=lambda job, attempt: context.unclaimed.get((job, attempt)),
+            adopt=self._grants.adopt,
+            forget=self._forget,
             keep_receipt=self._keep_receipt,
             pauses=lambda: tuple(self._pauses),
         )
@@ -259,6 +261,10 @@ class _Supervisor:
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt
 
+    def _forget(self, job: str, attempt: int) -> None:
+        self._context.unclaimed.pop((job, attempt), None)
+        self._context.launcher.forget(job, attempt)
+
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
@@ -269,6 +275,8 @@ class _Supervisor:
         self._count_failure(repo, error)
         if wants_restart("transient", failed=True):
             await self.open(repo)
+        for grant in self._grants.ownerless(repo):
+            grant.give_back()  # what it was used for is not there any more
 
     def _count_failure(self, repo: str, error: Exception) -> None:
         """Raise RestartIntensityReached if it is one failure too many."""

@@ -37,6 +37,7 @@ class Grant:
         "_passed",
         "id",
         "job",
+        "ownerless",
         "repo",
         "returned",
         "tokens",
@@ -58,6 +59,8 @@ class Grant:
         self.returned = False
         #: A pause began before it was used: it is to go back as it came.
         self.withdrawn = False
+        #: What it is used for runs, but nobody watches it.
+        self.ownerless = False
         self._passed = False
         self._back = back
 
@@ -72,6 +75,10 @@ class Grant:
     def pass_on(self) -> None:
         """Somebody else gives it back: leaving this block no longer does."""
         self._passed = True
+
+    def let_go(self) -> None:
+        """What it is used for runs on: the tokens stay taken, for its next owner."""
+        self.ownerless = self._passed = True
 
     def give_back(self) -> None:
         if self.returned:
@@ -101,6 +108,23 @@ class Grants:
         self._out[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, offer.tokens)
         return grant
+
+    def adopt(self, offer: Offer) -> Grant:
+        """The grant of a job that runs already, whatever the limits are now.
+
+        That which it has, if its last owner let go of it, else a new one.
+        """
+        for grant in self._out.values():
+            if grant.job == offer.job and grant.ownerless:
+                grant.ownerless = False
+                return grant
+        grant = self.issue(offer)
+        grant.job = offer.job
+        return grant
+
+    def ownerless(self, repo: str) -> list[Grant]:
+        """Those of a repository whose owner let go of them."""
+        return [g for g in self._out.values() if g.repo == repo and g.ownerless]
 
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]

@@ -1,10 +1,11 @@
 """The worker actor: owns one attempt of one job, from launch to exit event.
 
-It launches when the dispatch is durable. Its task tells the repository
-`WorkerStarted`, if the end is not known by then, and `WorkerExited` once the whole
-process tree is gone. With that the grant passes to the repository, which gives it back
-when it has recorded the exit. Cancelling it is Kill: the tree is ended under a shield
-and the exit still told.
+It launches when the dispatch is durable, or adopts what an earlier worker launched. Its
+task tells the repository `WorkerStarted`, if the end is not known by then, and
+`WorkerExited` once the whole process tree is gone. With that the grant passes to the
+repository, which gives it back when it has recorded the exit. Cancelling it is Kill:
+the tree is ended under a shield and the exit still told. One that was detached only
+lets go: what runs goes on, its tokens stay taken, and nobody is told anything.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class Repository(Protocol):
 
 
 class Worker:
-    """One attempt. `launch` begins it, `run` is its task, the rest are notices."""
+    """One attempt: `launch` begins it and `run` is its task, or `adopt` and `watch`.
+
+    The rest are notices.
+    """
 
     def __init__(
         self,
@@ -56,14 +60,19 @@ class Worker:
         self._running: RunningAttempt | None = None
         self._stopped = False
         self._suspended = False
+        self._detached = False
         #: Why the launcher started nothing.
         self._refused = "it was stopped before it started"
 
-    def stop(self, grace: float | None = None) -> None:
+    def stop(self, grace: float | None = None, ending: Ending = "stop") -> None:
         """End the attempt: its stop signal, the grace (or its own), then kill."""
         self._stopped = True
         if self._running is not None:
-            self._running.stop(grace=grace)
+            self._running.stop(grace=grace, ending=ending)
+
+    def detach(self) -> None:
+        """Let go of what runs when the task is cancelled, and do not end it."""
+        self._detached = True
 
     def suspend(self, suspended: bool) -> None:
         """Let the whole tree stand still, or go on. Before the start, it begins so."""
@@ -100,13 +109,28 @@ class Worker:
 
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
-            receipt = await self._attempt(order)
-            try:
-                self._repository.tell(WorkerExited(order.job, order.attempt, receipt))
-            except MailboxClosed:
-                self._unclaimed(receipt)
-            else:
-                self._grant.pass_on()
+            self._tell_exit(await self._attempt(order))
+
+    def adopt(self, running: RunningAttempt, *, suspended: bool) -> None:
+        """Own what runs already, and let it stand still or go on; then `watch`."""
+        self._running = running
+        self._suspended = suspended
+        (running.pause if suspended else running.resume)()
+
+    async def watch(self, job: str, attempt: int) -> None:
+        """The task of a worker that has adopted this attempt."""
+        assert self._running is not None, "it has adopted one"
+        with self._grant:
+            receipt = await self._until_gone(self._running, job, attempt, KILL_GRACE)
+            self._tell_exit(receipt)
+
+    def _tell_exit(self, receipt: Receipt) -> None:
+        try:
+            self._repository.tell(WorkerExited(receipt.job, receipt.attempt, receipt))
+        except MailboxClosed:
+            self._unclaimed(receipt)
+        else:
+            self._grant.pass_on()
 
     async def _attempt(self, order: LaunchOrder) -> Receipt:
         running = self._running
@@ -114,16 +138,24 @@ class Worker:
             return self._never_ran(order, "spawn", order.problem)
         if running is None:
             return self._never_ran(order, "stop", self._refused)
+        grace = min(order.grace, KILL_GRACE)
+        return await self._until_gone(running, order.job, order.attempt, grace)
+
+    async def _until_gone(
+        self, running: RunningAttempt, job: str, attempt: int, grace: float
+    ) -> Receipt:
         try:
             identity = await running.started()
             # The receipt of one that has ended already says that it began.
             if identity is not None and running.receipt is None:
-                started = WorkerStarted(order.job, order.attempt, identity)
+                started = WorkerStarted(job, attempt, identity)
                 with suppress(MailboxClosed):
                     self._repository.tell(started)
             return await running.exited()
         except trio.Cancelled:
-            grace = min(order.grace, KILL_GRACE)
+            if self._detached:
+                self._grant.let_go()
+                raise
             with trio.CancelScope(shield=True) as scope:
                 scope.deadline = trio.current_time() + grace + KILL_MARGIN
                 running.stop(grace=grace)

@@ -17,7 +17,7 @@ from forge_actors.domain.priority import Rank, effective
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from forge_actors.domain.jobs import Kind
+    from forge_actors.domain.jobs import Job, Kind
     from forge_actors.domain.open_files import OpenFiles
 
 WORKERS = "workers"
@@ -87,6 +87,10 @@ class Offer(Struct, frozen=True):
         """Effective priority, then the repository served longest ago, then the rank."""
         aged = effective(self.priority, self.queued_at, now)
         return aged, last_dispatch, (aged, self.queued_at, self.job), self.repo
+
+
+def offer_of(job: Job) -> Offer:
+    return Offer(job.repo, job.id, job.tokens, job.priority, job.queued_at)
 
 
 class Lack(Struct, frozen=True):
@@ -207,8 +211,10 @@ class Capacity:
     def take(self, holder: str, repo: str, tokens: Iterable[str]) -> None:
         """Count the tokens as held by `holder`, the id of a grant."""
         for kind in tokens:
-            assert holder not in self._held[kind], "a grant holds a token once"
-            self._held[kind][holder] = None
+            # The settings may not name it any more: what runs already holds it still.
+            held = self._held.setdefault(kind, {})
+            assert holder not in held, "a grant holds a token once"
+            held[holder] = None
         self._repos.setdefault(repo, {})[holder] = None
 
     def give_back(self, holder: str, repo: str, tokens: Iterable[str]) -> None:

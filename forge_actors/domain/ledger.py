@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.capacity import Offer
+from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
     JobRan,
@@ -24,7 +24,7 @@ from forge_actors.domain.steering import Steerable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forge_actors.domain.capacity import RepositoryLimits
+    from forge_actors.domain.capacity import Offer, RepositoryLimits
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.lanes import Lane, Tokens
@@ -232,11 +232,7 @@ class Ledger(Steerable):
             return ()
         lanes = self._lanes
         bests = (lanes.best(tokens, self.leases, now) for tokens in lanes.tokens())
-        return tuple(
-            Offer(self.repo, job.id, job.tokens, job.priority, job.queued_at)
-            for job in bests
-            if job is not None
-        )
+        return tuple(offer_of(job) for job in bests if job is not None)
 
     # -- inside ----------------------------------------------------------------------
 

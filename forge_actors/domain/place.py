@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.capacity import WORKERS, Offer
+from forge_actors.domain.capacity import WORKERS, Offer, offer_of
 from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.waiting import Waiting, describe_lack
 
@@ -48,7 +48,7 @@ def explain(ledger: Ledger, jobs: Sequence[str], now: float) -> dict[str, Waits]
         state = ledger.state_of(job_id, waiting)
         offer, ahead = None, 0
         if waiting.kind == "token":
-            offer = Offer(ledger.repo, job.id, job.tokens, job.priority, job.queued_at)
+            offer = offer_of(job)
             ahead = ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
         answers[job_id] = Waits(state, waiting, offer, ahead)
     return answers

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.launch import Receipt
 
-#: Why the runtime itself asked for the end: a person's cancel, or its own stop.
-StopReason = Literal["cancelled", "shutdown"]
+#: Why the runtime itself ends an attempt: a person's cancel, or its own stop.
+#: `detached` ends none: the runtime stops and what runs goes on.
+StopReason = Literal["cancelled", "shutdown", "detached"]
 
 #: How much of the end of an attempt's stderr its error tells.
 LAST_LINES = 5
@@ -49,19 +50,19 @@ def decide(
 ) -> Outcome:
     """The one verdict for an attempt that is over.
 
-    `receipt` is None when nothing is known of the attempt. Interruptions (not the job's
+    `receipt` is None when the attempt was never launched. Interruptions (not the job's
     own doing) are repeated only if its replay policy allows; own exits only under
     `always`.
     """
     if receipt is None:
-        if job.state == "dispatched" and job.replay == "never":
-            return _attention(
-                "OPERATION_OUTCOME_AMBIGUOUS",
-                "the service ended while the job was being started, so it may have run",
-            )
-        return _interrupted(job, "WORKER_LOST", "the service ended while it ran")
+        if job.state == "running":
+            return _interrupted(job, "WORKER_LOST", "the service ended while it ran")
+        why = "the service ended before it was started"
+        return Outcome("queued", JobError("INTERRUPTED", why))
     if receipt.ending == "exit" and receipt.exit_code == 0:
         return Outcome("succeeded")
+    if receipt.ending == "cancel" and stopped is None:
+        stopped = "cancelled"
     if stopped == "cancelled":
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
     if receipt.ending == "stop" and receipt.started_at is None:
@@ -80,13 +81,16 @@ def decide(
             )
         case "lost":
             return _interrupted(job, "WORKER_LOST", "the node agent ended while it ran")
-        case "stop" | "owner":
+        case "stop" | "cancel" | "owner":
             return _interrupted(job, "INTERRUPTED", "the service stopped while it ran")
         case "exit":
             return _own_exit(job, receipt)
 
 
 def _own_exit(job: Job, receipt: Receipt) -> Outcome:
+    if receipt.signal is not None and receipt.out_of_memory:
+        why = _with_tail("it used more memory than it may (--memory)", receipt)
+        return Outcome("failed", JobError("OUT_OF_MEMORY", why))
     if receipt.signal is not None:
         why = f"{receipt.signal} ended it, sent by someone else"
         return _interrupted(job, "SIGNALLED", why, receipt)

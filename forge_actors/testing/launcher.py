@@ -103,8 +103,8 @@ class FakeLauncher:
     Attempts run until `finish`, a stop, or the end of the launcher. `paused` names
     those that stand still; pauses are measured by the trio clock. With `auto` each
     order is shown to it first: an `Outcome` ends the attempt at once, None lets it run.
-    With `obeys_stop=False` a stop is only noted in `stops`. `now` gives the times of
-    receipts.
+    With `obeys_stop=False` a stop is only noted in `stops`. A `durable` one may be
+    opened again, and leaving it ends nothing. `now` gives the times of receipts.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class FakeLauncher:
         *,
         auto: Callable[[LaunchOrder], Outcome | None] = lambda _: None,
         obeys_stop: bool = True,
+        durable: bool = False,
         now: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.orders: list[LaunchOrder] = []
@@ -119,6 +120,7 @@ class FakeLauncher:
         self.forgotten: list[Key] = []
         self._auto = auto
         self._obeys_stop = obeys_stop
+        self._durable = durable
         self._now = now
         self._attempts: dict[Key, FakeAttempt] = {}
         #: Times at which somebody asked for a sign of life, which is given at once.
@@ -130,12 +132,15 @@ class FakeLauncher:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[FakeLauncher, None]:
-        """Leaving ends what runs, as the end of a runtime does."""
+        """Leaving a durable one ends nothing, leaving another what runs."""
+        if self._durable:
+            self._down = None
         try:
             yield self
         finally:
             self._down = "the launcher is closed"
-            self._end_all("owner")
+            if not self._durable:
+                self._end_all("owner")
 
     @property
     def running(self) -> list[FakeAttempt]:

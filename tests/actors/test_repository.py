@@ -264,8 +264,10 @@ async def test_a_crashed_actor_comes_back_with_its_jobs(tmp_path: Path) -> None:
     async with world(tmp_path, limits=limits(workers=1)) as made:
         await made.submit(made.job("a"), made.job("b"), made.job("c", after=("b",)))
         await made.crash()
-        # The tree was ended with the worker: interrupted, and not safe to repeat.
-        assert made.states()["a"] == "human_attention_required"
+        assert made.running == ["a"]
+        assert made.launcher.stops == []
+        await made.finish("a", exit_code=3)
+        assert made.states()["a"] == "failed"
         assert made.running == ["b"]
         await made.finish("b")
         await made.finish("c")
@@ -273,12 +275,12 @@ async def test_a_crashed_actor_comes_back_with_its_jobs(tmp_path: Path) -> None:
         assert (await made.survey()).tokens["workers"].used == 0
 
 
-async def test_a_crash_repeats_what_is_safe_to_repeat(tmp_path: Path) -> None:
+async def test_an_interruption_repeats_what_is_safe_to_repeat(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         await made.submit(made.job("a", replay="safe", max_attempts=2))
-        await made.crash()
+        await made.finish("a", signal="SIGKILL")
         assert [attempt.key for attempt in made.launcher.running] == [("a", 2)]
-        await made.crash()
+        await made.finish("a", signal="SIGKILL")
         assert made.states() == {"a": "failed"}
         [(error,)] = made.store.reader.execute("SELECT error FROM job").fetchall()
         assert "all 2 attempts are used" in error

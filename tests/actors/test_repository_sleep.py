@@ -67,7 +67,7 @@ async def test_starting_decides_what_nobody_watched(tmp_path: Path) -> None:
         "exited": ("running", {}),
         "unknown": ("running", {}),
         "repeatable": ("running", {"replay": "safe"}),
-        "maybe": ("dispatched", {}),
+        "unlaunched": ("dispatched", {}),
         "waits": ("queued", {}),
     }
     async with world(tmp_path, started=False) as made:
@@ -97,11 +97,11 @@ async def test_starting_decides_what_nobody_watched(tmp_path: Path) -> None:
             "exited": "succeeded",
             "unknown": "human_attention_required",
             "repeatable": "running",
-            "maybe": "human_attention_required",
+            "unlaunched": "running",
             "waits": "running",
         }
         attempts = {a.order.job: a.order.attempt for a in made.launcher.running}
-        assert attempts == {"repeatable": 2, "waits": 1}
+        assert attempts == {"repeatable": 2, "unlaunched": 2, "waits": 1}
         assert made.unclaimed == {("unknown", 7): stale}
 
 
@@ -241,6 +241,19 @@ async def test_a_job_that_was_loaded_is_not_taken_in_twice(tmp_path: Path) -> No
         (await made.open()).tell(repository.Enqueue((job,)))
         await trio.testing.wait_all_tasks_blocked()
         assert made.launched == ["a"]
+
+
+async def test_a_job_that_was_loaded_and_ended_at_once_does_not_end_twice(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as made:
+        await made.submit(made.job("a"))
+        await made.finish("a", exit_code=1)
+        await trio.sleep(10)
+        # Its actor sleeps: it is woken, loads the job, and is told of it then.
+        await made.submit(made.job("b", after=("a",)))
+        assert made.states()["b"] == "human_attention_required"
+        assert made.events().count("job_human_attention_required") == 1
 
 
 async def test_what_waiting_jobs_wait_for_is_saved_at_the_safety_pass(

@@ -40,6 +40,7 @@ async def test_a_hold_outlives_the_actor_and_the_runtime(tmp_path: Path) -> None
         await made.submit(made.job("first"), made.job("second"))
         await made.steer("second", "hold")
         await made.crash()
+        await made.finish("first")
         assert made.running == []
     async with world(tmp_path) as made:
         assert made.running == []

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PREFIX = "forge-actors-"
 #: What `--memory` and `--pids` need.
-CONTROLLERS = ("memory", "pids")
+CONTROLLERS = frozenset({"memory", "pids"})
 #: How systemd says that a cgroup is left to whoever runs in it.
 _DELEGATED = ("user.delegate", "trusted.delegate")
 #: Bytes read of a list of processes: enough for some ten thousand of them.
@@ -25,7 +28,7 @@ Key = tuple[str, int]
 
 
 class Place(NamedTuple):
-    """A folder in which cgroups may be made, or why there is none."""
+    """A folder in which cgroups may be made, and what is missing there, and why."""
 
     folder: str | None
     #: Those of `CONTROLLERS` that its cgroups can have.
@@ -34,21 +37,30 @@ class Place(NamedTuple):
 
 
 def find_place() -> Place:
-    """Where this process may make cgroups: beside itself, or in its own one.
+    """Where this process may make cgroups: beside its own one, or in that.
 
     Nothing is changed. A cgroup with processes in it gives its cgroups no controllers;
-    beside ours is a place where systemd was told so (`DelegateSubgroup=`).
+    beside ours is a place where systemd was told so.
     """
     own = _own_folder()
     if own is None:
-        return Place(None, frozenset(), "no cgroup version 2")
+        return Place(None, frozenset(), "there is no cgroup version 2")
     above = os.path.dirname(own)
-    if _is_delegated(above) and _is_writable(above):
-        return Place(above, _controllers(above, empty=True), "delegated")
-    if _is_writable(own):
-        found = _controllers(own, empty=_is_root(own))
-        return Place(own, found, "delegated")
-    return Place(None, frozenset(), f"{own} cannot be written to")
+    beside = _is_delegated(above) and _is_writable(above)
+    folder = above if beside else own
+    if not _is_writable(folder):
+        return Place(None, frozenset(), f"{folder} is not ours to write to")
+    offered = _words(os.path.join(folder, "cgroup.controllers"))
+    usable = _words(os.path.join(folder, "cgroup.subtree_control"))
+    # Processes in the first cgroup of all do not matter.
+    if beside or not os.path.exists(os.path.join(folder, "cgroup.type")):
+        usable |= offered
+    if usable >= CONTROLLERS:
+        return Place(folder, CONTROLLERS, "")
+    reason = "a unit of systemd needs Delegate=yes and DelegateSubgroup="
+    if not offered >= CONTROLLERS:
+        reason = f"{folder} has no {' and '.join(sorted(CONTROLLERS - offered))}"
+    return Place(folder, usable & CONTROLLERS, reason)
 
 
 def of_process(pid: int) -> tuple[Key, str] | None:
@@ -62,18 +74,17 @@ def of_process(pid: int) -> tuple[Key, str] | None:
     return None if folder is None else ((job, int(attempt)), folder)
 
 
-def leftovers(key: Key) -> list[Cgroup]:
-    """The cgroups of an attempt whose agent is gone, near to where we are."""
-    found = []
+def leftovers(keys: Iterable[Key]) -> list[Cgroup]:
+    """The cgroups of attempts whose agents are gone, near to where we are."""
     own = _own_folder()
-    for base in [] if own is None else [own, os.path.dirname(own)]:
+    if own is None:
+        return []
+    agents = []
+    for base in (own, os.path.dirname(own)):
         with contextlib.suppress(OSError):
-            found += [
-                Cgroup(os.path.join(entry.path, _name(key)))
-                for entry in os.scandir(base)
-                if entry.name.startswith(_PREFIX)
-            ]
-    return [each for each in found if os.path.isdir(each.folder)]
+            agents += [e.path for e in os.scandir(base) if e.name.startswith(_PREFIX)]
+    folders = [os.path.join(agent, _name(key)) for agent in agents for key in keys]
+    return [Cgroup(folder) for folder in folders if os.path.isdir(folder)]
 
 
 class Cgroup:
@@ -103,7 +114,7 @@ class Cgroup:
         return "populated 1" in _read(os.path.join(self.folder, "cgroup.events"))
 
     def kill(self) -> bool:
-        """End all that is in it, at once. False where the kernel is too old for that."""
+        """End all that is in it at once. False where the kernel is too old for it."""
         return _write(os.path.join(self.folder, "cgroup.kill"), b"1")
 
     def out_of_memory(self) -> bool:
@@ -177,11 +188,6 @@ def _folder(path: str) -> str | None:
     return None
 
 
-def _is_root(folder: str) -> bool:
-    """The first of all: processes in it do not matter to its controllers."""
-    return not os.path.exists(os.path.join(folder, "cgroup.type"))
-
-
 def _is_writable(folder: str) -> bool:
     procs = os.path.join(folder, "cgroup.procs")
     return os.access(folder, os.W_OK | os.X_OK) and os.access(procs, os.W_OK)
@@ -195,12 +201,8 @@ def _is_delegated(folder: str) -> bool:
     return False
 
 
-def _controllers(folder: str, *, empty: bool) -> frozenset[str]:
-    """What its cgroups have, and what they could be given if it is empty itself."""
-    given = _read(os.path.join(folder, "cgroup.subtree_control")).split()
-    if empty:
-        given += _read(os.path.join(folder, "cgroup.controllers")).split()
-    return frozenset(given) & frozenset(CONTROLLERS)
+def _words(path: str) -> frozenset[str]:
+    return frozenset(_read(path).split())
 
 
 def _read(path: str, limit: int = 1 << 16) -> str:
