@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 from typing import Any
 
-import pytest
 import trio
 from msgspec import convert
 
@@ -17,22 +13,11 @@ from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.sweep import still_alive, sweep
 from tests.edges.node_jobs import ROOT
+from tests.namespaces import CHOOSE_PID, UNSHARE, needs_namespace
 
 KEY = ("job-of-a-stranger", 1)
 
-#: A pid namespace in which nobody else starts processes, so that pids can be chosen.
-UNSHARE = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "-mpf", "--mount-proc"]
-
-
-def _may_unshare() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run([*UNSHARE, "true"], capture_output=True).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(
-    not _may_unshare(), reason="needs root, or user namespaces, for a pid namespace"
-)
+pytestmark = needs_namespace
 
 PRELUDE = f"""
 import json, os, subprocess, sys, trio
@@ -42,11 +27,10 @@ from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.sweep import still_alive, sweep
 KEY = {KEY!r}
-
+{CHOOSE_PID}
 def sleeper(pid=None):
     if pid is not None:
-        with open("/proc/sys/kernel/ns_last_pid", "w") as file:
-            file.write(str(pid - 1))
+        choose_pid(pid)
     return subprocess.Popen(["sleep", "60"], start_new_session=True)
 
 def identity(process):
@@ -88,8 +72,7 @@ async def test_what_a_stranger_left_in_its_session_gets_no_signal() -> None:
         "victim = sleeper()\n"
         "recorded = identity(victim)\n"
         "end(victim)\n"
-        'with open("/proc/sys/kernel/ns_last_pid", "w") as file:\n'
-        "    file.write(str(victim.pid - 1))\n"
+        "choose_pid(victim.pid)\n"
         "stranger = subprocess.Popen(\n"
         '    ["bash", "-c", "sleep 60 >/dev/null & echo $!"], start_new_session=True,\n'
         "    stdout=subprocess.PIPE)\n"
