@@ -17,6 +17,7 @@ import pytest
 import trio
 
 from forge_actors.edges.node.agent import jobs
+from forge_actors.edges.node.agent.cgroup import find_place
 from forge_actors.edges.node.sweep import still_alive
 from tests.edges.node_jobs import ROOT, opened, order, shell, survivors
 
@@ -93,6 +94,7 @@ OWNER = """
 import json, shlex, sys, trio
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from forge_actors.domain.launch import ProcessLimits
 from forge_actors.edges.node.sweep import sweep
 from tests.edges.node_jobs import open_launcher, order, shell, stop_when_ready
 home, lasting = Path(sys.argv[2]), sys.argv[3]
@@ -103,11 +105,15 @@ async def main():
         receipt = await stop_when_ready(launcher, wanted, grace=0.2)
         leader = order(home, *shlex.split(other), job="leader")
         alone = await stop_when_ready(launcher, leader, grace=0.2)
+        limits = ProcessLimits(memory=1 << 40)
+        within = order(home, *shlex.split(other), job="within", limits=limits)
+        contained = await stop_when_ready(launcher, within, grace=0.2)
         after = await launcher.launch(order(home, "true", job="after")).exited()
     swept = await sweep({(wanted.job, 1): None})
     print(json.dumps([
         receipt.error, [each.pid for each in receipt.remaining],
         alone.error, [each.pid for each in alone.remaining], alone.identity.pid,
+        [each.pid for each in contained.remaining], contained.identity.pid,
         after.exit_code, [each.pid for each in swept[wanted.job, 1]],
     ]))
 trio.run(main)
@@ -132,14 +138,18 @@ def test_what_refuses_the_kill_is_named_and_others_go_on(
         assert done.stderr == ""
         answer: list[Any] = json.loads(done.stdout)
         child = int((home / "job.stdout").read_text())
-        error, remaining, alone_error, alone, leader, after, swept = answer
+        error, remaining, *answer, after, swept = answer
+        alone_error, alone, leader, contained, within = answer
         refused = r"process {} \w+ may not be ended by this user"
         assert re.fullmatch(refused.format(child), error)
         assert remaining == swept == [child]
         assert re.fullmatch(refused.format(leader), alone_error)
         assert alone == [leader]
         assert after == 0
-        assert len(survivors(lasting)) == 2
+        # Who may write to a cgroup may end whatever is in it.
+        refusing = [within] if find_place().folder is None else []
+        assert contained == refusing
+        assert len(survivors(lasting)) == 2 + len(refusing)
     finally:
         for line in survivors(lasting):
             os.kill(int(line.split()[0]), signal.SIGKILL)
