@@ -241,6 +241,8 @@ class LiveService(Bench):
         """End the service as a crash would."""
         _kill(self.pid)
         assert wait_until_ended(self.pid)
+        if self._child is not None:
+            self._child.wait()
 
     def terminate(self) -> None:
         os.kill(self.pid, signal.SIGTERM)
