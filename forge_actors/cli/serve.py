@@ -114,6 +114,8 @@ def start_detached(home: Path) -> int:
 
 
 def _failure(log: Path, start: int, status: int) -> StartFailed:
+    if status == 0:
+        return StartFailed("the service was told to stop before it was ready")
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
