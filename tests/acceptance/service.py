@@ -213,7 +213,12 @@ class LiveService(Bench):
         """Start it as a user would, and wait until it is ready."""
         done = self.cli("serve", "--detach", status=0)
         self.pid = int(done.out)
-        self.agent_pid = self.json("status")["service"]["agent_pid"]
+        self.find()
+
+    def find(self) -> None:
+        """Learn which processes serve the home now."""
+        found = self.json("status")["service"]
+        self.pid, self.agent_pid = found["pid"], found["agent_pid"]
 
     def start_patched(self, statements: str) -> None:
         """Start it with something in its program changed."""
@@ -234,8 +239,7 @@ class LiveService(Bench):
         os.close(writing)
         with open(reading, "rb") as ready:
             assert ready.read(1), (self.home / "service.log").read_text()
-        self.pid = self._child.pid
-        self.agent_pid = self.json("status")["service"]["agent_pid"]
+        self.find()
 
     def kill(self) -> None:
         """End the service as a crash would."""
@@ -243,13 +247,21 @@ class LiveService(Bench):
         assert wait_until_ended(self.pid)
 
     def terminate(self) -> None:
+        """End the service alone, in order; what runs goes on."""
         os.kill(self.pid, signal.SIGTERM)
         assert wait_until_ended(self.pid), "the service did not stop"
+
+    def end(self) -> None:
+        """End the service with its jobs, in order; nothing is left."""
+        self.cli("stop", "--jobs", status=0)
+        assert wait_until_ended(self.pid)
+        assert wait_until_ended(self.agent_pid, 0), "the agent is left"
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
             if self.pid and not wait_until_ended(self.pid, 0):
-                os.kill(self.pid, signal.SIGTERM)
+                body = {"jobs": True}
+                Connection(str(self.home)).post("stop", body=body)
                 wait_until_ended(self.pid, 3)
         for pid in (self.pid, self.agent_pid):
             if pid and not wait_until_ended(pid, 0.2):
