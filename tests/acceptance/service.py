@@ -42,6 +42,7 @@ pressure_workers = 64
 """
 
 _numbers = itertools.count(1)
+_MAIN = "from forge_actors.cli.main import main\nsys.exit(main())"
 
 Json = dict[str, Any]
 
@@ -223,8 +224,7 @@ class LiveService(Bench):
     def start_patched(self, statements: str) -> None:
         """Start it with something in its program changed."""
         reading, writing = os.pipe()
-        main = "from forge_actors.cli.main import main\nsys.exit(main())"
-        code = f"import sys\n{statements}\n{main}"
+        code = f"import sys\n{statements}\n{_MAIN}"
         words = ["serve", "--home", str(self.home), "--ready-fd", str(writing)]
         with open(self.home / "service.log", "ab") as log:
             self._child = subprocess.Popen(
@@ -240,6 +240,20 @@ class LiveService(Bench):
         with open(reading, "rb") as ready:
             assert ready.read(1), (self.home / "service.log").read_text()
         self.find()
+
+    def start_refused(self, statements: str) -> Done:
+        """How a start ends that cannot succeed, with something else in its program."""
+        words = [sys.executable, "-c", f"import sys\n{statements}\n{_MAIN}", "serve"]
+        done = subprocess.run(
+            [*words, "--home", self.home],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=CALL_SECONDS,
+            check=False,
+            cwd=self.root,
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        return Done(done.returncode, out, err, done.stdout)
 
     def kill(self) -> None:
         """End the service as a crash would."""
