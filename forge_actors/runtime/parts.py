@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -120,9 +121,7 @@ class Parts:
         await self._store.save([]).wait()
         return mailbox
 
-    def _launched(
-        self,
-    ) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
+    def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
         """The attempts that an earlier runtime began, or may have begun."""
         for job in self._store.tally.reserved:
             [row] = self._store.read("job_launched", job)

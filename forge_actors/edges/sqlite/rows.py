@@ -56,7 +56,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
 
 
 def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
-    """A row of the query `job_launched`: the attempt, and its process if it is known."""
+    """A row of the query `job_launched`: the attempt, and its process if known."""
     attempt, identity = row
     return attempt, None if identity is None else _identity.decode(identity)
 
