@@ -260,6 +260,13 @@ class LiveService(Bench):
         _kill(self.pid)
         assert wait_until_ended(self.pid)
 
+    def crash(self) -> None:
+        """End the service and its agent, as a crash of the machine would."""
+        os.kill(self.pid, signal.SIGSTOP)  # it starts no other agent
+        _kill(self.agent_pid)
+        self.kill()
+        assert wait_until_ended(self.agent_pid)
+
     def terminate(self) -> None:
         """End the service alone, in order; what runs goes on."""
         os.kill(self.pid, signal.SIGTERM)
