@@ -21,8 +21,8 @@ HELP = (
     "Run the service of a home until it is stopped: by stop, drain --stop, Ctrl-C or\n"
     "SIGTERM. What runs then goes on, and the next service takes it over; stop --jobs\n"
     "ends it too. Exits with 75 when another release was made the active one of the\n"
-    "home, so that whoever manages the service starts that one. Settings are read from\n"
-    "settings.toml in the home (settings show lists all there are). Detached, it writes\n"
+    "home, so that whoever manages the service starts that one. It reads its settings\n"
+    "from settings.toml in the home (settings show lists them). Detached, it writes\n"
     "what it says of itself to service.log there."
 )
 EXAMPLES = """\
