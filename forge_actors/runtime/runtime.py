@@ -149,8 +149,8 @@ async def _open(
                 if control.ends_jobs:
                     stop = "shutdown"
                 await parts.stop(mailbox, stop)
-                if control.ends_jobs:
-                    launcher.end_all()
+                if control.ends_jobs or not store.tally.reserved:
+                    launcher.end_all()  # there is nothing that an agent is needed for
                 control.close()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
