@@ -88,6 +88,9 @@ def decide(
 
 
 def _own_exit(job: Job, receipt: Receipt) -> Outcome:
+    if receipt.signal is not None and receipt.out_of_memory:
+        why = _with_tail("it used more memory than it may (--memory)", receipt)
+        return Outcome("failed", JobError("OUT_OF_MEMORY", why))
     if receipt.signal is not None:
         why = f"{receipt.signal} ended it, sent by someone else"
         return _interrupted(job, "SIGNALLED", why, receipt)

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING
 
@@ -43,15 +44,19 @@ log = logging.getLogger(__name__)
 COLLECT_AFTER = 10_000
 
 
+CONTROL_SOCKET = "control.sock"
+AGENT_SOCKET = "agent.sock"
 #: Exit status of a service in whose place another release is to be started.
 SUPERSEDED = 75
 
 
-def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) -> int:
+def serve(
+    home: Path, place: Callable[[str], str], *, ready_fd: int | None = None
+) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
     It is 75 if the service ends because another release was made the active one.
-    `place` makes ready where the control socket is to be, and says where that is.
+    `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written an empty line to and closed once requests are answered; before
     that, a line that says why for each time that the start has to wait.
 
@@ -76,7 +81,7 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
         raise
 
 
-async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> int:
+async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) -> int:
     # What is made until then stays: to look through it time and again while a long
     # queue is loaded would take as long as the loading. `_spare_collector` ends this.
     gc.disable()
@@ -94,7 +99,7 @@ async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> 
             with start.scope:
                 async with open_with_room(home, place, start, ready_fd) as runtime:
                     start.done = True
-                    door = Door(place)
+                    door = Door(partial(place, CONTROL_SOCKET))
                     nursery.start_soon(_look_on_signal, hangups, runtime, door)
                     await _answer(runtime, door, start.stop, ready_fd)
                 if runtime.control.successor is not None:
@@ -107,14 +112,15 @@ async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> 
 
 @asynccontextmanager
 async def open_with_room(
-    home: Path, place: Callable[[], str], start: Start, ready_fd: int | None
+    home: Path, place: Callable[[str], str], start: Start, ready_fd: int | None
 ) -> AsyncIterator[Runtime]:
     """`open_served`, as soon as the disk of the home has room for it."""
     started_at = timestamp(time())
     while True:
         async with AsyncExitStack() as stack:
             try:
-                runtime = await stack.enter_async_context(open_served(home))
+                opening = open_served(home, partial(place, AGENT_SOCKET))
+                runtime = await stack.enter_async_context(opening)
             except (ForgeError, OSError) as error:
                 if not lacks_room(error, home):
                     raise
@@ -126,7 +132,7 @@ async def open_with_room(
             _tell(ready_fd, f"{failure}\n".encode())
         await wait_for_room(
             home,
-            place,
+            partial(place, CONTROL_SOCKET),
             failure,
             request_stop=start.request_stop,
             started_at=started_at,

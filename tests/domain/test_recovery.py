@@ -19,6 +19,7 @@ from forge_actors.domain.recovery import StopReason, decide, last_lines
 from tests.domain.making import FAILURE, SUCCESS, make_job, make_receipt
 
 SIGNALLED = make_receipt(signal="SIGKILL")
+STARVED = make_receipt(signal="SIGKILL", out_of_memory=True)
 WALL = make_receipt("wall", signal="SIGTERM")
 IDLE = make_receipt("idle", signal="SIGTERM")
 SPAWN = make_receipt("spawn", began=False, error="no such program")
@@ -52,6 +53,10 @@ TABLE: list[
     (SIGNALLED, "running", "safe", 1, None, AGAIN, "SIGNALLED"),
     (SIGNALLED, "running", "safe", 3, None, "failed", "SIGNALLED"),
     (SIGNALLED, "running", "always", 2, None, AGAIN, "SIGNALLED"),
+    # Of its own limit the system ended it, and would again.
+    (STARVED, "running", "never", 1, None, "failed", "OUT_OF_MEMORY"),
+    (STARVED, "running", "always", 1, None, "failed", "OUT_OF_MEMORY"),
+    (STARVED, "running", "safe", 1, "cancelled", "cancelled", "CANCELLED"),
     # A person's cancel stands.
     (FAILURE, "running", "always", 1, "cancelled", "cancelled", "CANCELLED"),
     (SIGNALLED, "running", "safe", 1, "cancelled", "cancelled", "CANCELLED"),

@@ -1,10 +1,10 @@
 """Ending what belongs to attempts that no agent looks after any more.
 
-Four things prove that a process belongs to an attempt: it is its leader, it carries its
-mark, it is in the leader's session, or it descends from such a process. A group is part
-of one session, so that says all that the group could. What proves nothing gets no
-signal: a number that was given to another process since, a process of another boot or
-of another pid namespace.
+Five things prove that a process belongs to an attempt: it is its leader, it carries its
+mark, it is in its cgroup, it is in the leader's session, or it descends from such a
+process. A group is part of one session, so that says all that the group could. What
+proves nothing gets no signal: a number that was given to another process since, a
+process of another boot or of another pid namespace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.launch import ProcessIdentity
-from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent import cgroup, tree
 from forge_actors.edges.node.agent.tree import Process, Snapshot
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ async def sweep(
             calm = 0 if await trio.to_thread.run_sync(hunt.look) else calm + 1
             await trio.sleep(pause)
             pause = min(pause * 2, _LAST_PAUSE)
+    await trio.to_thread.run_sync(hunt.remove_cgroups)
     return hunt.remaining()
 
 
@@ -74,12 +75,7 @@ def _is_foreign(identity: ProcessIdentity, namespace: int) -> bool:
 def _lives(identity: ProcessIdentity) -> bool:
     if not tree.HAS_PROC:
         return tree.group_exists(identity.pid)
-    process = tree.read_process(identity.pid)
-    return (
-        process is not None
-        and process.start == identity.start_ticks
-        and not process.defunct
-    )
+    return tree.lives(identity.pid, identity.start_ticks)
 
 
 class _Session:
@@ -150,6 +146,8 @@ class _Hunt:
         self._boot, self._namespace = tree.boot_id(), tree.pid_namespace()
         self._own = os.getpid()
         self._lost: dict[Key, _Lost] = {}
+        #: Those that somebody was found in, by their folders.
+        self._cgroups: dict[Key, dict[str, cgroup.Cgroup]] = {key: {} for key in lost}
         #: What is known without a look.
         self._out_of_sight: dict[Key, tuple[ProcessIdentity, ...]] = {}
         #: What this user may not end, by pid and start.
@@ -175,14 +173,36 @@ class _Hunt:
         marked: dict[Key, list[Process]] = {key: [] for key in self._lost}
         for process in snapshot.processes.values():
             if process.pid != self._own and not process.defunct:
-                mark = snapshot.mark(process.pid)
-                if mark in marked:
-                    marked[mark].append(process)
+                for key in self._told_by(snapshot, process):
+                    marked[key].append(process)
         busy = False
         for key, lost in self._lost.items():
+            for group in self._cgroups[key].values():
+                group.kill()
             for process in lost.find(snapshot, marked[key], self._own):
                 busy = self._kill(process) or busy
         return busy
+
+    def _told_by(self, snapshot: Snapshot, process: Process) -> set[Key]:
+        """The attempts whose mark it carries, or in whose cgroup it is."""
+        found: set[Key] = set()
+        mark = snapshot.mark(process.pid)
+        if mark in self._lost and mark is not None:
+            found.add(mark)
+        contained = cgroup.of_process(process.pid)
+        if contained is not None and contained[0] in self._lost:
+            key, folder = contained
+            found.add(key)
+            self._cgroups[key][folder] = cgroup.Cgroup(folder)
+        return found
+
+    def remove_cgroups(self) -> None:
+        """Also those in which nobody was found."""
+        for known in self._cgroups.values():
+            for group in known.values():
+                group.remove()
+        for group in cgroup.leftovers(self._cgroups):
+            group.remove()
 
     def _kill(self, process: Process) -> bool:
         """False where another try would be in vain."""

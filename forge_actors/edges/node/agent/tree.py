@@ -124,6 +124,12 @@ def start_ticks(pid: int) -> int:
     return process.start if process else 0
 
 
+def lives(pid: int, start: int) -> bool:
+    """Whether the process that began then still runs; a defunct one does not."""
+    process = read_process(pid)
+    return process is not None and process.start == start and not process.defunct
+
+
 def mark_of(pid: int) -> Mark | None:
     """The job and attempt named in the environment of a process."""
     for _ in range(_ENVIRON_TRIES):
