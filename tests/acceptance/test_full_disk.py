@@ -11,7 +11,7 @@ import pytest
 
 from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.errors import ForgeError
-from tests.acceptance.service import PROGRAM
+from tests.acceptance.service import PROGRAM, wait_until_ended
 from tests.small_disk import needs_root, small_disk
 
 if TYPE_CHECKING:
@@ -90,15 +90,16 @@ def start_again(service: LiveService) -> int:
 def test_a_full_disk_refuses_what_is_new_and_loses_nothing(
     crowded: LiveService,
 ) -> None:
-    gate, bell = crowded.gate(), crowded.bell()
     crowded.cli("pause", "--all", status=0)
     accepted, reason = fill(crowded)
     assert accepted
     assert "full" in reason or "space" in reason.lower()
     status = crowded.json("status")
     assert (status["ready"], len(status["degraded"])) == (False, 1)
-    leave_room(crowded.home, 0)
     crowded.kill()
+    # It has nothing to do, and goes with its service.
+    assert wait_until_ended(crowded.agent_pid)
+    leave_room(crowded.home, 0)
 
     with open(start_again(crowded), "rb", buffering=0) as ready:
         assert ready.readline().strip(), "it says that it waits"
@@ -119,10 +120,32 @@ def test_a_full_disk_refuses_what_is_new_and_loses_nothing(
         assert crowded.show(job)["state"] == "queued"
     crowded.cli("resume", "--all", status=0)
     crowded.wait(*accepted)
-    assert crowded.end_of(crowded.bash("app", f"{bell.ring}"))["state"] == "succeeded"
+    assert crowded.end_of(crowded.bash("app", "true"))["state"] == "succeeded"
     said = (crowded.root / "service.log").read_text()
     assert said.count("waits for space") == 1, said
+
+
+def test_a_job_outlives_its_service_on_a_full_disk(crowded: LiveService) -> None:
+    """Its agent is there, and so is room in the log of the store, as a rule: then the
+    next service need not wait."""
+    gate, bell = crowded.gate(), crowded.bell()
+    runs = crowded.bash("app", f"{bell.ring}; {gate.wait}; echo done", "--read-only")
+    bell.wait()
+    crowded.until(runs, "job_running")
+    crowded.cli("pause", "--all", status=0)
+    accepted, _ = fill(crowded)
+    crowded.kill()
+    leave_room(crowded.home, 0)
+    with open(start_again(crowded), "rb", buffering=0) as ready:
+        waits = ready.readline() != b"\n"
+        (crowded.home / "ballast").unlink()
+        assert not waits or ready.readline() == b"\n"
+    assert crowded.show(runs)["state"] == "running"
     gate.open()
+    assert crowded.end_of(runs)["state"] == "succeeded"
+    assert crowded.log(runs) == b"done\n"
+    crowded.cli("resume", "--all", status=0)
+    assert {end["state"] for end in crowded.wait(*accepted)} == {"succeeded"}
 
 
 def test_a_running_job_is_not_killed_for_a_full_disk(crowded: LiveService) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from typing import TYPE_CHECKING
 
 from forge_actors.runtime.homes import is_ours
+from tests.acceptance.service import survivors, wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,3 +75,23 @@ def test_a_home_is_moved_and_the_old_one_purged(
     assert removed["removed"] is True
     assert not service.home.exists()
     assert not (service.root / "app" / ".git" / "forge-actors").exists()
+
+
+def test_a_home_whose_jobs_run_on_keeps_its_store(service: LiveService) -> None:
+    """What runs under the node agent would be lost to another store."""
+    mark, bell = service.marker(), service.bell()
+    job = service.bash("app", f"{bell.ring}; sleep {mark}")
+    bell.wait()
+    file = service.root / "backup.sqlite"
+    service.cli("backup", file, status=0)
+    service.cli("stop", status=0)
+    for words in (("restore", file), ("restore", "--empty"), ("purge", "--yes")):
+        refused = service.cli(*words, status=3)
+        assert f"kill {service.agent_pid} ends them" in refused.err
+        assert refused.err.count("\n") == 1
+    os.kill(service.agent_pid, signal.SIGTERM)
+    assert wait_until_ended(service.agent_pid)
+    assert not survivors(mark)
+    service.cli("restore", file, status=0)
+    service.start()
+    assert service.end_of(job)["state"] == "human_attention_required"
