@@ -174,8 +174,9 @@ def test_without_a_service_all_that_is_written_is_synced() -> None:
     desk.obey(start(A))
     assert "sync" not in world.log
     desk.service_gone()
+    assert world.log == [("begin", A), "sync"]
     desk.ended(A, receipt(A))
-    assert world.log[-1] == "sync"
+    assert world.log == [("begin", A), "sync", "sync"]
 
 
 def test_an_earlier_owner_of_the_home_is_not_served() -> None:

@@ -11,6 +11,7 @@ any book mentions never began, and neither did what was held last.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -175,6 +176,9 @@ class Desk(Generic[J]):
         self.alone = self.leaving = True
         if self._bound:
             self.end()
+        elif self.jobs:
+            with suppress(OSError):  # what is written next is synced as well
+                self._book.sync()
 
     def end(self) -> None:
         """End every job, and then itself."""
