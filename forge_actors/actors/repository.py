@@ -189,8 +189,9 @@ class _Repository:
                 continue
             self._ledger.adopt(job)
             receipt = self._context.kept_receipt(job.id, job.attempt)
-            if receipt is not None or not self._adopt(job):
-                self._finish(job.id, job.attempt, receipt, now)
+            decided = receipt is not None and self._finish(job, receipt, now)
+            if not decided and not self._adopt(job):
+                self._finish(job, None, now)
         self.settle()
 
     def _adopt(self, job: Job) -> bool:
@@ -220,9 +221,8 @@ class _Repository:
             case WorkerStarted(job, attempt, identity):
                 changes = self._ledger.started(job, attempt, identity, now)
                 self._moves.add(changes, lazy=True)
-            case WorkerExited(job, attempt, receipt):
-                self._attempts.ended(job, attempt)
-                self._finish(job, attempt, receipt, now)
+            case WorkerExited(_, _, receipt):
+                self._exited(receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
                     self._take_in(accepted, now)
@@ -306,14 +306,43 @@ class _Repository:
         self._moves.add(self._ledger.fail_waiting("REPOSITORY_GONE", gone, now))
         return True
 
-    def _finish(
-        self, job: str, attempt: int, receipt: Receipt | None, now: float
-    ) -> None:
-        stopped = self._attempts.take_stop(job)
-        changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
-        if outcome is not None:
-            forget = partial(self._context.forget, job, attempt)
-            self._moves.add(changes, then=forget)
+    def _exited(self, receipt: Receipt, now: float) -> None:
+        job = self._ledger.jobs.get(receipt.job)
+        if job is None or job.attempt != receipt.attempt:
+            self._moves.add(self._ledger.refuse(receipt, now), lazy=True)
+        elif self._finish(job, receipt, now):
+            self._attempts.ended(job.id, receipt.attempt)
+
+    def _finish(self, job: Job, receipt: Receipt | None, now: float) -> bool:
+        """Decide what becomes of a job whose attempt is over; False if it is not."""
+        attempt, lost = job.attempt, receipt is None or receipt.ending == "lost"
+        delegates = job.kind == "dispatch-task"
+        changes, outcome = self._ledger.finish(
+            job.id,
+            attempt,
+            receipt,
+            self._attempts.why_stopped(job.id),
+            now,
+            child=self._context.store.child_of(job.id) if delegates else None,
+            overdue=lost and self._is_overdue(job, receipt, now),
+        )
+        if outcome is None:
+            self._moves.add(changes, lazy=True)
+            return False
+        forget = partial(self._context.forget, job.id, attempt)
+        self._moves.add(changes, then=forget)
+        return True
+
+    def _is_overdue(self, job: Job, receipt: Receipt | None, now: float) -> bool:
+        """Whether its execution budget had run out when it was lost."""
+        budget = self._context.store.spec(job.id).budgets.execution
+        began = None if receipt is None else receipt.started_at
+        began = began or job.started_at
+        if budget is None or began is None:
+            return False
+        stood_still = self._ledger.suspended_since(job.id)
+        ended = now if receipt is None else receipt.ended_at - receipt.paused_seconds
+        return (ended if stood_still is None else stood_still) >= began + budget
 
     def _cancel(
         self,

@@ -85,6 +85,7 @@ async def _open(
                     repository_workers=limits.workers,
                     overtake_after=limits.overtake_after,
                     known=limits.known,
+                    backoff=limits.backoff,
                     lasting=stop == "shutdown",
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,

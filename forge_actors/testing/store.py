@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
+from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.changes import (
     JobAdded,
+    JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -60,6 +62,8 @@ class Rows:
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
         self.pauses: dict[str, Pause] = {}
+        #: By parent.
+        self.children: dict[str, str] = {}
         self.events: list[Event] = []
 
     def apply(self, change: Change) -> None:
@@ -84,6 +88,9 @@ class Rows:
             case JobRequeued():
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
+                job.retry_at = change.retry_at
+            case JobDelegated():
+                self.children.setdefault(change.parent, change.child)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobEdited(job_id, edit):
@@ -134,12 +141,15 @@ class Move:
 class MemoryStore:
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
-    def __init__(self, *, repository_workers: int = 4) -> None:
+    def __init__(
+        self, *, repository_workers: int = 4, backoff: Backoff = DEFAULT
+    ) -> None:
         self.durable = Rows()
         self.commits = 0
         #: Raised by the next save of any kind.
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
+        self._backoff = backoff
         self._pending = Rows()
         self._moves: list[Move] = []
         self._held: set[str] = set()
@@ -234,6 +244,7 @@ class MemoryStore:
             enabled=held.enabled and held.removed_at is None,
             workers=self._repository_workers,
             pause=self._pending.pauses.get(repository_scope(repo)),
+            backoff=self._backoff,
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
@@ -246,6 +257,9 @@ class MemoryStore:
 
     def spec(self, job: str) -> JobSpec:
         return self._pending.specs[job]
+
+    def child_of(self, job: str) -> str | None:
+        return self._pending.children.get(job)
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

@@ -18,6 +18,7 @@ import trio
 from msgspec import convert
 from trio_util import AsyncBool, AsyncValue
 
+from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
@@ -329,6 +330,7 @@ class SqliteStore:
             overtake_after=self.limits.overtake_after,
             known=self.limits.known,
             pause=None if scope is None else pause_from(row[3:]),
+            backoff=self.limits.backoff,
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
@@ -350,6 +352,11 @@ class SqliteStore:
             return spec
         return spec_from(self.read_pending("job_spec", job)[0])
 
+    def child_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("job_child", job)
+        return rows[0][0] if rows else None
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)
         if rows and rows[0][0] in TERMINAL:
@@ -365,6 +372,7 @@ async def open_store(
     repository_workers: int,
     overtake_after: float,
     known: frozenset[str] | None = None,
+    backoff: Backoff = DEFAULT,
     lasting: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
@@ -380,7 +388,7 @@ async def open_store(
         if lasting:
             with suppress(*_DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known)
+        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
         store = SqliteStore(writer, reader, limits=limits)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)
