@@ -17,11 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
-from msgspec import Struct
 
-from forge_actors.actors.attempts import Attempts, Worker
+from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.moves import Moves
+from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     Cancel,
@@ -45,16 +45,14 @@ from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
-from forge_actors.domain.scopes import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.ports import Clock, Launcher, Store
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.steering import Steering
 
@@ -62,32 +60,6 @@ A = TypeVar("A")
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
-
-
-class Context(Struct, frozen=True):
-    """What a repository actor is given by its supervisor."""
-
-    store: Store
-    launcher: Launcher
-    clock: Clock
-    #: Tells the supervisor what could start now.
-    wanted: Callable[[str, tuple[Offer, ...]], None]
-    make_worker: Callable[[Grant, Mailbox[Message]], Worker]
-    #: Builds the order of a dispatched job.
-    make_order: Callable[[Job], LaunchOrder]
-    #: Says that a repository's folder is gone, or None if it is there.
-    gone: Callable[[str], str | None]
-    #: The receipt of an attempt that ended while nobody owned it.
-    kept_receipt: Callable[[str, int], Receipt | None]
-    #: The tokens of a job that runs already. Asked for only while an actor starts: the
-    #: supervisor, whose counts it changes, waits for that.
-    adopt: Callable[[Offer], Grant]
-    #: The outcome of an attempt is durable: nobody needs its receipt any more.
-    forget: Callable[[str, int], None]
-    #: Keeps one for whoever owns the repository next.
-    keep_receipt: Callable[[Receipt], None]
-    #: The pauses that the supervisor owns.
-    pauses: Callable[[], tuple[Pause, ...]]
 
 
 async def run(
@@ -130,6 +102,10 @@ class _Repository:
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
+        #: Jobs that waited in the store at the start. Of those that were accepted just
+        #: then a notice is still on its way, and some of them may have ended by then.
+        self._loaded: set[str] = set()
+        self._opened_at = trio.current_time()
 
     @property
     def finished(self) -> bool:
@@ -185,6 +161,7 @@ class _Repository:
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._context.store.load_jobs(self._repo):
             if job.state not in RESERVED:
+                self._loaded.add(job.id)
                 self._take_in(job, now)
                 continue
             self._ledger.adopt(job)
@@ -225,7 +202,7 @@ class _Repository:
                 self._exited(receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
-                    self._take_in(accepted, now)
+                    self._hear_of(accepted, now)
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(jobs, grace, reply):
@@ -247,6 +224,8 @@ class _Repository:
             case SetLimits(limits):
                 self._ledger.set_limits(limits)
             case Pass():
+                if trio.current_time() >= self._opened_at + LINGER_SECONDS:
+                    self._loaded.clear()
                 self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
@@ -270,9 +249,11 @@ class _Repository:
         elif self._lingers_until is None:
             self._lingers_until = trio.current_time() + LINGER_SECONDS
 
+    def _hear_of(self, job: Job, now: float) -> None:
+        if job.id not in self._loaded and job.id not in self._ledger.jobs:
+            self._take_in(job, now)
+
     def _take_in(self, job: Job, now: float) -> None:
-        if job.id in self._ledger.jobs:
-            return  # it was loaded with the others, after it had been saved
         self._moves.add(self._ledger.add(job, job.after, now))
         for dependency in job.after:
             notify = partial(self._dependency_ended, dependency)
@@ -315,16 +296,16 @@ class _Repository:
 
     def _finish(self, job: Job, receipt: Receipt | None, now: float) -> bool:
         """Decide what becomes of a job whose attempt is over; False if it is not."""
-        attempt, lost = job.attempt, receipt is None or receipt.ending == "lost"
-        delegates = job.kind == "dispatch-task"
+        store, attempt = self._context.store, job.attempt
+        lost = receipt is None or receipt.ending == "lost"
         changes, outcome = self._ledger.finish(
             job.id,
             attempt,
             receipt,
             self._attempts.why_stopped(job.id),
             now,
-            child=self._context.store.child_of(job.id) if delegates else None,
-            overdue=lost and self._is_overdue(job, receipt, now),
+            child=store.child_of(job.id) if job.kind == "dispatch-task" else None,
+            budget=store.spec(job.id).budgets.execution if lost else None,
         )
         if outcome is None:
             self._moves.add(changes, lazy=True)
@@ -332,17 +313,6 @@ class _Repository:
         forget = partial(self._context.forget, job.id, attempt)
         self._moves.add(changes, then=forget)
         return True
-
-    def _is_overdue(self, job: Job, receipt: Receipt | None, now: float) -> bool:
-        """Whether its execution budget had run out when it was lost."""
-        budget = self._context.store.spec(job.id).budgets.execution
-        began = None if receipt is None else receipt.started_at
-        began = began or job.started_at
-        if budget is None or began is None:
-            return False
-        stood_still = self._ledger.suspended_since(job.id)
-        ended = now if receipt is None else receipt.ended_at - receipt.paused_seconds
-        return (ended if stood_still is None else stood_still) >= began + budget
 
     def _cancel(
         self,

@@ -34,19 +34,32 @@ VERBS = {
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
+    "release": "which build serves a home, and changing to another",
     "run": "run a file of jobs, or one command, to the end",
     "settings": "check, show or reload the settings",
     "secret": "set, list or remove secrets that jobs get",
+    "backup": "copy the store of a home to a file",
+    "restore": "give a home another store, a backup for one",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
 GROUPS = {
-    "the service": ("serve", "status", "stop", "drain", "settings", "secret", "doctor"),
+    "the service": (
+        "serve",
+        "status",
+        "stop",
+        "drain",
+        "release",
+        "settings",
+        "secret",
+        "doctor",
+    ),
     "repositories": ("repo",),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events"),
     "steering jobs": ("cancel", "edit", "hold", "unhold", "pause", "resume"),
+    "a home as a whole": ("backup", "restore"),
     "the shell": ("completions",),
 }
 USAGE = """\

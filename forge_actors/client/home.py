@@ -8,6 +8,7 @@ may be others for the next caller.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 
@@ -49,25 +50,27 @@ def owner(home: str) -> int | None:
 
     One that starts or ends has it, and so has one that serves nobody (`run --home`).
     """
-    words = _owner_words(home)
-    return int(words[0]) if words else None
+    return _holder(home)[0]
 
 
 def serving_pid(home: str) -> int | None:
     """The process that answers requests of this home, also if its socket is gone."""
-    words = _owner_words(home)
-    return int(words[0]) if words[1:] == ["serving"] else None
+    pid, serving = _holder(home)
+    return pid if serving else None
 
 
-def _owner_words(home: str) -> list[str]:
-    """What the owner of the home wrote into its lock file; nothing if none has it."""
+def _holder(home: str) -> tuple[int | None, bool]:
+    """Who has the home, as its lock file says, and whether it answers requests."""
     try:
-        with open(os.path.join(home, LOCK), encoding="ascii", errors="replace") as lock:
-            words = lock.read(64).split()
+        with open(os.path.join(home, LOCK), "rb") as lock:
+            record = json.loads(lock.read(4096))
             inode = str(os.fstat(lock.fileno()).st_ino)
-    except OSError:
-        return []
-    return words if words and _has_locked(words[0], inode) else []
+    except (OSError, ValueError):
+        return None, False
+    pid = record.get("pid") if isinstance(record, dict) else None
+    if not isinstance(pid, int) or not _has_locked(str(pid), inode):
+        return None, False
+    return pid, record.get("serving") is True
 
 
 def _has_locked(pid: str, inode: str) -> bool:

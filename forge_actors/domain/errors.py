@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge_actors.domain.fence import Action, Reason
+
 
 class ForgeError(Exception):
     """Something went wrong in Forge Actors."""
@@ -50,6 +55,24 @@ class Refused(ForgeError):
     http_status = 409
 
 
+class ReleaseRefused(Refused):
+    """Another release is the active one of this home."""
+
+    code = "RELEASE_REFUSED"
+
+
+class ReleaseDamaged(Refused):
+    """What says which release is the active one of this home cannot be read."""
+
+    code = "RELEASE_DAMAGED"
+
+
+class FencingTokenStale(Refused):
+    """The attempt that asks is not the current one of its job any more."""
+
+    code = "FENCING_TOKEN_STALE"
+
+
 class Unavailable(ForgeError):
     """No service runs on this home. Start one with: forge-actors serve"""
 
@@ -63,6 +86,21 @@ class StoreFailed(ForgeError):
 
     code = "STORE_FAILED"
     http_status = 503
+
+
+class WriterFenced(StoreFailed):
+    """Another runtime has the home by now; nothing of the change was kept.
+
+    The message is for programs too: `WRITER_FENCED:<action>:<reason>`.
+    """
+
+    code = "WRITER_FENCED"
+    exit_code = 75
+
+    def __init__(self, action: Action, reason: Reason) -> None:
+        self.action = action
+        self.reason = reason
+        super().__init__(f"{self.code}:{action}:{reason}")
 
 
 class StoreDamaged(StoreFailed):

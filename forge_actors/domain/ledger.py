@@ -165,10 +165,14 @@ class Ledger(Steerable):
         now: float,
         *,
         child: str | None = None,
-        overdue: bool = False,
+        budget: float | None = None,
     ) -> tuple[list[Change], Outcome | None]:
         """An attempt is over. None if it is not the current one, or not as it was
-        dispatched: that changes nothing but the diagnostics."""
+        dispatched: that changes nothing but the diagnostics.
+
+        `child` is the job that it handed its work to, `budget` how long it might run,
+        which only the end of what was lost depends on.
+        """
         job = self._current(job_id, attempt)
         if job is None or job_id not in self.leases or not fits(job, receipt):
             return [] if receipt is None else self.refuse(receipt, now), None
@@ -177,6 +181,7 @@ class Ledger(Steerable):
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
             ran += (Noted(start.event) for start in starts)
+        overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now)
         outcome = decide(job, known, self.backoff)
         if not outcome.again:
@@ -199,6 +204,18 @@ class Ledger(Steerable):
         retry_at = job.retry_at
         again = JobRequeued(job_id, job.state, outcome.error, now, event, retry_at)
         return [*ran, again], outcome
+
+    def _is_overdue(
+        self, job: Job, receipt: Receipt | None, budget: float, now: float
+    ) -> bool:
+        """Whether it had run for longer than that when it was lost."""
+        began = None if receipt is None else receipt.started_at
+        began = job.started_at if began is None else began
+        if began is None:
+            return False
+        ended = now if receipt is None else receipt.ended_at - receipt.paused_seconds
+        stood_still = self.suspended_since(job.id)
+        return (ended if stood_still is None else stood_still) >= began + budget
 
     def refuse(self, receipt: Receipt, now: float) -> list[Change]:
         """A receipt of another attempt: it changes nothing, and is told."""

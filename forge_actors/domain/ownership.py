@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
+from forge_actors.domain.changes import JobDispatched, JobEnded, JobRan, JobRequeued
+from forge_actors.domain.errors import WriterFenced
+from forge_actors.domain.fence import Claim, may_write
 from forge_actors.domain.launch import ProcessIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.fence import Action
 
 
 class Owner(Struct, frozen=True):
@@ -19,3 +30,29 @@ class Owner(Struct, frozen=True):
     process: ProcessIdentity
     release: str
     acquired_at: float
+
+
+_ACTIONS: dict[type, Action] = {
+    JobDispatched: "consume_queue",
+    JobRan: "renew_lease",
+    JobRequeued: "release_lease",
+    JobEnded: "write_process_terminal",
+}
+
+
+def fenced(
+    mine: Owner | None, found: Owner | None, changes: Sequence[Change]
+) -> WriterFenced:
+    """Why `mine` may not save these changes in the store of `found`.
+
+    A store that nobody took over may be written to by whoever took nothing over.
+    """
+    claim = None
+    if mine is not None:
+        # A store belongs to one home, so which one that is makes no difference.
+        claim = Claim("", mine.instance, mine.process.pid, mine.epoch)
+    # Nor does it matter whether the other one lives: it may have ended since.
+    reason = may_write(claim, found, None, home="", owner_alive=True)
+    assert reason is not None, "another epoch is another owner"
+    kinds = [_ACTIONS[type(change)] for change in changes if type(change) in _ACTIONS]
+    return WriterFenced(kinds[0] if kinds else "scheduler_write", reason)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         Receipt,
     )
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ownership import Owner
     from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import (
         Checkout,
         Identity,
@@ -122,7 +124,19 @@ class Saved(Protocol):
 
 
 class Store(Protocol):
-    """Jobs, repositories and events, durable. Many changes share one commit."""
+    """Jobs, repositories and events, durable. Many changes share one commit.
+
+    From the moment another one took over what it holds, also in another process, it
+    raises WriterFenced for whatever it is to save, and nothing of that is kept.
+    """
+
+    def take_over(
+        self, instance: str, process: ProcessIdentity, release: str, now: float
+    ) -> Owner:
+        """Become the one who may write, with a larger epoch than any before.
+
+        Durable when it returns. Nothing is to be saved before.
+        """
 
     def save(
         self,
@@ -332,5 +346,14 @@ class Control(Protocol):
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
 
-    def request_stop(self) -> None:
-        """Begin an orderly stop of the whole runtime; returns at once."""
+    def request_stop(self, *, jobs: bool = False) -> int:
+        """Begin an orderly stop of the whole runtime, and say how many jobs run now.
+
+        They run on without it if they can; with `jobs` they are ended.
+        """
+
+    def check_release(self) -> ReleaseCheck:
+        """Look whether the release that runs is still the active one of its home.
+
+        If it is not, the runtime hands over and ends.
+        """

@@ -1,4 +1,4 @@
-"""The machine: how much memory and processor time is left for more jobs."""
+"""The machine: how much memory and processor time is left, and who we are on it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import psutil
 
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.open_files import OpenFiles
 
 #: Percent of the last 10 s in which every task waited for memory; more is pressure.
 MAX_MEMORY_STALL = 10.0
 
 _MIB = 1024 * 1024
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PSI = Path("/proc/pressure/memory")
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -49,6 +51,18 @@ class PressureGauge:
         if stall > MAX_MEMORY_STALL:
             return f"processes waited for memory {stall:.0f} % of the last 10 s"
         return None
+
+
+def own_identity() -> ProcessIdentity:
+    """What names this process for ever; zeros where there is no /proc to tell it."""
+    try:
+        boot_id = _BOOT_ID.read_text("ascii").strip()
+        # After the name, which is in brackets and may hold anything.
+        words = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return ProcessIdentity("", os.getpid(), 0)
+    return ProcessIdentity(boot_id, os.getpid(), int(words[19]), namespace)
 
 
 def open_files() -> OpenFiles:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import trio
 
+from forge_actors.domain.errors import WriterFenced
+
 
 def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The failure in a group that holds just one, besides what it cancelled."""
@@ -14,7 +16,17 @@ def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     interrupts, _ = failures.split(KeyboardInterrupt)
     if interrupts is not None:
         return KeyboardInterrupt()
-    inner: BaseException = failures
+    # Whatever else fails once the home is lost follows from that.
+    fenced, _ = failures.split(WriterFenced)
+    inner: BaseException = failures if fenced is None else _first(fenced)
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
+    return inner
+
+
+def _first(group: BaseExceptionGroup[WriterFenced]) -> WriterFenced:
+    inner: BaseException = group
+    while isinstance(inner, BaseExceptionGroup):
+        inner = inner.exceptions[0]
+    assert isinstance(inner, WriterFenced)
     return inner

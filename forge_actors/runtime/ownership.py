@@ -1,19 +1,48 @@
-"""One runtime a home: a lock of the kernel, so that a dead owner never holds it."""
+"""One runtime a home: a lock of the kernel, so that a dead owner never holds it.
+
+The lock counts. What is written into its file only tells others who holds it: a file
+that a dead process left there, or one of an earlier boot, keeps nobody out.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-from contextlib import ExitStack, contextmanager, suppress
+import secrets
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from forge_actors import __version__
 from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.edges.machine import own_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from forge_actors.edges.sqlite.store import SqliteStore
 
 LOCK_FILE = "runtime.lock"
+#: Bytes of the lock file that are looked at.
+MAX_RECORD = 4096
+
+
+class Incarnation(Struct, frozen=True):
+    """One start of a runtime, and no other."""
+
+    instance: str
+    process: ProcessIdentity
+    release: str
+
+
+def new_incarnation(release: str = __version__) -> Incarnation:
+    """Who this process is from now on, as a runtime of this release."""
+    return Incarnation(f"runtime_{secrets.token_hex(16)}", own_identity(), release)
 
 
 def prepare_home(home: Path) -> Path:
@@ -40,11 +69,11 @@ def prepare_home(home: Path) -> Path:
 
 
 @contextmanager
-def own_home(home: Path) -> Iterator[None]:
-    """Own the home while the block lasts.
+def own_home(home: Path, release: str = __version__) -> Iterator[Incarnation]:
+    """Own the home while the block lasts, as whom it says.
 
     Raises:
-        Refused: another runtime owns it; its pid is named.
+        Refused: another runtime owns it; its pid and instance are named.
         InvalidInput: the lock file cannot be made, locked or written to.
     """
     path = home / LOCK_FILE
@@ -61,18 +90,30 @@ def own_home(home: Path) -> Iterator[None]:
         with suppress(OSError):  # some file systems know no locks of folders
             free = free and _lock(folder)
         if not free:
-            words = os.pread(lock, 32, 0).decode("ascii", "replace").split()
-            owner = words[0] if words else "unknown"
             raise Refused(
-                f"another service (pid {owner}) runs on {home};"
+                f"another service ({_named(_read(lock))}) runs on {home};"
                 " stop it first: forge-actors stop, or wait if it ends already"
             )
+        me = new_incarnation(release)
         try:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+            _write(lock, _record(me))
         except OSError as error:
             raise InvalidInput("home", f"{path}: {error.strerror}") from None
-        yield
+        yield me
+
+
+@asynccontextmanager
+async def taken_over(
+    opening: AbstractAsyncContextManager[SqliteStore], me: Incarnation, now: float
+) -> AsyncIterator[SqliteStore]:
+    """A store that is ours from here on, before anybody saves anything in it.
+
+    Raises:
+        StoreFailed: that cannot be saved.
+    """
+    async with opening as store:
+        store.take_over(me.instance, me.process, me.release, now)
+        yield store
 
 
 def _lock(fd: int) -> bool:
@@ -86,9 +127,44 @@ def _lock(fd: int) -> bool:
 
 def tell_serving(home: Path, *, serving: bool) -> None:
     """Tell those who find no socket whether the owner of the home should have one."""
-    word = " serving" if serving else ""
     # Without it nothing is lost but an explanation. A lock file that somebody removed
     # is not made again: it would not be the one that is locked.
-    with suppress(OSError), open(home / LOCK_FILE, "r+", encoding="ascii") as lock:
-        lock.truncate()
-        lock.write(f"{os.getpid()}{word}\n")
+    with suppress(OSError), open(home / LOCK_FILE, "r+b") as lock:
+        record = _read(lock.fileno())
+        _write(lock.fileno(), {**record, "serving": serving})
+
+
+def _record(me: Incarnation) -> dict[str, object]:
+    return {
+        "pid": me.process.pid,
+        "serving": False,
+        "instance": me.instance,
+        "start_ticks": me.process.start_ticks,
+        "boot_id": me.process.boot_id,
+        "namespace": me.process.namespace,
+        "release": me.release,
+    }
+
+
+def _write(lock: int, record: Mapping[str, object]) -> None:
+    line = json.dumps(record).encode("ascii") + b"\n"
+    # In this order there is no moment in which it says nothing.
+    os.pwrite(lock, line, 0)
+    os.ftruncate(lock, len(line))
+
+
+def _read(lock: int) -> dict[str, object]:
+    """What its owner wrote into it, as far as that can be read."""
+    try:
+        record = json.loads(os.pread(lock, MAX_RECORD, 0))
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _named(record: Mapping[str, object]) -> str:
+    """The holder of a lock, as people can look for it."""
+    pid, instance = record.get("pid"), record.get("instance")
+    if not isinstance(pid, int) or not isinstance(instance, str):
+        return "pid unknown"
+    return f"pid {pid}, {instance}"

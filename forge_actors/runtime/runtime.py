@@ -15,10 +15,13 @@ from forge_actors.edges.node.launcher import open_launcher, previous_receipts
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
+from forge_actors.runtime.homes import STORE_FILE
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
-from forge_actors.runtime.ownership import own_home, prepare_home
+from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
 from forge_actors.runtime.parts import Parts
+from forge_actors.runtime.release import this_release
+from forge_actors.runtime.served_release import serve_release
 from forge_actors.runtime.sources import SETTINGS_FILE
 
 if TYPE_CHECKING:
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.recovery import StopReason
     from forge_actors.runtime.settings import Settings
-
-STORE_FILE = "store.sqlite"
 
 
 @asynccontextmanager
@@ -52,12 +53,12 @@ async def open_runtime(
         StoreFailed, LauncherDown: the disk is full, or the store is damaged.
     """
     if home is not None:
-        async with _open(Path(home), settings, stop) as runtime:
+        async with _open(Path(home), settings, stop, served=False) as runtime:
             yield runtime
         return
     folder = Path(tempfile.mkdtemp(prefix="forge-actors-"))
     try:
-        async with _open(folder, settings, stop) as runtime:
+        async with _open(folder, settings, stop, served=False) as runtime:
             yield runtime
     except (Exception, KeyboardInterrupt) as error:
         error.add_note(f"the home of the failed run is kept: {folder}")
@@ -69,36 +70,60 @@ async def open_runtime(
 
 
 @asynccontextmanager
+async def open_served(home: Path) -> AsyncIterator[Runtime]:
+    """The runtime of a service, with the settings of its home.
+
+    What runs at the end goes on without it, unless the runtime was asked to end it.
+
+    Raises:
+        InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
+        ReleaseRefused: another release is the active one of the home.
+    """
+    async with _open(home, None, "shutdown", served=True) as runtime:
+        yield runtime
+
+
+@asynccontextmanager
 async def _open(
-    folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
+    folder: Path,
+    settings: Settings | Mapping[str, Any] | None,
+    stop: StopReason,
+    *,
+    served: bool,
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
-        with own_home(home):
+        clock, release = Clock(), this_release()
+        with own_home(home, release.id) as me:
+            watched = serve_release(home, release) if served else None
             found = await previous_receipts(home)
             async with (
-                open_store(
-                    home / STORE_FILE,
-                    repository_workers=limits.workers,
-                    overtake_after=limits.overtake_after,
-                    known=limits.known,
-                    backoff=limits.backoff,
-                    lasting=stop == "shutdown",
+                taken_over(
+                    open_store(
+                        home / STORE_FILE,
+                        repository_workers=limits.workers,
+                        overtake_after=limits.overtake_after,
+                        known=limits.known,
+                        backoff=limits.backoff,
+                        lasting=stop != "cancelled",
+                    ),
+                    me,
+                    clock.now(),
                 ) as store,
                 open_launcher(home, allowed_environment()) as launcher,
                 trio.open_nursery() as nursery,
             ):
                 path = home / SETTINGS_FILE if settings is None else None
-                clock = Clock()
                 parts = Parts(
                     home,
                     SettingsInForce(loaded, path, store, clock),
                     store,
                     launcher,
                     clock,
+                    watched,
                     embedded=stop == "cancelled",
                 )
                 mailbox = await parts.start(nursery, found)
@@ -110,6 +135,8 @@ async def _open(
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
                     host_error = error
+                if control.ends_jobs:
+                    stop = "shutdown"
                 await parts.stop(mailbox, stop)
                 control.close()
                 nursery.cancel_scope.cancel()

@@ -39,14 +39,16 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.errors import StoreFailed
+    from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.events import Event
+    from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
 
@@ -65,6 +67,7 @@ class Rows:
         #: By parent.
         self.children: dict[str, str] = {}
         self.events: list[Event] = []
+        self.owner: Owner | None = None
 
     def apply(self, change: Change) -> None:
         match change:
@@ -142,15 +145,22 @@ class MemoryStore:
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
-        self, *, repository_workers: int = 4, backoff: Backoff = DEFAULT
+        self,
+        *,
+        repository_workers: int = 4,
+        backoff: Backoff = DEFAULT,
+        durable: Rows | None = None,
     ) -> None:
-        self.durable = Rows()
+        #: Two stores that are given the same one are two on one file.
+        self.durable = durable or Rows()
+        self.owner: Owner | None = None
+        self._fence: WriterFenced | None = None
         self.commits = 0
         #: Raised by the next save of any kind.
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
         self._backoff = backoff
-        self._pending = Rows()
+        self._pending = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
         self._woken = trio.Event()
@@ -182,6 +192,7 @@ class MemoryStore:
 
     def commit(self) -> None:
         """Make everything durable but the moves of repositories that are held."""
+        self._check([])
         moves = self._ready()
         self._moves = [move for move in self._moves if move not in moves]
         self.commits += bool(moves)
@@ -196,6 +207,16 @@ class MemoryStore:
             move.done.set()
             if move.then is not None:
                 move.then()
+
+    def _check(self, changes: Sequence[Change]) -> None:
+        """Refuse everything once another store took over what is durable."""
+        if self._fence is None and self.durable.owner != self.owner:
+            self._fence = fenced(self.owner, self.durable.owner, changes)
+        if self._fence is not None:
+            moves, self._moves = self._moves, []
+            for move in moves:
+                move.error = self._fence
+                move.done.set()
 
     # What a test does to it.
 
@@ -217,6 +238,15 @@ class MemoryStore:
 
     # The port.
 
+    def take_over(
+        self, instance: str, process: ProcessIdentity, release: str, now: float
+    ) -> Owner:
+        last = self.durable.owner
+        epoch = 1 if last is None else last.epoch + 1
+        self.owner = Owner(epoch, instance, process, release, now)
+        self.durable.owner = self._pending.owner = self.owner
+        return self.owner
+
     def save(
         self,
         changes: Sequence[Change],
@@ -227,6 +257,9 @@ class MemoryStore:
         if self.failure is not None:
             error, self.failure = self.failure, None
             raise error
+        self._check(changes)
+        if self._fence is not None:
+            raise self._fence
         move = Move(changes, then)
         for change in changes:
             self._pending.apply(change)

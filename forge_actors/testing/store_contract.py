@@ -14,31 +14,31 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import (
-    JobAdded,
-    JobDetails,
-    JobDispatched,
+    JobDelegated,
     JobEdited,
-    JobEnded,
     JobHeld,
-    JobRan,
     JobRequeued,
     JobWaits,
     Noted,
     PauseBegan,
     PauseEnded,
-    RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
-from forge_actors.domain.launch import ProcessIdentity, Receipt
-from forge_actors.domain.repositories import Repository
+from forge_actors.domain.jobs import Budgets, JobError
 from forge_actors.domain.scopes import Pause, repository_scope
+from forge_actors.testing import ownership_contract
+from forge_actors.testing.made_changes import (
+    dispatched,
+    ended,
+    job,
+    ran,
+    repository,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -52,67 +52,6 @@ if TYPE_CHECKING:
 
 #: Seconds within which a lazy move is durable.
 LAZY_LIMIT = 0.25
-
-
-def repository(repo: str = "repo", **changes: Any) -> RepositoryAdded:
-    """A repository as a change that adds it."""
-    number = 1 + sum(map(ord, repo))
-    values: dict[str, Any] = {
-        "id": repo,
-        "name": repo,
-        "path": f"/{repo}",
-        "common_dir": f"/{repo}/.git",
-        "device": 1,
-        "inode": number,
-        "added_at": 1.0,
-    }
-    added = Repository(**(values | changes))
-    return RepositoryAdded(added, Event("repository_added", 1.0, repo))
-
-
-def job(job_id: str = "job", repo: str = "repo", **changes: Any) -> JobAdded:
-    """A job as a change that adds it."""
-    kind = changes.get("kind", "repository-command")
-    values: dict[str, Any] = {
-        "id": job_id,
-        "repo": repo,
-        "kind": kind,
-        "priority": 2,
-        "claims": (),
-        "tokens": tokens_for(kind, None),
-        "queued_at": 10.0,
-    }
-    added = Job(**(values | changes))
-    spec = JobSpec(
-        argv=("true", job_id),
-        cwd="/",
-        env={"A": "b"},
-        exit_attempts=added.exit_attempts,
-        budgets=Budgets(admission=added.admission_budget, queue=added.queue_budget),
-    )
-    details = JobDetails(created_at=added.queued_at, origin="test")
-    event = Event(f"job_{added.state}", 10.0, repo, job_id)
-    return JobAdded(added, spec, details, event)
-
-
-def dispatched(
-    job_id: str = "job", repo: str = "repo", *, attempt: int = 1, fence: int = 1
-) -> JobDispatched:
-    event = Event("job_dispatched", 20.0, repo, job_id)
-    return JobDispatched(job_id, repo, attempt, fence, 20.0, event)
-
-
-def ran(job_id: str = "job", repo: str = "repo") -> JobRan:
-    identity = ProcessIdentity("boot", 100, 7)
-    return JobRan(job_id, identity, 21.0, Event("job_running", 21.0, repo, job_id))
-
-
-def ended(
-    job_id: str = "job", repo: str = "repo", state: State = "succeeded"
-) -> JobEnded:
-    receipt = Receipt(job_id, 1, 1, "exit", 30.0, started_at=21.5, exit_code=0)
-    event = Event(f"job_{state}", 30.0, repo, job_id)
-    return JobEnded(job_id, state, None, 30.0, receipt, event)
 
 
 async def check_then_follows_the_commit(open_: Open) -> None:
@@ -239,6 +178,25 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             dispatched(attempt=2, fence=2),
             {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
         ),
+        (
+            JobRequeued(
+                "job",
+                "waiting_for_retry",
+                JobError("INTERRUPTED", "it was"),
+                50.0,
+                Event("job_waiting_for_retry", 50.0, "repo", "job"),
+                retry_at=55.5,
+            ),
+            {"state": "waiting_for_retry", "queued_at": 50.0, "retry_at": 55.5},
+        ),
+        (
+            JobWaits("job", "queued", Event("job_queued", 56.0, "repo", "job")),
+            {"state": "queued"},
+        ),
+        (
+            dispatched(attempt=3, fence=3),
+            {"state": "dispatched", "attempt": 3, "fence": 3},
+        ),
     ]
     async with open_() as store:
         await store.save([repository(), job()]).wait()
@@ -322,6 +280,20 @@ async def check_a_hold_survives_until_it_ends(open_: Open) -> None:
         assert store.load_jobs("repo")[0].held_at is None
 
 
+async def check_the_first_job_that_work_was_handed_to_is_kept(open_: Open) -> None:
+    async with open_() as store:
+        await store.save([repository(), job(), dispatched()]).wait()
+        assert store.child_of("job") is None
+        for child in ("first", "second"):
+            event = Event("job_delegated", 12.0, "repo", "job")
+            store.save([JobDelegated("job", 1, 1, child, event)])
+        assert store.child_of("job") == "first"
+        await store.save([ended()]).wait()
+    async with open_() as store:
+        assert store.child_of("job") == "first"
+        assert store.child_of("unknown") is None
+
+
 async def check_an_edit_changes_what_it_names_and_nothing_else(open_: Open) -> None:
     before = job(queue_budget=60.0, priority=4, claims=(Claim("read", "path", "a"),))
     event = Event("job_edited", 12.0, "repo", "job")
@@ -394,7 +366,9 @@ CHECKS: tuple[Check, ...] = (
     check_an_end_is_told_once_it_is_durable,
     check_an_end_is_told_also_before_the_job_is_known,
     check_a_hold_survives_until_it_ends,
+    check_the_first_job_that_work_was_handed_to_is_kept,
     check_an_edit_changes_what_it_names_and_nothing_else,
     check_the_pause_of_a_repository_survives_until_it_ends,
     check_a_removed_repository_is_not_paused_any_more,
+    *ownership_contract.CHECKS,
 )

@@ -88,7 +88,7 @@ def test_a_socket_that_is_removed_is_made_again(busy: Busy, how: str) -> None:
             " another one\n"
         )
     refused = call("serve", "--home", service.home, status=3)
-    assert f"another service (pid {service.pid}) runs on {service.home}" in refused.err
+    assert f"another service (pid {service.pid}, runtime_" in refused.err
     doctor = service.cli("doctor", status=1)
     assert f"broken   service    the service on {service.home}" in doctor.out
     os.kill(service.pid, signal.SIGCONT)

@@ -17,7 +17,7 @@ from forge_actors.domain.errors import (
 )
 from forge_actors.domain.events import Event
 from forge_actors.edges.sqlite import store as store_module
-from forge_actors.testing.store import MemoryStore
+from forge_actors.testing.store import MemoryStore, Rows
 from forge_actors.testing.store_contract import (
     CHECKS,
     dispatched,
@@ -55,7 +55,8 @@ async def test_the_sqlite_store_keeps_the_contract(check: Check, path: Path) -> 
 @pytest.mark.mock_clock
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_the_store_in_memory_keeps_the_contract(check: Check) -> None:
-    await check(MemoryStore().open)
+    file = Rows()
+    await check(lambda: MemoryStore(durable=file).open())
 
 
 @pytest.mark.mock_clock

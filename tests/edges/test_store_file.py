@@ -20,9 +20,8 @@ from forge_actors.domain.errors import (
     StoreFromTheFuture,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import STATES
+from forge_actors.domain.jobs import STATES, TERMINAL
 from forge_actors.edges.sqlite import connection
-from forge_actors.edges.sqlite import store as store_module
 from forge_actors.edges.sqlite.connection import (
     APPLICATION_ID,
     CHECKPOINT_PAGES,
@@ -85,7 +84,7 @@ async def test_the_states_of_the_schema_are_those_of_the_domain(path: Path) -> N
                 terminal.add(state)
                 store._db.execute(f"UPDATE job SET {row}, finished_at = 1.0", (state,))
                 store._db.execute("UPDATE job SET state='queued', finished_at = NULL")
-        assert terminal == store_module.TERMINAL
+        assert terminal == TERMINAL
 
 
 @pytest.mark.mock_clock

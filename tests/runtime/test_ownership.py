@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
+import re
 from pathlib import Path
 
+import psutil
 import pytest
 
 from forge_actors.client.home import LOCK, serving_pid
@@ -16,17 +19,18 @@ from forge_actors.runtime import ownership
 from forge_actors.runtime.ownership import LOCK_FILE, own_home, tell_serving
 
 
-def refused(home: Path, pid: str) -> None:
+def refused(home: Path, owner: str) -> None:
     with pytest.raises(Refused) as caught, own_home(home):
         pass
-    assert str(caught.value).startswith(f"another service (pid {pid}) runs on {home};")
+    assert str(caught.value).startswith(f"another service ({owner}) runs on {home};")
 
 
-def test_a_home_has_one_owner(tmp_path: Path) -> None:
-    with own_home(tmp_path):
-        refused(tmp_path, str(os.getpid()))
+def test_a_home_has_one_owner_who_is_named(tmp_path: Path) -> None:
+    with own_home(tmp_path) as me:
+        owner = f"pid {os.getpid()}, {me.instance}"
+        refused(tmp_path, owner)
         tell_serving(tmp_path, serving=True)
-        refused(tmp_path, str(os.getpid()))
+        refused(tmp_path, owner)
     with own_home(tmp_path):
         pass
 
@@ -36,7 +40,7 @@ def test_a_lock_file_that_is_removed_lets_nobody_in(tmp_path: Path) -> None:
         (tmp_path / LOCK_FILE).unlink()
         tell_serving(tmp_path, serving=True)
         assert not (tmp_path / LOCK_FILE).exists()
-        refused(tmp_path, "unknown")
+        refused(tmp_path, "pid unknown")
     with own_home(tmp_path):
         pass
 
@@ -81,6 +85,62 @@ def test_who_serves_is_known_while_it_does(tmp_path: Path) -> None:
     assert serving_pid(home) is None
     with pytest.raises(Unavailable, match="no service runs on"):
         Service(home).get("status")
+
+
+def test_the_lock_file_tells_who_holds_it(tmp_path: Path) -> None:
+    with own_home(tmp_path, "1.2-abc") as me:
+        tell_serving(tmp_path, serving=True)
+        tell_serving(tmp_path, serving=False)
+        told = json.loads((tmp_path / LOCK_FILE).read_text())
+        process = psutil.Process()
+    assert (tmp_path / LOCK_FILE).stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"runtime_[0-9a-f]{32}", me.instance)
+    assert told == {
+        "pid": process.pid,
+        "serving": False,
+        "instance": me.instance,
+        "start_ticks": me.process.start_ticks,
+        "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "namespace": os.stat("/proc/self/ns/pid").st_ino,
+        "release": "1.2-abc",
+    }
+    began = psutil.boot_time() + me.process.start_ticks / os.sysconf("SC_CLK_TCK")
+    assert began == pytest.approx(process.create_time(), abs=2)
+    with own_home(tmp_path) as again:
+        assert again.instance != me.instance
+
+
+#: What a lock file may hold that nobody has locked.
+LEFT = {
+    "a dead process": {"pid": 999_999_999, "instance": "runtime_x"},
+    "a process that has the number by now": {"pid": 1, "instance": "runtime_x"},
+    "this process": {"pid": os.getpid(), "instance": "runtime_x"},
+    "another boot": {"pid": 1, "boot_id": "0-0", "start_ticks": 1},
+    "an older release": "4711 serving\n",
+    "nothing": "",
+    "no record": "[1]",
+    "half a record": '{"pid": 1',
+}
+
+
+@pytest.mark.parametrize("left", LEFT.values(), ids=LEFT.keys())
+def test_a_lock_file_that_was_left_keeps_nobody_out(
+    tmp_path: Path, left: object
+) -> None:
+    text = left if isinstance(left, str) else json.dumps(left)
+    (tmp_path / LOCK_FILE).write_text(text)
+    assert serving_pid(str(tmp_path)) is None
+    with own_home(tmp_path) as me:
+        assert json.loads((tmp_path / LOCK_FILE).read_text())["pid"] == os.getpid()
+        refused(tmp_path, f"pid {os.getpid()}, {me.instance}")
+
+
+def test_a_record_that_somebody_wrote_over_is_no_matter(tmp_path: Path) -> None:
+    with own_home(tmp_path):
+        (tmp_path / LOCK_FILE).write_text("who knows")
+        refused(tmp_path, "pid unknown")
+        tell_serving(tmp_path, serving=True)
+        assert serving_pid(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("text", ["", "x serving\n", "1 serving\n", "\xff\n", "1 2 3"])

@@ -15,7 +15,13 @@ from msgspec import Struct, structs
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
-from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
+from forge_actors.domain.requests import (
+    MAX_BATCH,
+    JobQuery,
+    JobRequest,
+    Parent,
+    convert,
+)
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import logs, state, steering
 from forge_actors.edges.gateway.call import Answer, Call, Verb
@@ -139,12 +145,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
     return None
 
 
-async def stop(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    call.control.request_stop()
-    return json_response({"stopping": True}, status=202)
-
-
 async def show_settings(call: Call) -> Answer:
     return json_response({"settings": await call.control.settings()})
 
@@ -189,6 +189,11 @@ async def submit_batch(call: Call) -> Answer:
     if base is not None:
         for request in requests:
             request.repo = beside(base, request.repo)
+    parent = call.query.one("parent")
+    if parent is not None:
+        told = decode(parent.encode(), Parent)
+        for request in requests:
+            request.parent = told
     try:
         check_places(requests)
         accepted = await call.control.submit(requests)
@@ -338,13 +343,14 @@ ROUTES = (
     Route("GET", "/v1/status", state.status, ("wait", "timeout"), holds="wait"),
     Route("POST", "/v1/drain", state.drain, holds=True),
     Route("DELETE", "/v1/drain", state.undrain),
-    Route("POST", "/v1/stop", stop),
+    Route("POST", "/v1/stop", state.stop),
+    Route("POST", "/v1/release/check", state.check_release),
     Route("GET", "/v1/settings", show_settings),
     Route("POST", "/v1/settings/reload", reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),
-    Route("POST", "/v1/batch", submit_batch, ("base",)),
+    Route("POST", "/v1/batch", submit_batch, ("base", "parent")),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
     Route("GET", "/v1/jobs/{job}/wait", wait_one, ("timeout",), holds=True),

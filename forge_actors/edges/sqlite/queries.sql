@@ -1,3 +1,16 @@
+-- name: owner_epoch
+-- One row in any case, so that looking costs no more than it must.
+SELECT (SELECT epoch FROM owner);
+
+-- name: owner
+SELECT epoch, instance, pid, start_ticks, boot_id, namespace, release, acquired_at
+FROM owner;
+
+-- name: take_over
+INSERT OR REPLACE INTO owner (
+    one, epoch, instance, pid, start_ticks, boot_id, namespace, release, acquired_at
+) VALUES (1, 1 + coalesce((SELECT epoch FROM owner), 0), ?, ?, ?, ?, ?, ?, ?);
+
 -- name: add_history
 -- Every change brings its event in the same transaction.
 INSERT INTO history (first, events) VALUES (?, ?);
@@ -40,7 +53,7 @@ UPDATE job SET child = coalesce(child, ?) WHERE id = ?;
 SELECT child FROM job WHERE id = ?;
 
 -- name: job_attempt
-SELECT state, attempt, fence FROM job WHERE id = ?;
+SELECT state, attempt, fence, repo FROM job WHERE id = ?;
 
 -- name: end_job
 -- any -> terminal; a receipt knows better when the attempt began, and as what

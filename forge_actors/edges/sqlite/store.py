@@ -9,13 +9,11 @@ threads would.
 
 from __future__ import annotations
 
-import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import trio
-from msgspec import convert
 from trio_util import AsyncBool, AsyncValue
 
 from forge_actors.domain.backoff import DEFAULT, Backoff
@@ -26,24 +24,22 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
 )
-from forge_actors.domain.errors import NotFound, Refused, StoreFailed, Unavailable
-from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
-from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.repositories import Repository
+from forge_actors.domain.errors import StoreFailed, WriterFenced
 from forge_actors.edges.sqlite import history
-from forge_actors.edges.sqlite.connection import grow_log, open_connections
-from forge_actors.edges.sqlite.ends import Ends
+from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
+from forge_actors.edges.sqlite.guard import Guard
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
-from forge_actors.edges.sqlite.statements import queries
+from forge_actors.edges.sqlite.reading import StoreReader
 from forge_actors.edges.sqlite.tally import Tally
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from forge_actors.domain.events import Event
+    from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.ownership import Owner
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
 #: to reach the supervisor and the token it frees to reach the next job.
@@ -55,12 +51,17 @@ SPECS_IN_MEMORY = 4096
 #: Seconds between two tries to save what the disk would not take.
 RETRY_SECONDS = 1.0
 
-_DISK_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
-#: An id has 19 characters; at least 4 of them select.
-_SELECTOR = re.compile(r"[0-9a-z]{4,19}")
+#: What goes away when there is room again, or when whoever else has the file is done.
+_DISK_ERRORS = (
+    apsw.FullError,
+    apsw.IOError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+    apsw.BusyError,
+)
 
 
-class SqliteStore:
+class SqliteStore(StoreReader):
     """The port `Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(
@@ -70,12 +71,11 @@ class SqliteStore:
         *,
         limits: RepositoryLimits,
     ) -> None:
-        self._db = writer
-        #: Sees only what is committed; for everybody who reads to tell others.
-        self.reader = reader
-        self._sql = queries()
-        #: What ledgers go by that are loaded from now on.
-        self.limits = limits
+        super().__init__(writer, reader, limits)
+        self._guard = Guard(writer, self._sql)
+        #: Set once another runtime has the store: nothing is saved here ever again.
+        self._fenced = trio.Event()
+        self._fence: WriterFenced | None = None
         #: The `seq` of the last event that is durable.
         self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
@@ -87,10 +87,11 @@ class SqliteStore:
         self._moves: list[Move] = []
         self._pending = trio.Event()
         self._urgent = trio.Event()
-        #: Specs of the jobs accepted last, so that most starts need not read theirs.
-        self._specs: dict[str, JobSpec] = {}
-        #: For those who know that a job has not ended yet; for others `when_ended`.
-        self.ends = Ends()
+        self._count()
+        #: What its users do when they are cancelled is saved too.
+        self._scope = trio.CancelScope(shield=True)
+
+    def _count(self) -> None:
         #: How many jobs there are, by repository and state.
         self.tally = Tally(self.read("job_counts"), self.read("jobs_apart"))
         #: Whom to tell of the changes that became durable, by their type.
@@ -101,8 +102,56 @@ class SqliteStore:
         }
         #: Jobs without a durable end, those included that are not durable yet.
         self.active = self.tally.active
-        #: What its users do when they are cancelled is saved too.
-        self._scope = trio.CancelScope(shield=True)
+
+    # -- whose it is -----------------------------------------------------------------
+
+    @property
+    def owner(self) -> Owner | None:
+        """As whom it writes; None before `take_over`."""
+        return self._guard.owner
+
+    def take_over(
+        self, instance: str, process: ProcessIdentity, release: str, now: float
+    ) -> Owner:
+        """See the port.
+
+        Raises:
+            StoreFailed: it could not be saved.
+        """
+        try:
+            owner = self._guard.take_over(instance, process, release, now)
+        except _DISK_ERRORS as error:
+            raise StoreFailed(f"nothing can be saved now: {cause(error)}") from error
+        last = history.last(self.reader, self._sql)
+        if last != self.committed.value:
+            # Whoever had it went on between our look at it and the take-over.
+            self.committed.value = last
+            self._count()
+        return owner
+
+    async def wait_fenced(self) -> None:
+        """Wait until another runtime has the store.
+
+        Raises:
+            WriterFenced: one has; what was not durable was refused.
+        """
+        await self._fenced.wait()
+        assert self._fence is not None
+        raise self._fence
+
+    def _give_up(self, error: WriterFenced) -> None:
+        """Refuse all that is not durable, and everything from now on."""
+        self._fence = error
+        self.trouble = str(error)
+        self.saving.value = False
+        self._events.clear()
+        self.active = self.read("active_total")[0][0]
+        moves, self._moves = self._moves, []
+        for move in moves:
+            move.settle(error)
+        self._pending.set()
+        self._urgent.set()
+        self._fenced.set()
 
     # -- saving ----------------------------------------------------------------------
 
@@ -118,10 +167,13 @@ class SqliteStore:
 
         Raises:
             StoreFailed: nothing new can be accepted now.
+            WriterFenced: another runtime has the store.
         """
         move = Move(changes, then)
         if self.trouble is None:
             self._write_or_hold_back(move)
+        elif self._fence is not None:
+            raise self._fence
         elif move.refusable:
             raise self._refusal()
         else:
@@ -140,6 +192,9 @@ class SqliteStore:
             self._hold_back(error)
             if move.error is not None:
                 raise move.error from error
+        except WriterFenced as error:
+            self._give_up(error)
+            raise
         except BaseException:
             # A part of it may be in the transaction. What is there besides is known, so
             # it is written anew; a savepoint for each move would cost more, every time.
@@ -153,7 +208,7 @@ class SqliteStore:
     def _write(self, changes: Sequence[Change]) -> None:
         """Add the changes to the open transaction; after an error it must be undone."""
         if not self._db.in_transaction:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._guard.begin(changes)
         for change in changes:
             write(self._db, self._sql, change)
             self._events.append(change.event)
@@ -173,6 +228,8 @@ class SqliteStore:
                 await self._settle()
                 self.commit()
                 while self.trouble is not None:
+                    if self._fence is not None:
+                        return
                     await trio.sleep(RETRY_SECONDS)
                     self._retry()
 
@@ -263,106 +320,12 @@ class SqliteStore:
         except _DISK_ERRORS:
             self._roll_back()
             return
+        except WriterFenced as error:
+            self._give_up(error)
+            return
         self.trouble = None
         self._publish()
         self.saving.value = True
-
-    # -- reading ---------------------------------------------------------------------
-
-    def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
-        """The committed rows of a named query."""
-        return self._rows(self.reader, name, values)
-
-    def events(self, after: int, limit: int) -> list[Event]:
-        """The first durable events with a larger `seq` than `after`."""
-        try:
-            return history.read(self.reader, self._sql, after, limit)
-        except apsw.ConnectionClosedError:
-            raise Unavailable("the runtime has ended") from None
-
-    def find_events(
-        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
-    ) -> list[Event]:
-        """The durable events up to `until` whose `fields` have one of the values."""
-        try:
-            return history.find(self.reader, self._sql, after, until, fields)
-        except apsw.ConnectionClosedError:
-            raise Unavailable("the runtime has ended") from None
-
-    def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows of a named query, those included that are not durable yet."""
-        return self._rows(self._db, name, values)
-
-    def _rows(
-        self, db: apsw.Connection, name: str, values: tuple[object, ...]
-    ) -> list[tuple[Any, ...]]:
-        try:
-            return db.execute(self._sql[name], values).fetchall()
-        except apsw.ConnectionClosedError:
-            raise Unavailable("the runtime has ended") from None
-
-    def match(self, selector: str) -> str:
-        """The id that a selector means: itself, or a unique prefix or tail of one.
-
-        Raises:
-            NotFound: no job, or the selector is too short to be one.
-            Refused: several jobs; some of them are named.
-        """
-        if not _SELECTOR.fullmatch(selector):
-            raise NotFound(f"{selector!r} is no job id, nor 4 characters of one")
-        for query in ("match_job", "match_job_tail"):
-            found = [str(row[0]) for row in self.read(query, selector)]
-            if selector in found or len(found) == 1:
-                return selector if selector in found else found[0]
-            if found:
-                raise Refused(f"{selector!r} could be any of {', '.join(found)}, ...")
-        raise NotFound(f"no job has the id {selector!r}")
-
-    def load(self, repo: str) -> Ledger:
-        """See the port."""
-        [row] = self.read_pending("load_repository", repo)
-        fence, enabled, removed, scope = row[:4]
-        return Ledger(
-            repo,
-            fence=fence,
-            enabled=bool(enabled) and removed is None,
-            workers=self.limits.workers,
-            overtake_after=self.limits.overtake_after,
-            known=self.limits.known,
-            pause=None if scope is None else pause_from(row[3:]),
-            backoff=self.limits.backoff,
-        )
-
-    def load_jobs(self, repo: str) -> list[Job]:
-        """The jobs of a repository that have not ended, oldest first."""
-        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
-
-    def repositories(self) -> list[Repository]:
-        """Every repository that is not removed."""
-        names = Repository.__struct_fields__
-        rows = self.read("all_repositories")
-        return [
-            convert(dict(zip(names, row, strict=True)), Repository, strict=False)
-            for row in rows
-        ]
-
-    def spec(self, job: str) -> JobSpec:
-        spec = self._specs.pop(job, None)
-        if spec is not None:
-            return spec
-        return spec_from(self.read_pending("job_spec", job)[0])
-
-    def child_of(self, job: str) -> str | None:
-        """See the port."""
-        rows = self.read_pending("job_child", job)
-        return rows[0][0] if rows else None
-
-    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
-        rows = self.read("job_state", job)
-        if rows and rows[0][0] in TERMINAL:
-            notify(rows[0][0])
-        else:
-            self.ends.add(job, notify)
 
 
 @asynccontextmanager

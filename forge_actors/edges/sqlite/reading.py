@@ -1,0 +1,143 @@
+"""What can be asked of a store: committed rows for readers, all of them for actors."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import apsw
+from msgspec import convert
+
+from forge_actors.domain.errors import NotFound, Refused, Unavailable
+from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
+from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.repositories import Repository
+from forge_actors.edges.sqlite import history
+from forge_actors.edges.sqlite.ends import Ends
+from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
+from forge_actors.edges.sqlite.statements import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from forge_actors.domain.capacity import RepositoryLimits
+    from forge_actors.domain.events import Event
+
+#: An id has 19 characters; at least 4 of them select.
+_SELECTOR = re.compile(r"[0-9a-z]{4,19}")
+
+
+class StoreReader:
+    """The reading half of a store."""
+
+    def __init__(
+        self,
+        writer: apsw.Connection,
+        reader: apsw.Connection,
+        limits: RepositoryLimits,
+    ) -> None:
+        self._db = writer
+        #: Sees only what is committed; for everybody who reads to tell others.
+        self.reader = reader
+        self._sql = queries()
+        #: What ledgers go by that are loaded from now on.
+        self.limits = limits
+        #: Specs of the jobs accepted last, so that most starts need not read theirs.
+        self._specs: dict[str, JobSpec] = {}
+        #: For those who know that a job has not ended yet; for others `when_ended`.
+        self.ends = Ends()
+
+    def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
+        """The committed rows of a named query."""
+        return self._rows(self.reader, name, values)
+
+    def events(self, after: int, limit: int) -> list[Event]:
+        """The first durable events with a larger `seq` than `after`."""
+        try:
+            return history.read(self.reader, self._sql, after, limit)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def find_events(
+        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
+    ) -> list[Event]:
+        """The durable events up to `until` whose `fields` have one of the values."""
+        try:
+            return history.find(self.reader, self._sql, after, until, fields)
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a named query, those included that are not durable yet."""
+        return self._rows(self._db, name, values)
+
+    def _rows(
+        self, db: apsw.Connection, name: str, values: tuple[object, ...]
+    ) -> list[tuple[Any, ...]]:
+        try:
+            return db.execute(self._sql[name], values).fetchall()
+        except apsw.ConnectionClosedError:
+            raise Unavailable("the runtime has ended") from None
+
+    def match(self, selector: str) -> str:
+        """The id that a selector means: itself, or a unique prefix or tail of one.
+
+        Raises:
+            NotFound: no job, or the selector is too short to be one.
+            Refused: several jobs; some of them are named.
+        """
+        if not _SELECTOR.fullmatch(selector):
+            raise NotFound(f"{selector!r} is no job id, nor 4 characters of one")
+        for query in ("match_job", "match_job_tail"):
+            found = [str(row[0]) for row in self.read(query, selector)]
+            if selector in found or len(found) == 1:
+                return selector if selector in found else found[0]
+            if found:
+                raise Refused(f"{selector!r} could be any of {', '.join(found)}, ...")
+        raise NotFound(f"no job has the id {selector!r}")
+
+    def load(self, repo: str) -> Ledger:
+        """See the port."""
+        [row] = self.read_pending("load_repository", repo)
+        fence, enabled, removed, scope = row[:4]
+        return Ledger(
+            repo,
+            fence=fence,
+            enabled=bool(enabled) and removed is None,
+            workers=self.limits.workers,
+            overtake_after=self.limits.overtake_after,
+            known=self.limits.known,
+            pause=None if scope is None else pause_from(row[3:]),
+            backoff=self.limits.backoff,
+        )
+
+    def load_jobs(self, repo: str) -> list[Job]:
+        """The jobs of a repository that have not ended, oldest first."""
+        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+
+    def repositories(self) -> list[Repository]:
+        """Every repository that is not removed."""
+        names = Repository.__struct_fields__
+        rows = self.read("all_repositories")
+        return [
+            convert(dict(zip(names, row, strict=True)), Repository, strict=False)
+            for row in rows
+        ]
+
+    def spec(self, job: str) -> JobSpec:
+        spec = self._specs.pop(job, None)
+        if spec is not None:
+            return spec
+        return spec_from(self.read_pending("job_spec", job)[0])
+
+    def child_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("job_child", job)
+        return rows[0][0] if rows else None
+
+    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
+        rows = self.read("job_state", job)
+        if rows and rows[0][0] in TERMINAL:
+            notify(rows[0][0])
+        else:
+            self.ends.add(job, notify)
