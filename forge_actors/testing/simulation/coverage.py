@@ -1,0 +1,97 @@
+"""What the runs of many seeds must reach: faults at every point, and moves of jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.jobs import MOVES, RESERVED, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forge_actors.testing.simulation.faults import Fault, Kind, When
+
+#: Rows that are committed.
+ROWS = (
+    "JobAdded",
+    "JobWaits",
+    "JobDispatched",
+    "JobRan",
+    "JobRequeued",
+    "JobEnded",
+    "JobHeld",
+    "JobEdited",
+    "PauseBegan",
+    "PauseEnded",
+    "RepositoryChanged",
+    "SettingsChanged",
+    "Noted",
+)
+#: Messages to the agent, and from it.
+ORDERS = ("hello", "start", "stop", "pause", "resume", "forget")
+REPORTS = ("ready", "started", "exited")
+#: What the agent does on its own.
+DEEDS = ("journal starting", "start process", "journal started", "journal receipt")
+
+_WHENS: tuple[When, ...] = ("before", "after")
+
+
+def _faults() -> list[tuple[Kind, str, When]]:
+    crashes: list[tuple[str, Kind]] = []
+    crashes += [(f"commit {row}", "service") for row in ROWS]
+    crashes += [(f"send {name}", "service") for name in ORDERS]
+    crashes += [(f"take {name}", "service") for name in REPORTS]
+    crashes += [(f"take {name}", "agent") for name in ORDERS]
+    crashes += [(f"send {name}", "agent") for name in REPORTS]
+    crashes += [(deed, "agent") for deed in DEEDS]
+    # Of two that live in different processes either may die at what the other does.
+    crashes += [(deed, "service") for deed in DEEDS]
+    crashes += [(f"commit {row}", "agent") for row in ("JobDispatched", "JobEnded")]
+    found: list[tuple[Kind, str, When]] = [
+        (kind, point, when) for point, kind in crashes for when in _WHENS
+    ]
+    messages = [f"send {name}" for name in (*ORDERS, *REPORTS)]
+    for kind in ("lose", "late", "repeat"):
+        found += [(kind, point, "before") for point in messages]
+    for kind in ("slow", "fail"):
+        found += [(kind, f"commit {row}", "before") for row in ROWS]
+    return found
+
+
+#: Every fault at every point where it can happen. All must be reached.
+FAULTS: tuple[tuple[Kind, str, When], ...] = tuple(_faults())
+
+#: Moves of the table of the domain that nothing makes yet.
+_UNUSED: frozenset[State] = frozenset(
+    {"waiting_for_approval", "waiting_for_limit", "waiting_for_retry", "orphaned", "stale"}
+)
+
+
+def _pairs() -> frozenset[tuple[State, State]]:
+    return frozenset(
+        (before, after)
+        for before, afters in MOVES.items()
+        for after in afters
+        if before not in _UNUSED and after not in _UNUSED
+        if before in RESERVED or after in RESERVED or after != before
+    )
+
+
+PAIRS = _pairs()
+
+
+class Coverage:
+    """What some runs have reached."""
+
+    def __init__(self) -> None:
+        self.faults: dict[tuple[Kind, str, When], int] = {}
+        self.pairs: dict[tuple[State, State], int] = {}
+
+    def add(
+        self, hits: Iterable[Fault], pairs: Iterable[tuple[State, State]]
+    ) -> None:
+        for fault in hits:
+            key = (fault.kind, fault.point, fault.when)
+            self.faults[key] = self.faults.get(key, 0) + 1
+        for pair in pairs:
+            self.pairs[pair] = self.pairs.get(pair, 0) + 1

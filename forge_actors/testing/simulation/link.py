@@ -1,0 +1,121 @@
+"""The link between a launcher and a node agent: one connection, as a stream socket is.
+
+It keeps the order of messages, and so what is late makes what follows late. A message
+is lost only with all that comes after it: the connection breaks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+
+from forge_actors.testing.simulation.messages import name_of
+
+if TYPE_CHECKING:
+    from forge_actors.testing.simulation.messages import Order, Report
+    from forge_actors.testing.simulation.world import World
+
+#: Seconds a message takes, at most.
+LATENCY = 0.002
+
+
+class Side(Protocol):
+    """One end. When it dies, all of its links hang up."""
+
+    links: list[Link]
+
+    @property
+    def dead(self) -> bool: ...
+
+    def take(self, link: Link, message: Order | Report) -> None: ...
+
+    def disconnected(self, link: Link) -> None: ...
+
+
+class _Way:
+    """The messages in one direction."""
+
+    def __init__(self, link: Link, sender: Side, receiver: Side) -> None:
+        self._link = link
+        self._sender = sender
+        self._receiver = receiver
+        self._free_at = 0.0
+        self.broken = False
+
+    def send(self, message: Order | Report) -> None:
+        link, world = self._link, self._link.world
+        if self.broken or self._sender.dead:
+            return
+        name = name_of(message)
+        point = f"send {name}"
+        fault = world.faults.before(point)
+        if self._sender.dead:
+            return
+        delay = LATENCY * world.random.random()
+        copies = 1
+        if fault is not None:
+            world.note(fault.kind, point)
+            match fault.kind:
+                case "lose":
+                    self.broken = True
+                    world.timers.after(fault.amount, link.cut)
+                    return
+                case "late":
+                    delay += fault.amount
+                case "repeat":
+                    copies = 2
+                case _:
+                    pass
+        self._free_at = max(self._free_at, trio.current_time() + delay)
+        for _ in range(copies):
+            world.timers.at(self._free_at, lambda: self._deliver(name, message))
+        world.faults.after(point)
+
+    def _deliver(self, name: str, message: Order | Report) -> None:
+        if self.broken or self._receiver.dead:
+            return
+        faults, point = self._link.world.faults, f"take {name}"
+        faults.before(point)
+        if self._receiver.dead:
+            return
+        self._link.world.note(point, message)
+        self._receiver.take(self._link, message)
+        faults.after(point)
+
+
+class Link:
+    """One connection. What was sent before one end died still arrives at the other."""
+
+    def __init__(self, world: World, service: Side, agent: Side) -> None:
+        self.world = world
+        self._ends = (service, agent)
+        self._orders = _Way(self, service, agent)
+        self._reports = _Way(self, agent, service)
+        self._cut = False
+        service.links.append(self)
+        agent.links.append(self)
+
+    def order(self, message: Order) -> None:
+        self._orders.send(message)
+
+    def report(self, message: Report) -> None:
+        self._reports.send(message)
+
+    def cut(self) -> None:
+        """It breaks: what is on its way is lost, and both ends see that."""
+        self._orders.broken = self._reports.broken = True
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """One end is gone; the other sees it after what was sent before."""
+        if self._cut:
+            return
+        self._cut = True
+        for end in self._ends:
+            if not end.dead:
+                self.world.timers.after(2 * LATENCY, lambda end=end: self._tell(end))
+
+    def _tell(self, end: Side) -> None:
+        if not end.dead:
+            end.disconnected(self)

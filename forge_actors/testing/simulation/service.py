@@ -1,0 +1,202 @@
+"""One life of the simulated service: the real actors over the simulated edges."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import trio
+
+from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.domain.changes import Noted, SettingsChanged
+from forge_actors.domain.errors import MailboxClosed, StoreFailed
+from forge_actors.domain.events import Event
+from forge_actors.domain.scopes import repository_of
+from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.secrets import SecretFolder
+from forge_actors.testing.simulation.launcher import SimulatedLauncher
+from forge_actors.testing.simulation.store import SimulatedStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.actors import repository_messages
+    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.ports import Git
+    from forge_actors.domain.recovery import StopReason
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.settings import Settings
+    from forge_actors.testing.simulation.world import World
+
+A = TypeVar("A")
+
+#: No file is ever read or written there.
+HOME = Path("/simulated-home")
+
+
+class Service:
+    """A runtime as `runtime.runtime` wires it, until it stops or crashes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.dead = False
+        self.settings: Settings = world.settings
+        self.scope = trio.CancelScope()
+        limits = self.settings.repository_limits()
+        self.epoch = world.disk.take_over()
+        self.store = SimulatedStore(world, self.epoch, limits)
+        self.launcher = SimulatedLauncher(world, self.epoch, bound=world.bound)
+        self.mailbox: Mailbox[supervisor_messages.Message]
+        self.clients: trio.Nursery
+        self._ended = trio.Event()
+        self._stopped: StopReason | None = None
+
+    async def run(self) -> None:
+        """Serve until it is stopped or crashes."""
+        world = self._world
+        with self.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.store.run)
+                nursery.start_soon(self.launcher.run)
+                try:
+                    await self._start(nursery)
+                except StoreFailed:
+                    self.die()  # its manager starts it again
+                    return
+                async with trio.open_nursery() as self.clients:
+                    world.serving(self)
+                    await self._ended.wait()
+                    world.serving(None)
+                    self.clients.cancel_scope.cancel()
+                # The disk may take nothing; then it waits, as the real one.
+                with suppress(StoreFailed):
+                    await self.store.save([]).wait()
+                self.launcher.die()
+                self.store.dead = True
+                nursery.cancel_scope.cancel()
+
+    def die(self) -> None:
+        """Crash: from here on nothing of it has any effect."""
+        if not self.dead:
+            self.dead = self.store.dead = True
+            self.launcher.die()
+            if self._world.service is self:
+                self._world.serving(None)
+            self.scope.cancel()
+
+    def stop(self, reason: StopReason) -> None:
+        """Begin an orderly stop."""
+        if self._stopped is None:
+            self._stopped = reason
+            self._tell(supervisor_messages.Stop(reason))
+
+    # -- the start, as that of the runtime -------------------------------------------
+
+    async def _start(self, nursery: trio.Nursery) -> None:
+        world, store = self._world, self.store
+        now = world.clock.now()
+        store.save([Noted(Event("runtime_started", now, data={"pid": self.epoch}))])
+        self._hold_limits(self.settings)
+        reserved = {(job.id, job.attempt): None for job in store.reserved}
+        await self.launcher.reconcile(reserved, same_boot=True)
+        unclaimed = {}
+        for key in reserved:
+            attempt = self.launcher.adopt(*key)
+            if attempt is not None:
+                unclaimed[key] = await attempt.exited()
+        rows = store.durable
+        context = supervisor.Context(
+            limits=self.settings.token_limits(),
+            store=store,
+            launcher=self.launcher,
+            clock=world.clock,
+            pressure=lambda: world.pressure,
+            make_order=OrderMaker(HOME, store, lambda: 1 << 20),
+            gone=lambda repo: "its folder is gone" if repo in world.gone else None,
+            unclaimed=unclaimed,
+            last_dispatch={
+                repo.id: repo.last_dispatch for repo in rows.repositories.values()
+            },
+            busy=store.busy,
+            pauses=tuple(
+                pause
+                for pause in rows.pauses.values()
+                if repository_of(pause.scope) is None
+            ),
+        )
+        real = cast("SqliteStore", store)
+        self.registry = Registry(real, cast("Git", None), world.clock, world.ids)
+        self.admission = Admission(
+            real,
+            self.registry,
+            world.clock,
+            world.ids,
+            lambda: self.settings,
+            SecretFolder(HOME),
+            self._submitted,
+        )
+        self.mailbox = await nursery.start(self._supervise, context)
+        store.save([Noted(Event("runtime_ready", world.clock.now()))])
+        await store.save([]).wait()
+
+    async def _supervise(
+        self,
+        context: supervisor.Context,
+        *,
+        task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
+    ) -> None:
+        try:
+            await supervisor.run(context, task_status=task_status)
+        finally:
+            self._ended.set()
+
+    def _submitted(self, repo: str, jobs: tuple[Job, ...]) -> None:
+        self._tell(supervisor_messages.Submitted(repo, jobs))
+
+    def _tell(self, message: supervisor_messages.Message) -> None:
+        with suppress(MailboxClosed):
+            self.mailbox.tell(message)
+
+    # -- what clients use ------------------------------------------------------------
+
+    async def ask(
+        self, repo: str, make: Callable[[Reply[A]], repository_messages.Message]
+    ) -> A:
+        """What the actor of a repository answers, as the control asks it."""
+        while True:
+            actor = await self.mailbox.ask(
+                lambda reply: supervisor_messages.Open(repo, reply)
+            )
+            try:
+                return await actor.ask(make)
+            except MailboxClosed:
+                continue
+
+    async def exchange(self, settings: Settings) -> None:
+        """Let other settings hold, once that is durable."""
+        now = self._world.clock.now()
+        event = Event("settings_changed", now, data={"changed": {}})
+        changes = [SettingsChanged(event), Noted(in_force(settings, now))]
+
+        def hold() -> None:
+            self.settings = self._world.settings = settings
+            self.store.limits = settings.repository_limits()
+            self._hold_limits(settings)
+            self._tell(
+                supervisor_messages.SetLimits(
+                    settings.token_limits(), self.store.limits
+                )
+            )
+
+        await self.store.save(changes, then=hold).wait()
+
+    def _hold_limits(self, settings: Settings) -> None:
+        self._world.limits = settings.token_limits()
+        self._world.repository_workers = settings.repository_workers
+
+
