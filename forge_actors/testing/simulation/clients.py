@@ -141,7 +141,7 @@ class Clients:
         if job is None:
             return
         repo = self._repo_of(job)
-        held = self._world.disk.rows.jobs[job]
+        held = self._world.rows.jobs[job]
         wanted: JobEdit = operation.value  # type: ignore[assignment]
         edit = edit_of(wanted, held.kind, f"/{repo}")
         await service.ask(
@@ -150,7 +150,7 @@ class Clients:
 
     async def _retry(self, service: Service, operation: Operation) -> None:
         job = self.ids.get(operation.target)
-        if job is None or self._world.disk.rows.jobs[job].state not in TERMINAL:
+        if job is None or self._world.rows.jobs[job].state not in TERMINAL:
             return
         [retried] = await service.admission.retry([job], "simulation")
         self._world.referee.accepted(retried.id)
@@ -158,12 +158,12 @@ class Clients:
 
     def _job(self, name: str) -> str | None:
         """The id of a job that has not ended, as far as anybody can know."""
-        rows = self._world.disk.rows.jobs
+        rows = self._world.rows.jobs
         job = name if name in rows else self.ids.get(name)
         return job if job is not None and rows[job].state not in TERMINAL else None
 
     def _repo_of(self, job: str) -> str:
-        return self._world.disk.rows.jobs[job].repo
+        return self._world.rows.jobs[job].repo
 
     # -- scopes, repositories, settings ----------------------------------------------
 
@@ -202,7 +202,7 @@ class Clients:
         repo = service.registry.named(operation.target)
         active = [
             job.id
-            for job in self._world.disk.rows.jobs.values()
+            for job in self._world.rows.jobs.values()
             if job.repo == repo.id and job.state not in TERMINAL
         ]
         for job in active:
@@ -233,7 +233,7 @@ class Clients:
         for name in self._world.repositories.values():
             waiting = [
                 job.id
-                for job in self._world.disk.rows.jobs.values()
+                for job in self._world.rows.jobs.values()
                 if job.repo == name and job.state in WAITING
             ]
             if waiting:

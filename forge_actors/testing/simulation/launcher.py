@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import trio
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import Receipt
+from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.edges.node import wire
 from forge_actors.testing.simulation.link import Link
-from forge_actors.testing.simulation.messages import (
-    Exited,
-    Forget,
-    Hello,
-    Pause,
-    Ready,
-    Resume,
-    Start,
-    Started,
-    Stop,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity
-    from forge_actors.testing.simulation.messages import Key, Order, Report
+    from msgspec import Struct
+
+    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.testing.simulation.machine import Key
     from forge_actors.testing.simulation.world import World
 
 #: Seconds to start an agent, and to find one that runs.
 START_SECONDS = 0.03
 FIND_SECONDS = 0.003
+
+_receipt = msgspec.json.Decoder(Receipt)
 
 
 class Attempt:
@@ -43,8 +38,8 @@ class Attempt:
         self.identity: ProcessIdentity | None = None
         self.receipt: Receipt | None = None
         #: What was asked of it, to be said again on the next connection.
-        self.stop_asked: Stop | None = None
-        self.pause_asked = False
+        self.stop_asked: wire.Stop | None = None
+        self.pause_asked: bool | None = None
         self._launcher = launcher
         self._settled = trio.Event()
         self._ended = trio.Event()
@@ -63,18 +58,18 @@ class Attempt:
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         if self.receipt is None:
-            self.stop_asked = Stop(self.key, grace, ending)
+            self.stop_asked = wire.Stop(*self.key, grace, ending)
             self._launcher.send(self.stop_asked)
 
     def pause(self) -> None:
         if self.receipt is None:
             self.pause_asked = True
-            self._launcher.send(Pause(self.key))
+            self._launcher.send(wire.Pause(*self.key))
 
     def resume(self) -> None:
         if self.receipt is None:
             self.pause_asked = False
-            self._launcher.send(Resume(self.key))
+            self._launcher.send(wire.Resume(*self.key))
 
     def settle_start(self, identity: ProcessIdentity | None) -> None:
         self.identity = identity
@@ -88,7 +83,7 @@ class Attempt:
             self._ended.set()
 
     def abandon(self) -> None:
-        """Its service crashed: let its waiters go."""
+        """Its service is gone: let its waiters go."""
         self._settled.set()
         self._ended.set()
 
@@ -101,10 +96,12 @@ class SimulatedLauncher:
         self.links: list[Link] = []
         self.heard_at = trio.current_time()
         self._world = world
-        self._epoch = epoch
-        self._bound = bound
+        self._hello = wire.Hello("", epoch, f"service-{epoch}", "simulated", bound, {})
         self._attempts: dict[Key, Attempt] = {}
         self._link: Link | None = None
+        #: Receipts that are still to come on a new connection.
+        self._outstanding = 0
+        self._heard: set[Key] = set()
         self._ready = False
         self._broken = trio.Event()
         self._greeted = trio.Event()
@@ -123,22 +120,34 @@ class SimulatedLauncher:
         attempt.order = order
         self._attempts[key] = attempt
         self._world.note("launch", *key, order.fence)
-        self.send(Start(order))
+        self.send(wire.start(order))
         return attempt
 
     def adopt(self, job: str, attempt: int) -> Attempt | None:
         return self._attempts.get((job, attempt))
+
+    def still_alive(
+        self, identities: Sequence[ProcessIdentity]
+    ) -> tuple[ProcessIdentity, ...]:
+        running = {each.identity for each in self._world.machine.processes.values()}
+        return tuple(each for each in identities if each in running)
 
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
             del self._attempts[known.key]
             self._world.note("forget", job, attempt)
-            self.send(Forget(known.key))
+            self._forget(known.key)
+
+    def _forget(self, key: Key) -> None:
+        if key in self._heard or self._world.agent is None:
+            # Of what an agent told that is gone, the file is ours.
+            self.send(wire.Forget([key]))
+        else:
+            self._world.machine.journal.pop(key, None)
 
     def ping(self) -> None:
-        if self._ready:
-            self.heard_at = trio.current_time()
+        self.send(wire.Ping())
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
         running = self._attempts.get((job, attempt))
@@ -150,19 +159,20 @@ class SimulatedLauncher:
     ) -> None:
         """Find out what became of the attempts of earlier runtimes."""
         await self._greeted.wait()
-        for key in self._world.machine.journal.keys() | reserved.keys():
+        for key in (*self._world.machine.journal, *reserved):
             if key not in self._attempts:
                 self._bury(key)
-        for key in sorted(self._attempts.keys() - reserved.keys()):
-            # Its end was saved, but nobody told the agent.
-            self.forget(*key)
+        for key in list(self._attempts):
+            if key not in reserved:
+                # Its end was saved, but nobody told the agent.
+                self.forget(*key)
         self._reconciled = True
 
     # -- the conversation ------------------------------------------------------------
 
-    def send(self, message: Order) -> None:
+    def send(self, message: Struct) -> None:
         if self._ready and self._link is not None and not self.dead:
-            self._link.order(message)
+            self._link.order(msgspec.to_builtins(message))
 
     async def run(self) -> None:
         """Talk to one agent after the other."""
@@ -185,96 +195,121 @@ class SimulatedLauncher:
             self._broken.set()
             return
         self._link = Link(world, self, agent)
-        self._link.order(Hello(self._epoch, self._bound))
+        self._link.order(msgspec.to_builtins(self._hello))
 
-    def take(self, link: Link, message: Order | Report) -> None:
+    def take(self, link: Link, line: bytes) -> None:
         if link is not self._link:
             return
         self.heard_at = trio.current_time()
-        match message:
-            case Ready(running, receipts):
-                self._catch_up(running, receipts)
-            case Started(key, identity):
-                attempt = self._attempts.get(key)
+        [event] = wire.decode_lines(line)
+        match event:
+            case wire.Ready(running=running, held=held, outstanding=outstanding):
+                self._meet(running, held, outstanding)
+            case wire.Started():
+                attempt = self._attempts.get((event.job, event.attempt))
                 if attempt is not None:
-                    attempt.settle_start(identity)
-            case Exited(receipt):
+                    boot_id = self._world.machine.boot_id
+                    pid, ticks = event.pid, event.start_ticks
+                    attempt.settle_start(ProcessIdentity(boot_id, pid, ticks))
+            case wire.Exited(receipt):
                 self._ended(receipt)
+            case wire.Error(job, problem):
+                self._world.note("problem", job, problem)
+            case _:
+                pass
 
     def disconnected(self, link: Link) -> None:
         if link is self._link:
             self._broken.set()
 
-    def _catch_up(
-        self, running: Mapping[Key, ProcessIdentity], receipts: tuple[Receipt, ...]
+    def _meet(
+        self, running: list[wire.Known], held: list[wire.Known], outstanding: int
     ) -> None:
-        """Learn what happened meanwhile, and say again what may not have arrived."""
+        """The first thing a new connection says."""
         self._ready = True
-        for receipt in receipts:
-            key = (receipt.job, receipt.attempt)
-            if not self._reconciled and key not in self._attempts:
-                self._attempts[key] = Attempt(self, key, receipt.fence)
-            self._ended(receipt)
-        for key, identity in running.items():
-            fence = self._world.machine.journal[key].fence
-            known = self._attempts.setdefault(key, Attempt(self, key, fence))
-            known.settle_start(identity)
-        for attempt in list(self._attempts.values()):
-            if attempt.receipt is not None:
-                continue
-            if attempt.order is not None and attempt.key not in running:
-                self.send(Start(attempt.order))
-            elif attempt.key not in running:
-                self._bury(attempt.key)
-                continue
-            if attempt.pause_asked:
-                self.send(Pause(attempt.key))
-            if attempt.stop_asked is not None:
-                self.send(attempt.stop_asked)
-        if self._reconciled:
-            for key in sorted(self._world.machine.journal.keys() - self._attempts):
-                self.send(Forget(key))
-        self._greeted.set()
+        self._outstanding = outstanding
+        self._heard = set()
+        for known in (*running, *held):
+            key = (known.job, known.attempt)
+            self._heard.add(key)
+            attempt = self._attempts.setdefault(key, Attempt(self, key, known.fence))
+            if known.identity is not None:
+                attempt.settle_start(known.identity)
+        if not outstanding:
+            self._catch_up()
 
     def _ended(self, receipt: Receipt) -> None:
-        attempt = self._attempts.get((receipt.job, receipt.attempt))
+        key = (receipt.job, receipt.attempt)
+        self._heard.add(key)
+        attempt = self._attempts.get(key)
+        if attempt is None and not self._reconciled:
+            attempt = self._attempts[key] = Attempt(self, key, receipt.fence)
         if attempt is not None:
             attempt.settle_end(receipt)
         else:
             # It was forgotten, but the agent was not told.
-            self.send(Forget((receipt.job, receipt.attempt)))
+            self.send(wire.Forget([key]))
+        if self._outstanding:
+            self._outstanding -= 1
+            if not self._outstanding:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Say again what may not have arrived."""
+        for attempt in list(self._attempts.values()):
+            if attempt.receipt is not None:
+                continue
+            if attempt.key not in self._heard:
+                if attempt.order is None:
+                    self._bury(attempt.key)
+                    continue
+                self.send(wire.start(attempt.order))
+            if attempt.pause_asked is not None:
+                wanted = wire.Pause if attempt.pause_asked else wire.Resume
+                self.send(wanted(*attempt.key))
+            if attempt.stop_asked is not None:
+                self.send(attempt.stop_asked)
+        self._greeted.set()
 
     # -- when an agent is gone -------------------------------------------------------
 
     def _bury_all(self) -> None:
+        journal = self._world.machine.journal
         for key, attempt in list(self._attempts.items()):
-            if attempt.receipt is None and key in self._world.machine.journal:
+            if attempt.receipt is None and key in journal:
                 self._bury(key)
+        if self._reconciled:
+            for key in journal.keys() - self._attempts:
+                del journal[key]
 
     def _bury(self, key: Key) -> None:
         """What an agent that is gone knew of an attempt, and the end of its tree."""
-        entry = self._world.machine.journal.get(key)
-        if entry is None:
+        line = self._world.machine.journal.get(key)
+        if line is None:
             return
-        attempt = self._attempts.setdefault(key, Attempt(self, key, entry.fence))
-        if entry.receipt is not None:
-            attempt.settle_end(entry.receipt)
+        entry: dict[str, Any] = msgspec.json.decode(line)
+        if entry.get("record") == "held":
+            return  # it never began
+        attempt = self._attempts.setdefault(key, Attempt(self, key, entry["fence"]))
+        if "record" not in entry:
+            attempt.settle_end(_receipt.decode(line))
             return
-        remaining = self._world.machine.sweep(key)
+        found = entry.get("identity")
+        identity = None if found is None else msgspec.convert(found, ProcessIdentity)
         attempt.settle_end(
             Receipt(
                 *key,
-                entry.fence,
+                entry["fence"],
                 "lost",
                 self._world.clock.now(),
-                identity=entry.identity,
+                identity=identity,
                 error="the node agent ended unexpectedly",
-                remaining=remaining,
+                remaining=self._world.machine.sweep(key),
             )
         )
 
     def die(self) -> None:
-        """Its service crashed."""
+        """Its service is gone."""
         self.dead = True
         for link in self.links:
             link.hang_up()

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from forge_actors.testing.simulation.messages import name_of
-
 if TYPE_CHECKING:
-    from forge_actors.testing.simulation.messages import Order, Report
+    from typing import Any
+
     from forge_actors.testing.simulation.world import World
 
 #: Seconds a message takes, at most.
@@ -28,7 +27,7 @@ class Side(Protocol):
     @property
     def dead(self) -> bool: ...
 
-    def take(self, link: Link, message: Order | Report) -> None: ...
+    def take(self, link: Link, message: Any) -> None: ...
 
     def disconnected(self, link: Link) -> None: ...
 
@@ -43,17 +42,16 @@ class _Way:
         self._free_at = 0.0
         self.broken = False
 
-    def send(self, message: Order | Report) -> None:
+    def send(self, name: str, message: Any) -> None:
         link, world = self._link, self._link.world
         if self.broken or self._sender.dead:
             return
-        name = name_of(message)
         point = f"send {name}"
         fault = world.faults.before(point)
         if self._sender.dead:
             return
         delay = LATENCY * world.random.random()
-        copies = 1
+        again = 0.0
         if fault is not None:
             world.note(fault.kind, point)
             match fault.kind:
@@ -64,15 +62,17 @@ class _Way:
                 case "late":
                     delay += fault.amount
                 case "repeat":
-                    copies = 2
+                    again = fault.amount
                 case _:
                     pass
         self._free_at = max(self._free_at, trio.current_time() + delay)
-        for _ in range(copies):
-            world.timers.at(self._free_at, lambda: self._deliver(name, message))
+        world.timers.at(self._free_at, lambda: self._deliver(name, message))
+        if again:
+            due = self._free_at + again
+            world.timers.at(due, lambda: self._deliver(name, message))
         world.faults.after(point)
 
-    def _deliver(self, name: str, message: Order | Report) -> None:
+    def _deliver(self, name: str, message: Any) -> None:
         if self.broken or self._receiver.dead:
             return
         faults, point = self._link.world.faults, f"take {name}"
@@ -96,11 +96,13 @@ class Link:
         service.links.append(self)
         agent.links.append(self)
 
-    def order(self, message: Order) -> None:
-        self._orders.send(message)
+    def order(self, message: dict[str, Any]) -> None:
+        """To the agent: a message as the agent reads it."""
+        self._orders.send(message["op"], message)
 
-    def report(self, message: Report) -> None:
-        self._reports.send(message)
+    def report(self, line: bytes) -> None:
+        """To the service: a line, `{"event":"...` as the agent writes it."""
+        self._reports.send(line[10 : line.index(b'"', 10)].decode(), line)
 
     def cut(self) -> None:
         """It breaks: what is on its way is lost, and both ends see that."""

@@ -15,7 +15,8 @@ from forge_actors.domain.launch import ProcessIdentity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from typing import Any
+
     from forge_actors.testing.simulation.timers import Timer
     from forge_actors.testing.simulation.world import World
 
@@ -36,6 +37,8 @@ class Run(Struct, frozen=True):
     obeys: float = 0.01
     #: It cannot be started at all.
     missing: bool = False
+    #: The system has room for it only when nothing else runs.
+    crowded: bool = False
     #: It lives on when the agent dies, and cannot be found then until it ends.
     hides: bool = False
 
@@ -46,6 +49,8 @@ class Ended(Struct, frozen=True):
     at: float
     exit_code: int | None
     signal: str | None
+    #: Because somebody asked for it.
+    asked: bool = False
     forced: bool = False
 
 
@@ -55,12 +60,17 @@ class Process:
     def __init__(
         self,
         machine: Machine,
-        order: LaunchOrder,
+        key: Key,
+        order: dict[str, Any],
         run: Run,
         identity: ProcessIdentity,
         now: float,
     ) -> None:
-        self.order = order
+        self.key = key
+        self.repo: str = order["env"]["FORGE_REPO_ID"]
+        self.fence: int = order["fence"]
+        self.grace: float = order["grace"]
+        self.stop_signal: str = order["stop_signal"]
         self.run = run
         self.identity = identity
         self.started_at = now
@@ -75,10 +85,6 @@ class Process:
         self._paused_at: float | None = None
         self._stopping: float | None = None
         self._go_on()
-
-    @property
-    def key(self) -> Key:
-        return self.order.job, self.order.attempt
 
     @property
     def paused(self) -> bool:
@@ -115,9 +121,9 @@ class Process:
             return
         self._stopping = due
         forced = self.run.obeys > grace
-        signal = "SIGKILL" if forced else self.order.stop_signal
+        signal = "SIGKILL" if forced else self.stop_signal
         timers = self._machine.world.timers
-        timers.at(due, lambda: self._end(None, signal, forced=forced))
+        timers.at(due, lambda: self._end(None, signal, asked=True, forced=forced))
 
     def kill(self) -> None:
         """Let it be gone now."""
@@ -136,24 +142,21 @@ class Process:
             self._timer = None
 
     def _end(
-        self, exit_code: int | None, signal: str | None, *, forced: bool = False
+        self,
+        exit_code: int | None,
+        signal: str | None,
+        *,
+        asked: bool = False,
+        forced: bool = False,
     ) -> None:
         if self.ended is not None:
             return
         self._cancel()
         now = self._machine.world.clock.now()
-        self.ended = Ended(now, exit_code, signal, forced)
+        self.ended = Ended(now, exit_code, signal, asked, forced)
         self._machine.gone(self)
         if self.watcher is not None:
             self.watcher(self)
-
-
-class Entry(Struct):
-    """What the journal says of one attempt."""
-
-    fence: int
-    identity: ProcessIdentity | None = None
-    receipt: Receipt | None = None
 
 
 class Machine:
@@ -166,16 +169,17 @@ class Machine:
         self.processes: dict[Key, Process] = {}
         #: Every one that ever began, the last for each attempt.
         self.history: dict[Key, Process] = {}
-        self.journal: dict[Key, Entry] = {}
+        self.journal: dict[Key, bytes] = {}
         self._started = 0
 
-    def start(self, order: LaunchOrder, run: Run) -> Process:
+    def start(self, key: Key, order: dict[str, Any], run: Run) -> Process:
         self._started += 1
         identity = ProcessIdentity(self.boot_id, 1000 + self._started, self._started)
-        process = Process(self, order, run, identity, self.world.clock.now())
+        now = self.world.clock.now()
+        process = Process(self, key, order, run, identity, now)
         self.world.referee.began(process)
-        self.processes[process.key] = self.history[process.key] = process
-        self.world.note("begins", order.job, order.attempt, order.fence)
+        self.processes[key] = self.history[key] = process
+        self.world.note("begins", *key, process.fence)
         return process
 
     def gone(self, process: Process) -> None:

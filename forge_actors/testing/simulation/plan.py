@@ -69,6 +69,8 @@ class Plan(Struct, frozen=True):
     """One run."""
 
     seed: int
+    #: The agent ends with the service, as that of an embedding program.
+    bound: bool
     settings: Settings
     repositories: tuple[str, ...]
     #: What the jobs are, and what their attempts do, by name.
@@ -105,6 +107,7 @@ def draw(seed: int) -> Plan:
     operations.sort(key=lambda operation: operation.at)
     return Plan(
         seed,
+        chance.random() < 0.15,
         _settings(chance),
         repositories,
         jobs,
@@ -164,6 +167,7 @@ def _run(chance: Random) -> Run:
         signal="SIGSEGV" if chance.random() < 0.05 else None,
         obeys=chance.choice((0.0, 0.01, 0.2, 5.0)),
         missing=chance.random() < 0.03,
+        crowded=chance.random() < 0.05,
         hides=chance.random() < 0.15,
     )
     return run
@@ -208,7 +212,7 @@ def _operation(
         case "pressure":
             target, value = "", chance.random() < 0.6
         case "restart":
-            target, value = "", chance.choice(("shutdown", "cancelled"))
+            target, value = "", chance.choice(("detached", "detached", "shutdown", "cancelled"))
         case _:
             target = ""
     return Operation(at, verb, target, value)
@@ -249,6 +253,6 @@ def _fault(chance: Random) -> Fault:
     kind, point, when = chance.choice(FAULTS)
     nth = 1 + min(int(chance.expovariate(0.4)), 12)
     amount = chance.choice((0.01, 0.1, 0.5, 2.0))
-    if kind in ("service", "agent", "repeat"):
+    if kind in ("service", "agent"):
         amount = 0.0
     return Fault(kind, point, when, nth, amount)

@@ -32,7 +32,7 @@ from forge_actors.domain.scopes import Pause, repository_of
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import Receipt
-    from forge_actors.testing.simulation.machine import Key, Process
+    from forge_actors.testing.simulation.machine import Process
     from forge_actors.testing.simulation.world import World
 
 #: Waiting this long raises a job by one step, as design/semantics.md says.
@@ -104,8 +104,8 @@ class Referee:
         """A change is durable, written by the runtime of this epoch."""
         self.steps += 1
         world = self._world
-        if epoch != world.disk.epoch:
-            self.fail("one writer", f"epoch {epoch} wrote after {world.disk.epoch}")
+        if epoch != world.epoch:
+            self.fail("one writer", f"epoch {epoch} wrote after {world.epoch}")
         match change:
             case JobAdded(job):
                 self._added(change)
@@ -218,7 +218,7 @@ class Referee:
         if receipt is None or receipt.ending != "exit":
             return
         process = self._world.machine.history[receipt.job, receipt.attempt]
-        if process.order.fence != receipt.fence:
+        if process.fence != receipt.fence:
             self.fail("a receipt of its own", f"{receipt.job}: another one's receipt")
 
     def _edited(self, change: JobEdited) -> None:
@@ -322,34 +322,34 @@ class Referee:
     def began(self, process: Process) -> None:
         """A process begins, whoever wanted it to."""
         self.steps += 1
-        order = process.order
-        key: Key = (order.job, order.attempt)
-        case = self.cases[order.job]
-        job = self._world.disk.rows.jobs[order.job]
+        key, fence, repo = process.key, process.fence, process.repo
+        name, attempt = key
+        case = self.cases[name]
+        job = self._world.rows.jobs[name]
         if key in self._world.machine.history:
             self.fail("one attempt, one process", f"{key} begins again")
-        if job.state not in RESERVED or job.attempt != order.attempt:
+        if job.state not in RESERVED or job.attempt != attempt:
             self.fail("saved, then started", f"{key} begins while {job.state}")
-        elif case.fence != order.fence:
+        elif case.fence != fence:
             self.fail("saved, then started", f"{key} begins with another fence")
         case.begun += 1
         if case.replay == "never" and case.begun > 1:
-            self.fail("never means once", f"{order.job} begins a second time")
-        if (order.repo, order.fence) in self._begun_fences:
+            self.fail("never means once", f"{name} begins a second time")
+        if (repo, fence) in self._begun_fences:
             self.fail("fences grow", f"{key} begins with a fence that was used")
-        self._begun_fences.add((order.repo, order.fence))
+        self._begun_fences.add((repo, fence))
         for other in self._world.machine.processes.values():
-            if other.order.repo == order.repo:
-                held = self.cases[other.order.job].claims
+            if other.repo == repo:
+                held = self.cases[other.key[0]].claims
                 if first_conflict(case.claims, held):
-                    self.fail("one at a time", f"{order.job} beside {other.order.job}")
+                    self.fail("one at a time", f"{name} beside {other.key[0]}")
 
     # -- what callers are told -------------------------------------------------------
 
     def accepted(self, job: str) -> None:
         """Somebody was told that this job is accepted."""
         self.acknowledged.add(job)
-        if job not in self._world.disk.rows.jobs:
+        if job not in self._world.rows.jobs:
             self.fail("saved, then answered", f"{job} is acknowledged, not saved")
 
     def asked_to_cancel(self, job: str) -> None:

@@ -12,6 +12,7 @@ from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted, SettingsChanged
 from forge_actors.domain.errors import MailboxClosed, StoreFailed
 from forge_actors.domain.events import Event
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.scopes import repository_of
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.in_force import in_force
@@ -48,8 +49,11 @@ class Service:
         self.settings: Settings = world.settings
         self.scope = trio.CancelScope()
         limits = self.settings.repository_limits()
-        self.epoch = world.disk.take_over()
-        self.store = SimulatedStore(world, self.epoch, limits)
+        self.store = SimulatedStore(world, limits)
+        process = ProcessIdentity(world.machine.boot_id, 1, world.epoch + 1)
+        instance = f"service-{world.epoch + 1}"
+        owner = self.store.take_over(instance, process, "simulated", world.clock.now())
+        self.epoch = owner.epoch
         self.launcher = SimulatedLauncher(world, self.epoch, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
         self.clients: trio.Nursery
@@ -104,11 +108,6 @@ class Service:
         self._hold_limits(self.settings)
         reserved = {(job.id, job.attempt): None for job in store.reserved}
         await self.launcher.reconcile(reserved, same_boot=True)
-        unclaimed = {}
-        for key in reserved:
-            attempt = self.launcher.adopt(*key)
-            if attempt is not None:
-                unclaimed[key] = await attempt.exited()
         rows = store.durable
         context = supervisor.Context(
             limits=self.settings.token_limits(),
@@ -118,7 +117,7 @@ class Service:
             pressure=lambda: world.pressure,
             make_order=OrderMaker(HOME, store, lambda: 1 << 20),
             gone=lambda repo: "its folder is gone" if repo in world.gone else None,
-            unclaimed=unclaimed,
+            unclaimed={},
             last_dispatch={
                 repo.id: repo.last_dispatch for repo in rows.repositories.values()
             },

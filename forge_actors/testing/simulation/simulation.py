@@ -120,8 +120,8 @@ class _Simulation:
         )
         world.repositories[name] = added.id
         change = RepositoryAdded(added, Event("repository_added", now, added.id))
-        world.disk.rows.apply(change)
-        world.referee.saved(change, world.disk.epoch)
+        world.rows.apply(change)
+        world.referee.saved(change, world.epoch)
 
     async def _serve(self) -> None:
         """One service after the other."""
@@ -181,7 +181,7 @@ class _Simulation:
                 "nothing leaks", f"receipts not forgotten: {list(world.machine.journal)}"
             )
         for job in world.referee.acknowledged:
-            if job not in world.disk.rows.jobs:
+            if job not in world.rows.jobs:
                 world.referee.fail("nothing is lost", job)
 
 

@@ -52,19 +52,12 @@ class SimulatedRows(Rows):
         made.details = self.details.copy()
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
+        made.owner = self.owner
         return made
 
-
-class Disk:
-    """The rows that are durable, and the epoch of the runtime that may write."""
-
-    def __init__(self) -> None:
-        self.rows = SimulatedRows()
-        self.epoch = 0
-
-    def take_over(self) -> int:
-        self.epoch += 1
-        return self.epoch
+    def __deepcopy__(self, memo: object) -> SimulatedRows:
+        """Only jobs are changed in place."""
+        return self.copy()
 
 
 class SimulatedStore(MemoryStore):
@@ -73,18 +66,17 @@ class SimulatedStore(MemoryStore):
     Once its runtime has crashed it takes everything and does nothing.
     """
 
-    def __init__(self, world: World, epoch: int, limits: RepositoryLimits) -> None:
-        super().__init__(repository_workers=limits.workers)
+    durable: SimulatedRows
+    _pending: SimulatedRows
+    _moves: list[Move]  # type: ignore[assignment]
+
+    def __init__(self, world: World, limits: RepositoryLimits) -> None:
+        super().__init__(repository_workers=limits.workers, durable=world.rows)
         self.limits = limits
-        self.epoch = epoch
         self.dead = False
         #: Why nothing can be saved now.
         self.trouble: str | None = None
         self._world = world
-        self._disk = world.disk
-        self.durable: SimulatedRows = world.disk.rows
-        self._pending: SimulatedRows = world.disk.rows.copy()
-        self._moves: list[Move] = []
 
     # -- saving ----------------------------------------------------------------------
 
@@ -98,6 +90,9 @@ class SimulatedStore(MemoryStore):
         move = Move(changes, then)
         if self.dead:
             return move
+        self._check(changes)
+        if self._fence is not None:
+            raise self._fence
         if self.trouble is not None and move.refusable:
             raise self._refusal()
         for change in changes:
@@ -158,10 +153,11 @@ class SimulatedStore(MemoryStore):
 
     def _disk_takes(self, moves: Sequence[Move]) -> None:
         world = self._world
+        assert self.owner is not None, "a store is taken over first"
         for move in moves:
             for change in move.changes:
                 self.durable.apply(change)
-                world.referee.saved(change, self.epoch)
+                world.referee.saved(change, self.owner.epoch)
         self.commits += 1
         world.referee.committed()
 

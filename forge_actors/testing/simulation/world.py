@@ -16,14 +16,13 @@ from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
 from forge_actors.testing.simulation.referee import Referee
-from forge_actors.testing.simulation.store import Disk
+from forge_actors.testing.simulation.store import SimulatedRows
 from forge_actors.testing.simulation.timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.domain.capacity import Limits
-    from forge_actors.domain.launch import LaunchOrder
     from forge_actors.testing.simulation.machine import Run
     from forge_actors.testing.simulation.plan import Plan
     from forge_actors.testing.simulation.referee import Violation
@@ -54,10 +53,12 @@ class World:
         self.ids = Ids()
         self.trace: list[tuple[object, ...]] = []
         self.faults = Injector(plan.faults, self._crash)
-        self.disk = Disk()
+        #: What is durable.
+        self.rows = SimulatedRows()
         self.machine = Machine(self)
         self.referee = Referee(self)
         self.agent: Agent | None = None
+        self._agents = 0
         self.service: Service | None = None
         self.pressure: str | None = None
         #: Repositories whose folder is gone.
@@ -66,7 +67,7 @@ class World:
         self.settings = plan.settings
         self.limits: Limits
         self.repository_workers = 0
-        self.bound = True
+        self.bound = plan.bound
         #: Ids of repositories by name.
         self.repositories: dict[str, str] = {}
         #: The id that each request was given first, and what it runs after.
@@ -77,6 +78,11 @@ class World:
         #: The first thing that does not hold.
         self.violation: Violation | None = None
         self._scope = scope
+
+    @property
+    def epoch(self) -> int:
+        """That of the runtime that may write."""
+        return 0 if self.rows.owner is None else self.rows.owner.epoch
 
     @property
     def now(self) -> float:
@@ -99,10 +105,10 @@ class World:
             self.note("violation", str(violation))
             self._scope.cancel()
 
-    def run_of(self, order: LaunchOrder) -> Run:
-        """What an attempt of this order does."""
-        runs = self.plan.runs[order.argv[-1]]
-        return runs[min(order.attempt, len(runs)) - 1]
+    def run_of(self, name: str, attempt: int) -> Run:
+        """What an attempt of the job with this name in the plan does."""
+        runs = self.plan.runs[name]
+        return runs[min(attempt, len(runs)) - 1]
 
     # -- waiting ---------------------------------------------------------------------
 
@@ -122,7 +128,7 @@ class World:
 
     async def until_ended(self, job: str) -> None:
         """Wait until the end of a job is durable."""
-        jobs = self.disk.rows.jobs
+        jobs = self.rows.jobs
         await self.until(lambda: jobs[job].state in TERMINAL)
 
     def serving(self, service: Service | None) -> None:
@@ -149,7 +155,8 @@ class World:
             self.service.die()
 
     def start_agent(self) -> Agent:
-        self.agent = Agent(self)
+        self._agents += 1
+        self.agent = Agent(self, self._agents)
         self.note("agent starts")
         return self.agent
 
