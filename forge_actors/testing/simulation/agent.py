@@ -138,7 +138,8 @@ class Agent:
         if given:
             ending = min(given, key=lambda name: given[name])
             self._budgets[key] = self._world.timers.after(
-                given[ending], lambda: self._do(lambda: self.stop(process, None, ending))
+                given[ending],
+                lambda: self._do(lambda: self.stop(process, None, ending)),
             )
         self.repeat_start(process)
         return process

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import structs
 
 from forge_actors.actors import repository_messages, supervisor_messages
-from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.errors import ForgeError, MailboxClosed
 from forge_actors.domain.jobs import TERMINAL, WAITING
-from forge_actors.domain.scopes import DRAIN, repository_of, repository_scope
+from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
+    from forge_actors.domain.place import Waits
     from forge_actors.domain.requests import JobEdit, JobRequest
     from forge_actors.domain.steering import Steering
     from forge_actors.testing.simulation.plan import Operation
     from forge_actors.testing.simulation.service import Service
     from forge_actors.testing.simulation.world import World
+
+Verb = Callable[["Clients", "Service", "Operation"], Awaitable[None]]
 
 _STEERING: dict[str, Steering] = {
     "hold": "hold",
@@ -192,10 +195,9 @@ class Clients:
         on = operation.verb == "enable"
         repo = service.registry.named(operation.target)
         await service.registry.enable(repo, on)
-        actor = await service.mailbox.ask(
-            lambda reply: supervisor_messages.Open(repo.id, reply)
-        )
-        actor.tell(repository_messages.SetEnabled(on))
+        actor = await service.open(repo.id)
+        with suppress(MailboxClosed):
+            actor.tell(repository_messages.SetEnabled(on))
 
     async def _remove(self, service: Service, operation: Operation) -> None:
         """Cancel what is active, then take the repository out."""
@@ -242,7 +244,7 @@ class Clients:
     async def _explain(
         self, service: Service, repo: str, jobs: tuple[str, ...]
     ) -> None:
-        answers = await service.ask(
+        answers: dict[str, Waits] = await service.ask(
             repo, lambda reply: repository_messages.Explain(jobs, reply)
         )
         for job, waits in answers.items():
@@ -251,13 +253,11 @@ class Clients:
                 self._world.referee.fail("every wait has a reason", job)
             if waits.offer is not None and waiting is not None:
                 asked = ((waits.offer, waits.ahead, waiting.since),)
-                [place] = await service.mailbox.ask(
-                    lambda reply, asked=asked: supervisor_messages.Place(asked, reply)
-                )
+                [place] = await service.place(asked)
                 if not place.detail:
                     self._world.referee.fail("every wait has a reason", job)
 
-    _verbs: dict[str, Callable[[Clients, Service, Operation], Awaitable[None]]] = {
+    _verbs: ClassVar[dict[str, Verb]] = {
         "submit": _submit,
         "cancel": _cancel,
         **dict.fromkeys(_STEERING, _steer),

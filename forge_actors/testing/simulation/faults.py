@@ -37,9 +37,7 @@ class Fault(Struct, frozen=True):
 class Injector:
     """Counts the points of one run and lets the planned faults happen."""
 
-    def __init__(
-        self, faults: Iterable[Fault], crash: Callable[[Fault], None]
-    ) -> None:
+    def __init__(self, faults: Iterable[Fault], crash: Callable[[Fault], None]) -> None:
         self._planned: dict[tuple[str, When, int], Fault] = {
             (fault.point, fault.when, fault.nth): fault for fault in faults
         }

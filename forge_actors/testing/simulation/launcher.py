@@ -102,6 +102,8 @@ class SimulatedLauncher:
         #: Receipts that are still to come on a new connection.
         self._outstanding = 0
         self._heard: set[Key] = set()
+        #: Attempts whose agent is gone: its journal is ours to clear.
+        self._buried: set[Key] = set()
         self._ready = False
         self._broken = trio.Event()
         self._greeted = trio.Event()
@@ -140,11 +142,11 @@ class SimulatedLauncher:
             self._forget(known.key)
 
     def _forget(self, key: Key) -> None:
-        if key in self._heard or self._world.agent is None:
-            # Of what an agent told that is gone, the file is ours.
-            self.send(wire.Forget([key]))
-        else:
+        if key in self._buried:
+            self._buried.discard(key)
             self._world.machine.journal.pop(key, None)
+        else:
+            self.send(wire.Forget([key]))
 
     def ping(self) -> None:
         self.send(wire.Ping())
@@ -289,8 +291,10 @@ class SimulatedLauncher:
             return
         entry: dict[str, Any] = msgspec.json.decode(line)
         if entry.get("record") == "held":
-            return  # it never began
+            self._never_began(key)
+            return
         attempt = self._attempts.setdefault(key, Attempt(self, key, entry["fence"]))
+        self._buried.add(key)
         if "record" not in entry:
             attempt.settle_end(_receipt.decode(line))
             return
@@ -307,6 +311,14 @@ class SimulatedLauncher:
                 remaining=self._world.machine.sweep(key),
             )
         )
+
+    def _never_began(self, key: Key) -> None:
+        """Its agent held it back, and is gone."""
+        del self._world.machine.journal[key]
+        attempt = self._attempts.get(key)
+        if attempt is not None:
+            now = self._world.clock.now()
+            attempt.settle_end(Receipt(*key, attempt.fence, "stop", now))
 
     def die(self) -> None:
         """Its service is gone."""

@@ -6,6 +6,7 @@ is lost only with all that comes after it: the connection breaks.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -51,7 +52,7 @@ class _Way:
         if self._sender.dead:
             return
         delay = LATENCY * world.random.random()
-        again = 0.0
+        again: float | None = None
         if fault is not None:
             world.note(fault.kind, point)
             match fault.kind:
@@ -62,12 +63,14 @@ class _Way:
                 case "late":
                     delay += fault.amount
                 case "repeat":
-                    again = fault.amount
+                    # The launcher repeats an order only while it does not know what
+                    # became of it; the agent's answer to that may come much later.
+                    again = fault.amount if self is link.reports else 0.0
                 case _:
                     pass
         self._free_at = max(self._free_at, trio.current_time() + delay)
         world.timers.at(self._free_at, lambda: self._deliver(name, message))
-        if again:
+        if again is not None:
             due = self._free_at + again
             world.timers.at(due, lambda: self._deliver(name, message))
         world.faults.after(point)
@@ -91,7 +94,7 @@ class Link:
         self.world = world
         self._ends = (service, agent)
         self._orders = _Way(self, service, agent)
-        self._reports = _Way(self, agent, service)
+        self.reports = _Way(self, agent, service)
         self._cut = False
         service.links.append(self)
         agent.links.append(self)
@@ -102,11 +105,11 @@ class Link:
 
     def report(self, line: bytes) -> None:
         """To the service: a line, `{"event":"...` as the agent writes it."""
-        self._reports.send(line[10 : line.index(b'"', 10)].decode(), line)
+        self.reports.send(line[10 : line.index(b'"', 10)].decode(), line)
 
     def cut(self) -> None:
         """It breaks: what is on its way is lost, and both ends see that."""
-        self._orders.broken = self._reports.broken = True
+        self._orders.broken = self.reports.broken = True
         self.hang_up()
 
     def hang_up(self) -> None:
@@ -116,7 +119,7 @@ class Link:
         self._cut = True
         for end in self._ends:
             if not end.dead:
-                self.world.timers.after(2 * LATENCY, lambda end=end: self._tell(end))
+                self.world.timers.after(2 * LATENCY, partial(self._tell, end))
 
     def _tell(self, end: Side) -> None:
         if not end.dead:

@@ -14,7 +14,6 @@ from forge_actors.domain.launch import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from typing import Any
 
     from forge_actors.testing.simulation.timers import Timer

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
+    from forge_actors.testing.simulation.faults import Kind, When
+
 #: Seconds within which everything is begun.
 HORIZON = 12.0
 KINDS = (
@@ -48,6 +50,8 @@ CLAIMS = (
     "write:release",
     "write:heavy-check",
 )
+#: How many of the attempts cannot be found when their agent is gone.
+HIDING = 0.0
 PROVIDERS = ("codex", "claude")
 
 
@@ -102,7 +106,10 @@ def draw(seed: int) -> Plan:
     runs = {name: tuple(_run(chance) for _ in range(4)) for name in names}
     operations = [
         *_submissions(chance, names),
-        *(_operation(chance, names, repositories) for _ in range(chance.randint(8, 14))),
+        *(
+            _operation(chance, names, repositories)
+            for _ in range(chance.randint(8, 14))
+        ),
     ]
     operations.sort(key=lambda operation: operation.at)
     return Plan(
@@ -113,7 +120,7 @@ def draw(seed: int) -> Plan:
         jobs,
         runs,
         tuple(operations),
-        tuple(_fault(chance) for _ in range(chance.randint(3, 6))),
+        _faults(chance),
     )
 
 
@@ -161,16 +168,15 @@ def _job(
 
 
 def _run(chance: Random) -> Run:
-    run = Run(
+    return Run(
         seconds=chance.choice((0.02, 0.05, 0.1, 0.3, 1.0, 2.5)),
         exit_code=chance.choice((0, 0, 0, 0, 3)),
         signal="SIGSEGV" if chance.random() < 0.05 else None,
         obeys=chance.choice((0.0, 0.01, 0.2, 5.0)),
         missing=chance.random() < 0.03,
         crowded=chance.random() < 0.05,
-        hides=chance.random() < 0.15,
+        hides=chance.random() < HIDING,
     )
-    return run
 
 
 def _submissions(chance: Random, names: list[str]) -> list[Operation]:
@@ -212,7 +218,10 @@ def _operation(
         case "pressure":
             target, value = "", chance.random() < 0.6
         case "restart":
-            target, value = "", chance.choice(("detached", "detached", "shutdown", "cancelled"))
+            target, value = (
+                "",
+                chance.choice(("detached", "detached", "shutdown", "cancelled")),
+            )
         case _:
             target = ""
     return Operation(at, verb, target, value)
@@ -249,8 +258,16 @@ def _edit(chance: Random) -> JobEdit:
             return JobEdit(queue_timeout=chance.choice((2.0, 10.0, "none")))
 
 
-def _fault(chance: Random) -> Fault:
-    kind, point, when = chance.choice(FAULTS)
+def _faults(chance: Random) -> tuple[Fault, ...]:
+    """Three of different kinds, and a few more."""
+    kinds = dict.fromkeys(kind for kind, _, _ in FAULTS)
+    first = chance.sample(list(kinds), 3)
+    places = [chance.choice([p for p in FAULTS if p[0] == kind]) for kind in first]
+    places += [chance.choice(FAULTS) for _ in range(chance.randint(0, 4))]
+    return tuple(_fault(chance, *place) for place in places)
+
+
+def _fault(chance: Random, kind: Kind, point: str, when: When) -> Fault:
     nth = 1 + min(int(chance.expovariate(0.4)), 12)
     amount = chance.choice((0.01, 0.1, 0.5, 2.0))
     if kind in ("service", "agent"):

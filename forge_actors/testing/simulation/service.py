@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
     from forge_actors.actors import repository_messages
     from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.supervisor_messages import RepositoryMailbox
+    from forge_actors.domain.capacity import Offer
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.ports import Git
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.waiting import Waiting
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.settings import Settings
     from forge_actors.testing.simulation.world import World
@@ -45,6 +49,7 @@ class Service:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        world.living = self
         self.dead = False
         self.settings: Settings = world.settings
         self.scope = trio.CancelScope()
@@ -73,6 +78,8 @@ class Service:
                     self.die()  # its manager starts it again
                     return
                 async with trio.open_nursery() as self.clients:
+                    if self.dead:
+                        return  # it crashed before anybody noticed it
                     world.serving(self)
                     await self._ended.wait()
                     world.serving(None)
@@ -168,19 +175,33 @@ class Service:
     ) -> A:
         """What the actor of a repository answers, as the control asks it."""
         while True:
-            actor = await self.mailbox.ask(
-                lambda reply: supervisor_messages.Open(repo, reply)
-            )
+            actor = await self.open(repo)
             try:
                 return await actor.ask(make)
             except MailboxClosed:
                 continue
 
+    async def open(self, repo: str) -> RepositoryMailbox:
+        return await self.mailbox.ask(
+            lambda reply: supervisor_messages.Open(repo, reply)
+        )
+
+    async def place(
+        self, asked: tuple[tuple[Offer, int | None, float], ...]
+    ) -> list[Waiting]:
+        """Where these offers are in line."""
+        return await self.mailbox.ask(
+            lambda reply: supervisor_messages.Place(asked, reply)
+        )
+
     async def exchange(self, settings: Settings) -> None:
         """Let other settings hold, once that is durable."""
         now = self._world.clock.now()
         event = Event("settings_changed", now, data={"changed": {}})
-        changes = [SettingsChanged(event), Noted(in_force(settings, now))]
+        changes: list[Change] = [
+            SettingsChanged(event),
+            Noted(in_force(settings, now)),
+        ]
 
         def hold() -> None:
             self.settings = self._world.settings = settings
@@ -197,5 +218,3 @@ class Service:
     def _hold_limits(self, settings: Settings) -> None:
         self._world.limits = settings.token_limits()
         self._world.repository_workers = settings.repository_workers
-
-

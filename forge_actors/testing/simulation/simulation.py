@@ -1,193 +1,102 @@
-"""One run of the simulation: from a plan to what did not hold, if anything did not."""
+"""A simulation: the runs of many seeds, and what they came to."""
 
 from __future__ import annotations
 
-import traceback
+import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
-import trio
-import trio._core._run as trio_run
-import trio.testing
 from msgspec import Struct
 
-from forge_actors.actors import supervisor_messages
-from forge_actors.domain.changes import RepositoryAdded
-from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import RESERVED, State
-from forge_actors.domain.repositories import Repository
-from forge_actors.domain.scopes import EVERYTHING
-from forge_actors.testing.simulation.plan import HORIZON, Operation, Plan, draw
-from forge_actors.testing.simulation.referee import Violation
-from forge_actors.testing.simulation.service import Service
-from forge_actors.testing.simulation.world import World
+from forge_actors.testing.simulation.coverage import Coverage
+from forge_actors.testing.simulation.run import run
+from forge_actors.testing.simulation.shrinking import Shrinking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from forge_actors.domain.jobs import State
     from forge_actors.testing.simulation.faults import Fault
+    from forge_actors.testing.simulation.run import Result
 
-#: Seconds after the last operation within which everything must have ended.
-PATIENCE = 1200.0
+#: Seeds that one process is given at a time.
+_CHUNK = 10
 
 
-class Result(Struct):
-    """What one run came to."""
+class Brief(Struct):
+    """What is kept of a run when there are many."""
 
-    plan: Plan
-    violation: Violation | None
-    hits: list[Fault]
-    points: list[str]
-    pairs: set[tuple[State, State]]
+    seed: int
+    violation: str | None
     steps: int
     digest: str
-    trace: list[tuple[object, ...]]
+    hits: list[Fault]
+    pairs: set[tuple[State, State]]
 
 
-def run(plan: Plan | int) -> Result:
-    """Run a plan, or that of a seed."""
-    if isinstance(plan, int):
-        plan = draw(plan)
-    with seeded(plan.seed):
-        return trio.run(_Simulation(plan).run, clock=trio.testing.MockClock(autojump_threshold=0))
+class Simulation:
+    """Runs seeds one after the other, and remembers what they reached.
 
+    With `processes` they are spread over so many; the results are the same.
+    """
 
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """While the block lasts, trio's scheduler takes its chances from this seed."""
-    before = trio_run._ALLOW_DETERMINISTIC_SCHEDULING
-    trio_run._ALLOW_DETERMINISTIC_SCHEDULING = True  # type: ignore[misc]
-    trio_run._r.seed(seed)
-    try:
-        yield
-    finally:
-        trio_run._ALLOW_DETERMINISTIC_SCHEDULING = before  # type: ignore[misc]
+    def __init__(self, *, processes: int = 1) -> None:
+        self._processes = processes
+        self.coverage = Coverage()
+        self.seeds = 0
+        self.steps = 0
+        #: Seconds that the runs took, of the wall clock.
+        self.seconds = 0.0
 
+    def run(self, seeds: Iterable[int]) -> Iterator[Brief]:
+        """Run the plans of these seeds; each one's result as it is there, in order."""
+        began = time.perf_counter()
+        with self._mapped(seeds) as results:
+            for brief in results:
+                self.seeds += 1
+                self.steps += brief.steps
+                self.coverage.add(brief.hits, brief.pairs)
+                self.seconds = time.perf_counter() - began
+                yield brief
 
-class _Simulation:
-    """The course of one run."""
+    def minimal(self, seed: int) -> Result:
+        """The least run that breaks the same rule as this seed does."""
+        found = run(seed)
+        return Shrinking(found).shrink() if found.violation else found
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    async def run(self) -> Result:
-        with trio.CancelScope() as scope:
-            self._world = world = World(self._plan, scope=scope)
-            try:
-                async with trio.open_nursery() as nursery:
-                    await self._live(nursery)
-                    nursery.cancel_scope.cancel()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-                if world.violation is None:
-                    world.failed(Violation("nothing fails", describe(error)))
-        return Result(
-            self._plan,
-            world.violation,
-            world.faults.hits,
-            world.faults.reached,
-            world.referee.pairs,
-            world.referee.steps,
-            world.digest,
-            world.trace,
-        )
-
-    async def _live(self, nursery: trio.Nursery) -> None:
-        world, plan = self._world, self._plan
-        nursery.start_soon(world.timers.run)
-        for name in plan.repositories:
-            self._add_repository(name)
-        nursery.start_soon(self._serve)
-        for operation in plan.operations:
-            world.timers.at(
-                world.now + operation.at, lambda o=operation: world.clients.do(o)
-            )
-        await trio.sleep(HORIZON)
-        await self._settle()
-
-    def _add_repository(self, name: str) -> None:
-        world = self._world
-        now = world.clock.now()
-        number = len(world.repositories) + 1
-        path = f"/{name}"
-        added = Repository(
-            id=f"repo-{name}",
-            name=name,
-            path=path,
-            common_dir=f"{path}/.git",
-            device=1,
-            inode=number,
-            added_at=now,
-        )
-        world.repositories[name] = added.id
-        change = RepositoryAdded(added, Event("repository_added", now, added.id))
-        world.rows.apply(change)
-        world.referee.saved(change, world.epoch)
-
-    async def _serve(self) -> None:
-        """One service after the other."""
-        world = self._world
-        while True:
-            await Service(world).run()
-            world.note("service ends")
-            await trio.sleep(0.01 + world.random.random() * 0.5)
-
-    async def _settle(self) -> None:
-        """Nothing goes wrong any more, and nothing is held: all of it must end."""
-        world = self._world
-        world.faults.heal()
-        world.pressure = None
-        for operation in self._relief():
-            world.clients.do(operation)
-        with trio.move_on_after(PATIENCE) as patience:
-            await world.until(lambda: world.clients.idle)
-            for case in world.referee.open_cases:
-                verb = "continue" if case.state in RESERVED else "unhold"
-                if case.held:
-                    await self._do(Operation(0, verb, case.job))
-            await world.until(lambda: not world.referee.open_cases)
-            await world.until(lambda: world.clients.idle)
-        if patience.cancelled_caught:
-            left = [f"{c.job} {c.state}" for c in world.referee.open_cases]
-            world.referee.fail("every wait ends", f"after {PATIENCE:.0f} s: {left}")
+    @contextmanager
+    def _mapped(self, seeds: Iterable[int]) -> Iterator[Iterator[Brief]]:
+        if self._processes == 1:
+            yield map(brief_of, seeds)
             return
-        await trio.sleep(1)
-        await self._look_for_leaks()
-
-    def _relief(self) -> list[Operation]:
-        scopes = [EVERYTHING, *(f"repo:{name}" for name in self._plan.repositories)]
-        scopes += [f"provider:{name}" for name in self._plan.settings.providers]
-        relief = [Operation(0, "resume", scope, True) for scope in scopes]
-        relief.append(Operation(0, "undrain"))
-        relief += [Operation(0, "enable", name) for name in self._plan.repositories]
-        return relief
-
-    async def _do(self, operation: Operation) -> None:
-        self._world.clients.do(operation)
-        await self._world.until(lambda: self._world.clients.idle)
-
-    async def _look_for_leaks(self) -> None:
-        world = self._world
-        service = await world.until_served()
-        survey = await service.mailbox.ask(supervisor_messages.Count)
-        used = {kind: use.used for kind, use in survey.tokens.items() if use.used}
-        if used or survey.active_repositories:
-            world.referee.fail("nothing leaks", f"tokens in use at the end: {used}")
-        if world.machine.processes:
-            world.referee.fail(
-                "nothing leaks", f"still run: {list(world.machine.processes)}"
-            )
-        if world.machine.journal:
-            world.referee.fail(
-                "nothing leaks", f"receipts not forgotten: {list(world.machine.journal)}"
-            )
-        for job in world.referee.acknowledged:
-            if job not in world.rows.jobs:
-                world.referee.fail("nothing is lost", job)
+        with ProcessPoolExecutor(self._processes) as pool:
+            try:
+                yield pool.map(brief_of, seeds, chunksize=_CHUNK)
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
-def describe(error: BaseException) -> str:
-    """The first failure in a group, with where it was."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{error!r} at {place.filename}:{place.lineno}"
+def brief_of(seed: int) -> Brief:
+    """Run a seed, and keep of it what many runs are judged by."""
+    result = run(seed)
+    violation = None if result.violation is None else str(result.violation)
+    hits, pairs = result.hits, result.pairs
+    return Brief(seed, violation, result.steps, result.digest, hits, pairs)
+
+
+def describe(result: Result) -> str:
+    """A run for people: its plan, and everything that happened."""
+    plan = result.plan
+    heads = (
+        f"seed {plan.seed}: {result.violation or 'everything holds'}",
+        f"  {'bound' if plan.bound else 'durable'} agent, {plan.settings.limits}",
+    )
+    done = (f"  {operation}" for operation in plan.operations)
+    wrong = (f"  fault: {fault}" for fault in plan.faults)
+    trace = (
+        f"  {at:9.4f} {' '.join(str(part)[:160] for part in what)}"
+        for at, *what in result.trace
+    )
+    return "\n".join(chain(heads, done, wrong, trace))

@@ -80,7 +80,7 @@ class SimulatedStore(MemoryStore):
 
     # -- saving ----------------------------------------------------------------------
 
-    def save(
+    def save(  # type: ignore[override]
         self,
         changes: Sequence[Change],
         *,
@@ -264,7 +264,8 @@ class SimulatedStore(MemoryStore):
                 return list(newest.items())
             case "retry_jobs":
                 return [self._retry_row(rows, job) for job in json.loads(values[0])]
-        raise LookupError(f"the simulated store has no query {name}")
+            case _:
+                raise LookupError(f"the simulated store has no query {name}")
 
     def _retry_row(self, rows: SimulatedRows, job_id: str) -> tuple[Any, ...]:
         job, details = rows.jobs[job_id], rows.details[job_id]

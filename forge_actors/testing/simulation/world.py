@@ -59,6 +59,8 @@ class World:
         self.referee = Referee(self)
         self.agent: Agent | None = None
         self._agents = 0
+        #: The service that was started last, and the one that takes requests.
+        self.living: Service | None = None
         self.service: Service | None = None
         self.pressure: str | None = None
         #: Repositories whose folder is gone.
@@ -151,8 +153,8 @@ class World:
             self.agent.die()
 
     def crash_service(self) -> None:
-        if self.service is not None:
-            self.service.die()
+        if self.living is not None:
+            self.living.die()
 
     def start_agent(self) -> Agent:
         self._agents += 1
