@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
+import gc
+import hashlib
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 import trio._core._run as trio_run
-import trio.testing
 from msgspec import Struct
 
 from forge_actors.actors import supervisor_messages
@@ -19,14 +19,15 @@ from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.scopes import EVERYTHING
 from forge_actors.testing.simulation.plan import HORIZON, Operation, Plan, draw
-from forge_actors.testing.simulation.referee import Violation
 from forge_actors.testing.simulation.service import Service
+from forge_actors.testing.simulation.timers import Timers
 from forge_actors.testing.simulation.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forge_actors.testing.simulation.faults import Fault
+    from forge_actors.testing.simulation.referee import Violation
 
 #: Seconds after the last operation within which everything must have ended.
 PATIENCE = 1200.0
@@ -41,18 +42,34 @@ class Result(Struct):
     points: list[str]
     pairs: set[tuple[State, State]]
     steps: int
-    digest: str
     trace: list[tuple[object, ...]]
+
+    @property
+    def digest(self) -> str:
+        """A short name of all that happened, in order."""
+        text = "\n".join(map(repr, self.trace))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def run(plan: Plan | int) -> Result:
     """Run a plan, or that of a seed."""
     if isinstance(plan, int):
         plan = draw(plan)
-    with seeded(plan.seed):
-        return trio.run(
-            _Simulation(plan).run, clock=trio.testing.MockClock(autojump_threshold=0)
-        )
+    with seeded(plan.seed), _uncollected():
+        simulation = _Simulation(plan)
+        return trio.run(simulation.run, clock=simulation.timers.clock)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """A run makes a few megabytes: looking for cycles can wait until it is over."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @contextmanager
@@ -72,17 +89,17 @@ class _Simulation:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self.timers = Timers()
 
     async def run(self) -> Result:
         with trio.CancelScope() as scope:
-            self._world = world = World(self._plan, scope=scope)
+            self._world = world = World(self._plan, self.timers, scope=scope)
             try:
                 async with trio.open_nursery() as nursery:
                     await self._live(nursery)
                     nursery.cancel_scope.cancel()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-                if world.violation is None:
-                    world.failed(Violation("nothing fails", describe(error)))
+                world.broke(error)
         return Result(
             self._plan,
             world.violation,
@@ -90,13 +107,11 @@ class _Simulation:
             world.faults.reached,
             world.referee.pairs,
             world.referee.steps,
-            world.digest,
             world.trace,
         )
 
     async def _live(self, nursery: trio.Nursery) -> None:
         world, plan = self._world, self._plan
-        nursery.start_soon(world.timers.run)
         for name in plan.repositories:
             self._add_repository(name)
         nursery.start_soon(self._serve)
@@ -186,12 +201,3 @@ class _Simulation:
         for job in world.referee.acknowledged:
             if job not in world.rows.jobs:
                 world.referee.fail("nothing is lost", job)
-
-
-def describe(error: BaseException) -> str:
-    """The first failure in a group, with where it was."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [f"{f.filename}:{f.lineno}" for f in frames if "forge_actors" in f.filename]
-    return f"{error!r} at {' < '.join(reversed(ours))}"

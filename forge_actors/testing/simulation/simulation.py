@@ -31,7 +31,6 @@ class Brief(Struct):
     seed: int
     violation: str | None
     steps: int
-    digest: str
     hits: list[Fault]
     pairs: set[tuple[State, State]]
 
@@ -82,8 +81,7 @@ def brief_of(seed: int) -> Brief:
     """Run a seed, and keep of it what many runs are judged by."""
     result = run(seed)
     violation = None if result.violation is None else str(result.violation)
-    hits, pairs = result.hits, result.pairs
-    return Brief(seed, violation, result.steps, result.digest, hits, pairs)
+    return Brief(seed, violation, result.steps, result.hits, result.pairs)
 
 
 def describe(result: Result) -> str:

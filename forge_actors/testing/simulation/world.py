@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
+import traceback
 from typing import TYPE_CHECKING
 
 import trio
@@ -15,9 +15,8 @@ from forge_actors.testing.simulation.agent import Agent
 from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
-from forge_actors.testing.simulation.referee import Referee
+from forge_actors.testing.simulation.referee import Referee, Violation
 from forge_actors.testing.simulation.store import SimulatedRows
-from forge_actors.testing.simulation.timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +24,17 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity import Limits
     from forge_actors.testing.simulation.machine import Run
     from forge_actors.testing.simulation.plan import Plan
-    from forge_actors.testing.simulation.referee import Violation
     from forge_actors.testing.simulation.service import Service
+    from forge_actors.testing.simulation.timers import Timers
+
+
+def describe(error: BaseException) -> str:
+    """The first failure in a group, with where it was."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f"{f.filename}:{f.lineno}" for f in frames if "forge_actors" in f.filename]
+    return f"{error!r} at {' < '.join(reversed(ours))}"
 
 
 class Ids(IdSource):
@@ -44,10 +52,11 @@ class Ids(IdSource):
 class World:
     """Everything of one run but the service that happens to run."""
 
-    def __init__(self, plan: Plan, *, scope: trio.CancelScope) -> None:
+    def __init__(self, plan: Plan, timers: Timers, *, scope: trio.CancelScope) -> None:
         self.plan = plan
         self.random = random.Random(plan.seed)  # noqa: S311 - chance, no secret
-        self.timers = Timers()
+        self.timers = timers
+        timers.failed = self.broke
         self.clock = FakeClock()
         self.clock.now()
         self.ids = Ids()
@@ -88,17 +97,11 @@ class World:
 
     @property
     def now(self) -> float:
-        return trio.current_time()
+        return self.timers.now()
 
     def note(self, *what: object) -> None:
         """Add to the trace."""
-        self.trace.append((trio.current_time(), *what))
-
-    @property
-    def digest(self) -> str:
-        """A short name of all that happened, in order."""
-        text = "\n".join(map(repr, self.trace))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.trace.append((self.timers.now(), *what))
 
     def failed(self, violation: Violation) -> None:
         """The run is over."""
@@ -106,6 +109,11 @@ class World:
             self.violation = violation
             self.note("violation", str(violation))
             self._scope.cancel()
+
+    def broke(self, error: BaseException) -> None:
+        """Something failed that nothing should make fail."""
+        if self.violation is None:
+            self.failed(Violation("nothing fails", describe(error)))
 
     def run_of(self, name: str, attempt: int) -> Run:
         """What an attempt of the job with this name in the plan does."""
