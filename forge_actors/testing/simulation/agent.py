@@ -67,11 +67,14 @@ class Agent:
 
     def _greet(self, link: Link, hello: Message) -> None:
         try:
+            if hello.get("epoch", 0) < self._machine.epoch:
+                raise Unwelcome("a runtime that came later owns this home")
             news = self._desk.greet(hello)
         except (Unwelcome, Malformed) as error:
             link.report(line_of({"event": "refused", "reason": str(error)}))
             link.hang_up()
             return
+        self._machine.epoch = hello["epoch"]
         if self._link is not None:
             self._link.cut()
         self._link = link

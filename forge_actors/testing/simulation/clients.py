@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import structs
 
 from forge_actors.actors import repository_messages, supervisor_messages
-from forge_actors.domain.errors import ForgeError, MailboxClosed
+from forge_actors.domain.errors import (
+    ActorStopped,
+    ForgeError,
+    MailboxClosed,
+    WriterFenced,
+)
 from forge_actors.domain.jobs import TERMINAL, WAITING
 from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.world import World
 
 Verb = Callable[["Clients", "Service", "Operation"], Awaitable[None]]
+
+#: Seconds until what failed is tried again.
+AGAIN_SECONDS = 0.1
 
 _STEERING: dict[str, Steering] = {
     "hold": "hold",
@@ -40,9 +48,8 @@ class Clients:
         #: The ids that names of the plan were given, the newest.
         self.ids: dict[str, str] = {}
         self._waiting: list[Operation] = []
-        #: Those that a service is busy with.
-        self._busy: dict[int, Operation] = {}
-        self._begun = 0
+        #: How many a service is busy with.
+        self._busy = 0
 
     @property
     def idle(self) -> bool:
@@ -73,27 +80,35 @@ class Clients:
         for operation in waiting:
             self._start(service, operation)
 
-    def disconnected(self) -> None:
-        """The service is gone: only what is safe to repeat is tried again."""
-        again = [each for each in self._busy.values() if each.verb == "submit"]
-        self._busy.clear()
-        self._waiting += again
-
     def repo(self, name: str) -> str:
         return self._world.repositories[name]
 
     def _start(self, service: Service, operation: Operation) -> None:
-        self._begun += 1
-        self._busy[self._begun] = operation
-        service.clients.start_soon(self._run, service, operation, self._begun)
+        self._busy += 1
+        service.clients.start_soon(self._run, service, operation)
 
-    async def _run(self, service: Service, operation: Operation, number: int) -> None:
+    async def _run(self, service: Service, operation: Operation) -> None:
+        # One that was cut off may have been done: again only if that is safe.
+        again = operation.verb == "submit"
         try:
             await self._verbs[operation.verb](self, service, operation)
+            again = False
+        except (WriterFenced, ActorStopped, MailboxClosed) as error:
+            self._world.note("fails", operation.verb, operation.target, str(error))
+            again = True
         except ForgeError as error:
             self._world.note("refused", operation.verb, operation.target, str(error))
-        self._busy.pop(number, None)
-        self._world.changed()
+            again = False
+        finally:
+            self._busy -= 1
+            if again:
+                self._waiting.append(operation)
+                self._world.timers.after(AGAIN_SECONDS, self._go_on)
+            self._world.changed()
+
+    def _go_on(self) -> None:
+        if self._world.service is not None:
+            self.connected(self._world.service)
 
     # -- jobs ------------------------------------------------------------------------
 
@@ -228,6 +243,11 @@ class Clients:
                 case.cancelled = True
         service.stop(operation.value)  # type: ignore[arg-type]
 
+    async def _take_over(self, service: Service, operation: Operation) -> None:
+        """Start another runtime on the home, although this one still runs."""
+        if not self._world.bound:  # of a bound agent nobody else has the socket
+            service.over.set()
+
     # -- questions -------------------------------------------------------------------
 
     async def _look(self, service: Service, operation: Operation) -> None:
@@ -269,5 +289,6 @@ class Clients:
         "remove": _remove,
         "limits": _limits,
         "restart": _restart,
+        "take over": _take_over,
         "look": _look,
     }

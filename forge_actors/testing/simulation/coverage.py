@@ -60,6 +60,7 @@ def _faults() -> list[Place]:
     again = [point for point in messages if point != "send ready"]
     found += [("repeat", point, "before") for point in again]
     found += [("slow", f"commit {row}", "before") for row in ROWS]
+    found += [("error", f"read {what}", "before") for what in ("jobs", "spec")]
     found += [("fail", f"commit {row}", "before") for row in ROWS]
     return found
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 When = Literal["before", "after"]
 #: `service`, `agent`: that one crashes. `lose`, `late`, `repeat`: a message is. `slow`,
-#: `fail`: a commit takes long, or the disk takes nothing for a while.
-Kind = Literal["service", "agent", "lose", "late", "repeat", "slow", "fail"]
+#: `fail`: a commit takes long, or the disk takes nothing for a while. `error`: a read
+#: raises, and with it the actor that reads.
+Kind = Literal["service", "agent", "lose", "late", "repeat", "slow", "fail", "error"]
 
 
 class Fault(Struct, frozen=True):

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.machine import Key
     from forge_actors.testing.simulation.world import World
 
-#: Seconds to start an agent, and to find one that runs.
+#: Seconds to start an agent, to find one that runs, and until one is asked again.
 START_SECONDS = 0.03
 FIND_SECONDS = 0.003
+AGAIN_SECONDS = 0.2
 
 _receipt = msgspec.json.Decoder(Receipt)
 
@@ -108,6 +109,7 @@ class SimulatedLauncher:
         self._broken = trio.Event()
         self._greeted = trio.Event()
         self._reconciled = False
+        self._unwelcome = False
 
     # -- the port --------------------------------------------------------------------
 
@@ -178,9 +180,13 @@ class SimulatedLauncher:
 
     async def run(self) -> None:
         """Talk to one agent after the other."""
-        while True:
+        while not self._unwelcome:
             await self._connect()
+            if self._unwelcome:
+                return
             await self._broken.wait()
+            if not self._ready:
+                await trio.sleep(AGAIN_SECONDS)
             self._ready = False
 
     async def _connect(self) -> None:
@@ -188,6 +194,10 @@ class SimulatedLauncher:
         agent = world.agent
         if agent is None:
             await trio.sleep(START_SECONDS)
+            if world.epoch != self._hello.epoch:
+                # Only the owner of a home starts an agent in it.
+                self._unwelcome = True
+                return
             self._bury_all()
             agent = world.start_agent()
         else:
@@ -215,6 +225,9 @@ class SimulatedLauncher:
                     attempt.settle_start(ProcessIdentity(boot_id, pid, ticks))
             case wire.Exited(receipt):
                 self._ended(receipt)
+            case wire.Unwelcome(reason):
+                # Another runtime has the home: nothing is ours to start any more.
+                self._unwelcome = "later" in reason
             case wire.Error(job, problem):
                 self._world.note("problem", job, problem)
             case _:
@@ -278,8 +291,10 @@ class SimulatedLauncher:
     def _bury_all(self) -> None:
         journal = self._world.machine.journal
         for key, attempt in list(self._attempts.items()):
-            if attempt.receipt is None and key in journal:
-                self._bury(key)
+            if key in journal:
+                self._buried.add(key)
+                if attempt.receipt is None:
+                    self._bury(key)
         if self._reconciled:
             for key in journal.keys() - self._attempts:
                 del journal[key]

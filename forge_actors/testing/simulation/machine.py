@@ -169,6 +169,8 @@ class Machine:
         #: Every one that ever began, the last for each attempt.
         self.history: dict[Key, Process] = {}
         self.journal: dict[Key, bytes] = {}
+        #: The largest that an agent has served.
+        self.epoch = 0
         self._started = 0
 
     def start(self, key: Key, order: dict[str, Any], run: Run) -> Process:

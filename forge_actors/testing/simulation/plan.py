@@ -243,6 +243,7 @@ _VERBS = (
     *["clock"] * 4,
     *["pressure"] * 3,
     *["restart"] * 2,
+    *["take over"] * 2,
     *["drain"],
     *["look"] * 2,
 )

@@ -114,7 +114,7 @@ class _Simulation:
         world, plan = self._world, self._plan
         for name in plan.repositories:
             self._add_repository(name)
-        nursery.start_soon(self._serve)
+        nursery.start_soon(self._serve, nursery)
         for operation in plan.operations:
             do = partial(world.clients.do, operation)
             world.timers.after(operation.at, do)
@@ -140,12 +140,13 @@ class _Simulation:
         world.rows.apply(change)
         world.referee.saved(change, world.epoch)
 
-    async def _serve(self) -> None:
-        """One service after the other."""
+    async def _serve(self, nursery: trio.Nursery) -> None:
+        """One service after the other, or beside one that does not know of it."""
         world = self._world
         while True:
-            await Service(world).run()
-            world.note("service ends")
+            service = Service(world)
+            nursery.start_soon(service.run)
+            await service.over.wait()
             await trio.sleep(0.01 + world.random.random() * 0.5)
 
     async def _settle(self) -> None:
@@ -153,10 +154,10 @@ class _Simulation:
         world = self._world
         world.faults.heal()
         world.pressure = None
-        for operation in self._relief():
-            world.clients.do(operation)
         with trio.move_on_after(PATIENCE) as patience:
             await world.until(lambda: world.clients.idle)
+            for operation in self._relief():
+                await self._do(operation)
             for case in world.referee.open_cases:
                 verb = "continue" if case.state in RESERVED else "unhold"
                 if case.held:

@@ -10,7 +10,7 @@ import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted, SettingsChanged
-from forge_actors.domain.errors import MailboxClosed, StoreFailed
+from forge_actors.domain.errors import MailboxClosed, StoreFailed, WriterFenced
 from forge_actors.domain.events import Event
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.scopes import repository_of
@@ -53,6 +53,9 @@ class Service:
         self.dead = False
         self.settings: Settings = world.settings
         self.scope = trio.CancelScope()
+        self._actors = trio.CancelScope()
+        #: It has ended, or another one is to be started beside it.
+        self.over = trio.Event()
         limits = self.settings.repository_limits()
         self.store = SimulatedStore(world, limits)
         process = ProcessIdentity(world.machine.boot_id, 1, world.epoch + 1)
@@ -66,38 +69,60 @@ class Service:
         self._stopped: StopReason | None = None
 
     async def run(self) -> None:
-        """Serve until it is stopped or crashes."""
+        """Serve until it is stopped, crashes, or another one has taken over."""
         world = self._world
-        with self.scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.store.run)
-                nursery.start_soon(self.launcher.run)
-                try:
-                    await self._start(nursery)
-                except StoreFailed:
-                    self.die()  # its manager starts it again
-                    return
-                async with trio.open_nursery() as self.clients:
-                    if self.dead:
-                        return  # it crashed before anybody noticed it
-                    world.serving(self)
-                    await self._ended.wait()
-                    world.serving(None)
-                    self.clients.cancel_scope.cancel()
-                # The disk may take nothing; then it waits, as the real one.
-                with suppress(StoreFailed):
-                    await self.store.save([]).wait()
-                self.launcher.die()
-                self.store.dead = True
-                nursery.cancel_scope.cancel()
+        try:
+            with self.scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self.store.run)
+                    nursery.start_soon(self.launcher.run)
+                    nursery.start_soon(self._until_fenced)
+                    # Its manager starts it again if it cannot start or was fenced.
+                    with suppress(StoreFailed, WriterFenced):
+                        await self._start(nursery)
+                        await self._serve()
+                    nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            if not self.store.fenced.is_set():
+                raise
+            # That is why: an actor that cannot save fails.
+            cancelled = group.split(Exception)[1]
+            if cancelled is not None:
+                raise cancelled from None
+        finally:
+            self.launcher.die()
+            self.dead = self.store.dead = True
+            self.over.set()
+            world.note("service ends", self.epoch)
+
+    async def _serve(self) -> None:
+        world = self._world
+        async with trio.open_nursery() as self.clients:
+            if self.dead:
+                return  # it crashed, and has not noticed
+            world.serving(self)
+            await self._ended.wait()
+            self._leave()
+            self.clients.cancel_scope.cancel()
+        # The disk may take nothing; then it waits, as the real one.
+        await self.store.save([]).wait()
+
+    def _leave(self) -> None:
+        if self._world.service is self:
+            self._world.serving(None)
+
+    async def _until_fenced(self) -> None:
+        """End when another runtime owns the home, as `runtime.parts` does."""
+        await self.store.fenced.wait()
+        self._leave()
+        self._actors.cancel()
 
     def die(self) -> None:
         """Crash: from here on nothing of it has any effect."""
         if not self.dead:
             self.dead = self.store.dead = True
             self.launcher.die()
-            if self._world.service is self:
-                self._world.serving(None)
+            self._leave()
             self.scope.cancel()
 
     def stop(self, reason: StopReason) -> None:
@@ -157,7 +182,8 @@ class Service:
         task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
     ) -> None:
         try:
-            await supervisor.run(context, task_status=task_status)
+            with self._actors:
+                await supervisor.run(context, task_status=task_status)
         finally:
             self._ended.set()
 

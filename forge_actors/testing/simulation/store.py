@@ -13,6 +13,7 @@ from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import JobAdded, JobEnded
 from forge_actors.domain.errors import NotFound, StoreFailed
 from forge_actors.domain.jobs import RESERVED, TERMINAL
+from forge_actors.domain.ownership import fenced
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.testing.store import LAZY_SECONDS, MemoryStore, Rows
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change, JobDetails
-    from forge_actors.domain.jobs import Job, State
+    from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.repositories import Repository
     from forge_actors.testing.simulation.world import World
@@ -74,6 +75,8 @@ class SimulatedStore(MemoryStore):
         super().__init__(repository_workers=limits.workers, durable=world.rows)
         self.limits = limits
         self.dead = False
+        #: Another one took over what is durable.
+        self.fenced = trio.Event()
         #: Why nothing can be saved now.
         self.trouble: str | None = None
         self._world = world
@@ -92,7 +95,7 @@ class SimulatedStore(MemoryStore):
             return move
         self._check(changes)
         if self._fence is not None:
-            raise self._fence
+            raise self._fence.with_traceback(None)
         if self.trouble is not None and move.refusable:
             raise self._refusal()
         for change in changes:
@@ -104,8 +107,8 @@ class SimulatedStore(MemoryStore):
         return move
 
     async def run(self) -> None:
-        """Commit, whenever something was saved, until its runtime ends."""
-        while True:
+        """Commit, whenever something was saved, as long as it may."""
+        while self._fence is None:
             await self._woken.wait()
             if not self._urgent.is_set():
                 with trio.move_on_after(LAZY_SECONDS):
@@ -139,8 +142,18 @@ class SimulatedStore(MemoryStore):
             while trio.current_time() < until:
                 await trio.sleep(RETRY_SECONDS)
             self.trouble = None
-        if not self.dead:
+        self._check([])
+        if self._fence is None and not self.dead:
             self._make_durable(points)
+
+    def _check(self, changes: Sequence[Change]) -> None:
+        """Refuse everything from the moment another one owns what is durable."""
+        if self._fence is None and self.durable.owner != self.owner:
+            self._fence = fenced(self.owner, self.durable.owner, changes)
+            moves, self._moves = self._moves, []
+            for move in moves:
+                move.settle(self._fence)
+            self.fenced.set()
 
     def _make_durable(self, points: Sequence[str]) -> None:
         moves, self._moves = self._moves, []
@@ -193,6 +206,20 @@ class SimulatedStore(MemoryStore):
         return StoreFailed(f"nothing can be saved now: {self.trouble}")
 
     # -- the port: reading -----------------------------------------------------------
+
+    def load_jobs(self, repo: str) -> list[Job]:
+        self._may_fail("read jobs")
+        return super().load_jobs(repo)
+
+    def spec(self, job: str) -> JobSpec:
+        self._may_fail("read spec")
+        return super().spec(job)
+
+    def _may_fail(self, point: str) -> None:
+        fault = self._world.faults.before(point)
+        if fault is not None and not self.dead:
+            self._world.note("error", point)
+            raise OSError(f"simulated: {point}")
 
     def load(self, repo: str) -> Ledger:
         ledger = super().load(repo)

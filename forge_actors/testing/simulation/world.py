@@ -145,9 +145,7 @@ class World:
         """This one takes requests now, or none does."""
         self.service = service
         self.note("serves", service is not None)
-        if service is None:
-            self.clients.disconnected()
-        else:
+        if service is not None:
             self.clients.connected(service)
         self.changed()
 
