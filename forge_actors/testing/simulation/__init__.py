@@ -22,8 +22,9 @@ and each process that begins whether everything still holds. When something does
 On the command line: `python -m forge_actors.testing.simulation --seeds 1000`.
 """
 
+from forge_actors.testing.simulation.books import Violation
 from forge_actors.testing.simulation.plan import Plan, draw
-from forge_actors.testing.simulation.referee import Referee, Violation
+from forge_actors.testing.simulation.referee import Referee
 from forge_actors.testing.simulation.run import Result, run
 from forge_actors.testing.simulation.simulation import Brief, Simulation, describe
 

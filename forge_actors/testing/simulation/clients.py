@@ -121,7 +121,7 @@ class Clients:
             before = self.ids.setdefault(name, entry.id)
             original = self._world.first_ids.setdefault(name, entry.id)
             if original != entry.id:
-                self._world.referee.fail("one request, one job", f"{name}: {before}")
+                self._world.fail("one request, one job", f"{name}: {before}")
         self._world.note("accepted", *(entry.id for entry in accepted))
 
     def _request(self, name: str, batch: list[str]) -> JobRequest:
@@ -139,19 +139,32 @@ class Clients:
         job = self._job(operation.target)
         if job is None:
             return
-        self._world.referee.asked_to_cancel(job)
-        await service.ask(
+        self._world.referee.cancels(job)
+        stopping: list[str] = await service.ask(
             self._repo_of(job),
             lambda reply: repository_messages.Cancel((job,), None, reply),
         )
+        if job in stopping:
+            self._world.referee.stopping(job, service.epoch)
+        else:
+            # Its end may be on its way, for another reason.
+            [(state,)] = service.store.read_pending("job_state", job)
+            holds = state in TERMINAL
+            self._world.referee.told(f"{job} is cancelled", holds=holds)
 
     async def _steer(self, service: Service, operation: Operation) -> None:
         job = self._job(operation.target)
         if job is not None:
             how = _STEERING[operation.verb]
-            await service.ask(
+            problems: dict[str, str] = await service.ask(
                 self._repo_of(job),
                 lambda reply: repository_messages.Steer((job,), how, reply),
+            )
+            rows = self._world.rows.jobs
+            done = (rows[job].held_at is not None) == (how in ("hold", "pause"))
+            ended = rows[job].state in TERMINAL
+            self._world.referee.told(
+                f"{job} {how}", holds=done or ended or job in problems
             )
 
     async def _edit(self, service: Service, operation: Operation) -> None:
@@ -223,7 +236,7 @@ class Clients:
             if job.repo == repo.id and job.state not in TERMINAL
         ]
         for job in active:
-            self._world.referee.asked_to_cancel(job)
+            self._world.referee.cancels(job)
         if active:
             await service.ask(
                 repo.id,
@@ -239,7 +252,7 @@ class Clients:
 
     async def _restart(self, service: Service, operation: Operation) -> None:
         if operation.value == "cancelled":
-            for case in self._world.referee.open_cases:
+            for case in self._world.books.open_cases:
                 case.cancelled = True
         service.stop(operation.value)  # type: ignore[arg-type]
 
@@ -270,12 +283,12 @@ class Clients:
         for job, waits in answers.items():
             waiting = waits.waiting
             if waits.state in WAITING and (waiting is None or not waiting.detail):
-                self._world.referee.fail("every wait has a reason", job)
+                self._world.fail("every wait has a reason", job)
             if waits.offer is not None and waiting is not None:
                 asked = ((waits.offer, waits.ahead, waiting.since),)
                 [place] = await service.place(asked)
                 if not place.detail:
-                    self._world.referee.fail("every wait has a reason", job)
+                    self._world.fail("every wait has a reason", job)
 
     _verbs: ClassVar[dict[str, Verb]] = {
         "submit": _submit,

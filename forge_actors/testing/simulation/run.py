@@ -26,8 +26,8 @@ from forge_actors.testing.simulation.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.testing.simulation.books import Violation
     from forge_actors.testing.simulation.faults import Fault
-    from forge_actors.testing.simulation.referee import Violation
 
 #: Seconds after the last operation within which everything must have ended.
 PATIENCE = 1200.0
@@ -40,7 +40,7 @@ class Result(Struct):
     violation: Violation | None
     hits: list[Fault]
     points: list[str]
-    pairs: set[tuple[State, State]]
+    pairs: list[tuple[State, State]]
     steps: int
     trace: list[tuple[object, ...]]
 
@@ -105,7 +105,7 @@ class _Simulation:
             world.violation,
             world.faults.hits,
             world.faults.reached,
-            world.referee.pairs,
+            list(world.referee.pairs),
             world.referee.steps,
             world.trace,
         )
@@ -158,15 +158,15 @@ class _Simulation:
             await world.until(lambda: world.clients.idle)
             for operation in self._relief():
                 await self._do(operation)
-            for case in world.referee.open_cases:
+            for case in world.books.open_cases:
                 verb = "continue" if case.state in RESERVED else "unhold"
                 if case.held:
                     await self._do(Operation(0, verb, case.job))
-            await world.until(lambda: not world.referee.open_cases)
+            await world.until(lambda: not world.books.open_cases)
             await world.until(lambda: world.clients.idle)
         if patience.cancelled_caught:
-            left = [f"{c.job} {c.state}" for c in world.referee.open_cases]
-            world.referee.fail("every wait ends", f"after {PATIENCE:.0f} s: {left}")
+            left = [f"{c.job} {c.state}" for c in world.books.open_cases]
+            world.fail("every wait ends", f"after {PATIENCE:.0f} s: {left}")
             return
         await trio.sleep(1)
         await self._look_for_leaks()
@@ -189,16 +189,14 @@ class _Simulation:
         survey = await service.mailbox.ask(supervisor_messages.Count)
         used = {kind: use.used for kind, use in survey.tokens.items() if use.used}
         if used or survey.active_repositories:
-            world.referee.fail("nothing leaks", f"tokens in use at the end: {used}")
+            world.fail("nothing leaks", f"tokens in use at the end: {used}")
         if world.machine.processes:
-            world.referee.fail(
-                "nothing leaks", f"still run: {list(world.machine.processes)}"
-            )
+            world.fail("nothing leaks", f"still run: {list(world.machine.processes)}")
         if world.machine.journal:
-            world.referee.fail(
+            world.fail(
                 "nothing leaks",
                 f"receipts not forgotten: {list(world.machine.journal)}",
             )
         for job in world.referee.acknowledged:
             if job not in world.rows.jobs:
-                world.referee.fail("nothing is lost", job)
+                world.fail("nothing is lost", job)

@@ -32,7 +32,7 @@ class Brief(Struct):
     violation: str | None
     steps: int
     hits: list[Fault]
-    pairs: set[tuple[State, State]]
+    pairs: list[tuple[State, State]]
 
 
 class Simulation:

@@ -172,7 +172,7 @@ class SimulatedStore(MemoryStore):
                 self.durable.apply(change)
                 world.referee.saved(change, self.owner.epoch)
         self.commits += 1
-        world.referee.committed()
+        world.changed()
 
     def _publish(self, moves: Sequence[Move]) -> None:
         for move in moves:

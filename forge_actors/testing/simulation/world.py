@@ -12,10 +12,11 @@ from forge_actors.domain.jobs import TERMINAL
 from forge_actors.runtime.ids import IdSource
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.simulation.agent import Agent
+from forge_actors.testing.simulation.books import Books, Violation
 from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
-from forge_actors.testing.simulation.referee import Referee, Violation
+from forge_actors.testing.simulation.referee import Referee
 from forge_actors.testing.simulation.store import SimulatedRows
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class World:
         self.faults = Injector(plan.faults, self._crash)
         #: What is durable.
         self.rows = SimulatedRows()
+        self.books = Books()
         self.machine = Machine(self)
         self.referee = Referee(self)
         self.agent: Agent | None = None
@@ -103,8 +105,11 @@ class World:
         """Add to the trace."""
         self.trace.append((self.timers.now(), *what))
 
+    def fail(self, rule: str, what: str) -> None:
+        """Say what does not hold; the run ends with the first."""
+        self.failed(Violation(rule, what))
+
     def failed(self, violation: Violation) -> None:
-        """The run is over."""
         if self.violation is None:
             self.violation = violation
             self.note("violation", str(violation))
