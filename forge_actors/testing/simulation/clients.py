@@ -15,12 +15,12 @@ from forge_actors.domain.errors import (
     MailboxClosed,
     WriterFenced,
 )
-from forge_actors.domain.jobs import TERMINAL, WAITING
+from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
+from forge_actors.testing.simulation.looks import Looks
 
 if TYPE_CHECKING:
-    from forge_actors.domain.place import Waits
     from forge_actors.domain.requests import JobEdit, JobRequest
     from forge_actors.domain.steering import Steering
     from forge_actors.testing.simulation.plan import Operation
@@ -264,31 +264,7 @@ class Clients:
     # -- questions -------------------------------------------------------------------
 
     async def _look(self, service: Service, operation: Operation) -> None:
-        """Every job that waits must have a reason."""
-        for name in self._world.repositories.values():
-            waiting = [
-                job.id
-                for job in self._world.rows.jobs.values()
-                if job.repo == name and job.state in WAITING
-            ]
-            if waiting:
-                await self._explain(service, name, tuple(waiting))
-
-    async def _explain(
-        self, service: Service, repo: str, jobs: tuple[str, ...]
-    ) -> None:
-        answers: dict[str, Waits] = await service.ask(
-            repo, lambda reply: repository_messages.Explain(jobs, reply)
-        )
-        for job, waits in answers.items():
-            waiting = waits.waiting
-            if waits.state in WAITING and (waiting is None or not waiting.detail):
-                self._world.fail("every wait has a reason", job)
-            if waits.offer is not None and waiting is not None:
-                asked = ((waits.offer, waits.ahead, waiting.since),)
-                [place] = await service.place(asked)
-                if not place.detail:
-                    self._world.fail("every wait has a reason", job)
+        await Looks(self._world, service).look()
 
     _verbs: ClassVar[dict[str, Verb]] = {
         "submit": _submit,

@@ -18,6 +18,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.scopes import EVERYTHING
+from forge_actors.testing.simulation.looks import Looks
 from forge_actors.testing.simulation.plan import HORIZON, Operation, Plan, draw
 from forge_actors.testing.simulation.service import Service
 from forge_actors.testing.simulation.timers import Timers
@@ -186,6 +187,7 @@ class _Simulation:
     async def _look_for_leaks(self) -> None:
         world = self._world
         service = await world.until_served()
+        await Looks(world, service).look()
         survey = await service.mailbox.ask(supervisor_messages.Count)
         used = {kind: use.used for kind, use in survey.tokens.items() if use.used}
         if used or survey.active_repositories:
