@@ -52,6 +52,8 @@ class Agent:
             "namespace": 0,
         }
         self._desk: Desk[Process] = Desk(self, self, about)
+        # The next agent of a home serves nobody whom the last one would have refused.
+        self._desk._epoch = self._machine.epoch
         self._link: Link | None = None
         #: How each attempt is to end, and its time budget.
         self._endings: dict[Key, str] = {}
@@ -67,8 +69,6 @@ class Agent:
 
     def _greet(self, link: Link, hello: Message) -> None:
         try:
-            if hello.get("epoch", 0) < self._machine.epoch:
-                raise Unwelcome("a runtime that came later owns this home")
             news = self._desk.greet(hello)
         except (Unwelcome, Malformed) as error:
             link.report(line_of({"event": "refused", "reason": str(error)}))
