@@ -1,4 +1,4 @@
-"""The simulation finds bugs: each that is put in on purpose is found within 200 seeds."""
+"""The simulation finds bugs: each one that is put in is found within 200 seeds."""
 
 from __future__ import annotations
 

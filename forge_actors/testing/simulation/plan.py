@@ -169,7 +169,7 @@ def _job(
 
 def _run(chance: Random) -> Run:
     return Run(
-        seconds=chance.choice((0.02, 0.05, 0.1, 0.3, 1.0, 2.5)),
+        seconds=chance.choice((0.02, 0.05, 0.1, 0.3, 1.0, 2.5, 7.0)),
         exit_code=chance.choice((0, 0, 0, 0, 3)),
         signal="SIGSEGV" if chance.random() < 0.05 else None,
         obeys=chance.choice((0.0, 0.01, 0.2, 5.0)),
