@@ -71,15 +71,19 @@ class Agent:
         try:
             news = self._desk.greet(hello)
         except (Unwelcome, Malformed) as error:
-            link.report(line_of({"event": "refused", "reason": str(error)}))
-            link.hang_up()
+            code = error.code if isinstance(error, Unwelcome) else "hello"
+            self._refuse(link, code, str(error))
             return
         self._machine.epoch = hello["epoch"]
         if self._link is not None:
-            self._link.cut()
+            self._refuse(self._link, "replaced", "a later connection took its place")
         self._link = link
         for line in news:
             self.say(line)
+
+    def _refuse(self, link: Link, code: str, reason: str) -> None:
+        link.report(line_of({"event": "refused", "code": code, "reason": reason}))
+        link.hang_up()
 
     def _obey(self, message: Message) -> None:
         try:
@@ -179,7 +183,7 @@ class Agent:
                 raise _Died
 
     def now(self) -> float:
-        return self._world.clock.now()
+        return self._world.clock.wall()
 
     # -- the book of the desk --------------------------------------------------------
 

@@ -62,6 +62,9 @@ class Clients:
         match operation.verb:
             case "clock":
                 assert isinstance(operation.value, float)
+                world.clock.set_wall(operation.value)
+            case "suspend machine":
+                assert isinstance(operation.value, float)
                 world.clock.shift(operation.value)
             case "pressure":
                 world.pressure = "simulated" if operation.value else None

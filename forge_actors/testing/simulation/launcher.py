@@ -225,9 +225,9 @@ class SimulatedLauncher:
                     attempt.settle_start(ProcessIdentity(boot_id, pid, ticks))
             case wire.Exited(receipt):
                 self._ended(receipt)
-            case wire.Unwelcome(reason):
+            case wire.Unwelcome(code):
                 # Another runtime has the home: nothing is ours to start any more.
-                self._unwelcome = "later" in reason
+                self._unwelcome = code == "epoch"
             case wire.Error(job, problem):
                 self._world.note("problem", job, problem)
             case _:
@@ -320,7 +320,7 @@ class SimulatedLauncher:
                 *key,
                 entry["fence"],
                 "lost",
-                self._world.clock.now(),
+                self._world.clock.wall(),
                 identity=identity,
                 error="the node agent ended unexpectedly",
                 remaining=self._world.machine.sweep(key),
@@ -332,7 +332,7 @@ class SimulatedLauncher:
         del self._world.machine.journal[key]
         attempt = self._attempts.get(key)
         if attempt is not None:
-            now = self._world.clock.now()
+            now = self._world.clock.wall()
             attempt.settle_end(Receipt(*key, attempt.fence, "stop", now))
 
     def die(self) -> None:

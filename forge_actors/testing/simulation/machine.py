@@ -151,7 +151,7 @@ class Process:
         if self.ended is not None:
             return
         self._cancel()
-        now = self._machine.world.clock.now()
+        now = self._machine.world.clock.wall()
         self.ended = Ended(now, exit_code, signal, asked, forced)
         self._machine.gone(self)
         if self.watcher is not None:
@@ -176,7 +176,7 @@ class Machine:
     def start(self, key: Key, order: dict[str, Any], run: Run) -> Process:
         self._started += 1
         identity = ProcessIdentity(self.boot_id, 1000 + self._started, self._started)
-        now = self.world.clock.now()
+        now = self.world.clock.wall()
         process = Process(self, key, order, run, identity, now)
         self.world.referee.began(process)
         self.processes[key] = self.history[key] = process

@@ -214,7 +214,9 @@ def _operation(
             target, value = "", _settings(chance)
         case "clock":
             target = ""
-            value = chance.choice((-3600.0, -5.0, 5.0, 40.0, 1900.0, 4000.0, 86400.0))
+            value = chance.choice((-86400.0, -3600.0, -5.0, 5.0, 1900.0, 86400.0))
+        case "suspend machine":
+            target, value = "", chance.choice((5.0, 40.0, 1900.0, 4000.0, 86400.0))
         case "pressure":
             target, value = "", chance.random() < 0.6
         case "restart":
@@ -240,7 +242,8 @@ _VERBS = (
     "vanish",
     "submit",
     *["limits"] * 3,
-    *["clock"] * 4,
+    *["clock"] * 3,
+    *["suspend machine"] * 4,
     *["pressure"] * 3,
     *["restart"] * 2,
     *["take over"] * 2,

@@ -48,6 +48,13 @@ class Referee:
         self.steps = 0
         self._begun_fences: set[tuple[str, int]] = set()
 
+    def starts(self, now: float) -> None:
+        """A runtime begins at this moment, by the wall clock as it is."""
+        for case in self._books.open_cases:
+            # A clock that was set back makes nobody wait from a later moment on.
+            saved = self._world.rows.jobs[case.job].queued_at
+            case.queued_at = min(saved, now)
+
     # -- what is saved ---------------------------------------------------------------
 
     def saved(self, change: Change, epoch: int) -> None:

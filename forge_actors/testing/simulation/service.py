@@ -36,12 +36,30 @@ if TYPE_CHECKING:
     from forge_actors.domain.waiting import Waiting
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.settings import Settings
+    from forge_actors.testing.clock import FakeClock
     from forge_actors.testing.simulation.world import World
 
 A = TypeVar("A")
 
 #: No file is ever read or written there.
 HOME = Path("/simulated-home")
+
+
+class RuntimeClock:
+    """The port `Clock` of one runtime: it begins with the wall clock as it is."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._ahead = clock.ahead()
+
+    def now(self) -> float:
+        return self._clock.now() + self._ahead
+
+    def wall(self) -> float:
+        return self._clock.wall()
+
+    def ahead(self) -> float:
+        return self._clock.ahead() - self._ahead
 
 
 class Service:
@@ -56,11 +74,13 @@ class Service:
         self._actors = trio.CancelScope()
         #: It has ended, or another one is to be started beside it.
         self.over = trio.Event()
+        self.clock = RuntimeClock(world.clock)
         limits = self.settings.repository_limits()
-        self.store = SimulatedStore(world, limits)
+        self.store = SimulatedStore(world, limits, self.clock)
+        world.referee.starts(self.clock.now())
         process = ProcessIdentity(world.machine.boot_id, 1, world.epoch + 1)
         instance = f"service-{world.epoch + 1}"
-        owner = self.store.take_over(instance, process, "simulated", world.clock.now())
+        owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
         self.launcher = SimulatedLauncher(world, self.epoch, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
@@ -135,7 +155,7 @@ class Service:
 
     async def _start(self, nursery: trio.Nursery) -> None:
         world, store = self._world, self.store
-        now = world.clock.now()
+        now = self.clock.now()
         store.save([Noted(Event("runtime_started", now, data={"pid": self.epoch}))])
         self._hold_limits(self.settings)
         reserved = {(job.id, job.attempt): None for job in store.reserved}
@@ -145,13 +165,15 @@ class Service:
             limits=self.settings.token_limits(),
             store=store,
             launcher=self.launcher,
-            clock=world.clock,
+            clock=self.clock,
             pressure=lambda: world.pressure,
             make_order=OrderMaker(HOME, store, lambda: 1 << 20),
             gone=lambda repo: "its folder is gone" if repo in world.gone else None,
+            lasting=not world.bound,
             unclaimed={},
             last_dispatch={
-                repo.id: repo.last_dispatch for repo in rows.repositories.values()
+                repo.id: min(repo.last_dispatch, now)
+                for repo in rows.repositories.values()
             },
             busy=store.busy,
             pauses=tuple(
@@ -161,18 +183,18 @@ class Service:
             ),
         )
         real = cast("SqliteStore", store)
-        self.registry = Registry(real, cast("Git", None), world.clock, world.ids)
+        self.registry = Registry(real, cast("Git", None), self.clock, world.ids)
         self.admission = Admission(
             real,
             self.registry,
-            world.clock,
+            self.clock,
             world.ids,
             lambda: self.settings,
             SecretFolder(HOME),
             self._submitted,
         )
         self.mailbox = await nursery.start(self._supervise, context)
-        store.save([Noted(Event("runtime_ready", world.clock.now()))])
+        store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
 
     async def _supervise(
@@ -222,7 +244,7 @@ class Service:
 
     async def exchange(self, settings: Settings) -> None:
         """Let other settings hold, once that is durable."""
-        now = self._world.clock.now()
+        now = self.clock.now()
         event = Event("settings_changed", now, data={"changed": {}})
         changes: list[Change] = [
             SettingsChanged(event),

@@ -11,6 +11,7 @@ import trio
 
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import JobAdded, JobEnded
+from forge_actors.domain.clock_steps import shifted, take_in
 from forge_actors.domain.errors import NotFound, StoreFailed
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.ownership import fenced
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change, JobDetails
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Repository
     from forge_actors.testing.simulation.world import World
 
@@ -53,12 +55,25 @@ class SimulatedRows(Rows):
         made.details = self.details.copy()
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
+        made.children = self.children.copy()
         made.owner = self.owner
         return made
 
     def __deepcopy__(self, memo: object) -> SimulatedRows:
         """Only jobs are changed in place."""
         return self.copy()
+
+
+class SimulatedMove(Move):
+    """A move, and what of it is written: moments are those of the wall clock there."""
+
+    __slots__ = ("saved",)
+
+    def __init__(
+        self, changes: Sequence[Change], then: Callable[[], object] | None
+    ) -> None:
+        super().__init__(changes, then)
+        self.saved = changes
 
 
 class SimulatedStore(MemoryStore):
@@ -69,11 +84,12 @@ class SimulatedStore(MemoryStore):
 
     durable: SimulatedRows
     _pending: SimulatedRows
-    _moves: list[Move]  # type: ignore[assignment]
+    _moves: list[SimulatedMove]  # type: ignore[assignment]
 
-    def __init__(self, world: World, limits: RepositoryLimits) -> None:
+    def __init__(self, world: World, limits: RepositoryLimits, clock: Clock) -> None:
         super().__init__(repository_workers=limits.workers, durable=world.rows)
         self.limits = limits
+        self._clock = clock
         self.dead = False
         #: Another one took over what is durable.
         self.fenced = trio.Event()
@@ -89,8 +105,8 @@ class SimulatedStore(MemoryStore):
         *,
         then: Callable[[], object] | None = None,
         lazy: bool = False,
-    ) -> Move:
-        move = Move(changes, then)
+    ) -> SimulatedMove:
+        move = SimulatedMove(changes, then)
         if self.dead:
             return move
         self._check(changes)
@@ -98,6 +114,10 @@ class SimulatedStore(MemoryStore):
             raise self._fence.with_traceback(None)
         if self.trouble is not None and move.refusable:
             raise self._refusal()
+        ahead = self._clock.ahead()
+        if ahead:
+            changes = [shifted(change, ahead) for change in changes]
+        move.saved = changes
         for change in changes:
             self._pending.apply(change)
         self._moves.append(move)
@@ -164,17 +184,17 @@ class SimulatedStore(MemoryStore):
         if not self.dead:
             self._publish(moves)
 
-    def _disk_takes(self, moves: Sequence[Move]) -> None:
+    def _disk_takes(self, moves: Sequence[SimulatedMove]) -> None:
         world = self._world
         assert self.owner is not None, "a store is taken over first"
         for move in moves:
-            for change in move.changes:
-                self.durable.apply(change)
+            for change, saved in zip(move.changes, move.saved, strict=True):
+                self.durable.apply(saved)
                 world.referee.saved(change, self.owner.epoch)
         self.commits += 1
         world.changed()
 
-    def _publish(self, moves: Sequence[Move]) -> None:
+    def _publish(self, moves: Sequence[SimulatedMove]) -> None:
         for move in moves:
             for change in move.changes:
                 if type(change) is JobEnded:
@@ -199,7 +219,7 @@ class SimulatedStore(MemoryStore):
         self._moves = kept
         self._pending = self.durable.copy()
         for move in kept:
-            for change in move.changes:
+            for change in move.saved:
                 self._pending.apply(change)
 
     def _refusal(self) -> StoreFailed:
@@ -209,7 +229,11 @@ class SimulatedStore(MemoryStore):
 
     def load_jobs(self, repo: str) -> list[Job]:
         self._may_fail("read jobs")
-        return super().load_jobs(repo)
+        jobs = super().load_jobs(repo)
+        ahead, now = self._clock.ahead(), self._clock.now()
+        for job in jobs:
+            take_in(job, ahead, now)
+        return jobs
 
     def spec(self, job: str) -> JobSpec:
         self._may_fail("read spec")
@@ -263,6 +287,11 @@ class SimulatedStore(MemoryStore):
         self, rows: SimulatedRows, name: str, values: tuple[Any, ...]
     ) -> list[tuple[Any, ...]]:
         match name:
+            case "job_attempt":
+                job = rows.jobs.get(values[0])
+                if job is None:
+                    return []
+                return [(job.state, job.attempt, job.fence, job.repo)]
             case "job_state":
                 job = rows.jobs.get(values[0])
                 return [] if job is None else [(job.state,)]
@@ -310,6 +339,7 @@ class SimulatedStore(MemoryStore):
             job.fence,
             job.queued_at,
             job.started_at,
+            None,
             None,
             _json.encode(rows.specs[job_id]).decode(),
             job.repo,
