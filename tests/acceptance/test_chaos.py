@@ -44,7 +44,7 @@ def chaos(place: Path, scenario: Scenario, sizes: Sizes) -> Report:
 
 
 def test_whoever_is_killed_every_job_ends_once(place: Path) -> None:
-    sizes = Sizes(jobs=80, kills=9, agent_kills=4, repositories=3)
+    sizes = Sizes(jobs=80, kills=10, agent_kills=4, repositories=3)
     report = chaos(place, "random", sizes)
     assert report.agent_kills >= sizes.agent_kills
     assert report.states["succeeded"] > 0
