@@ -270,6 +270,8 @@ class History:
                 self.ready = True
             case "settings_changed":
                 pass  # what it means for the limits is told by an event of theirs
+            case "release_activated" | "release_superseded":
+                pass  # who holds what is not changed by it
             case "runtime_stopped":
                 self.runtime, self.ready = None, False
             case "limits":
