@@ -83,11 +83,16 @@ class Killer:
         self._rng = rng
 
     def strike(self, target: Target, *, outage: float | None = None) -> Blow:
-        """One blow; afterwards the service is ready again."""
+        """One blow; afterwards the service is ready again.
+
+        With an `outage` all of it falls at once, and nobody is there for so long.
+        """
         blow = Blow(len(self.blows) + 1, target)
         self.blows.append(blow)
         agent_first = self._rng.random() < 0.5
         gap = self._rng.uniform(*GAP) if self._rng.random() < 0.5 else 0.0
+        if outage is not None:
+            agent_first, gap = False, 0.0
         if target == "agent":
             self._kill_agent(blow)
             return blow

@@ -41,8 +41,9 @@ class Report:
     #: Jobs that ended while no service was there.
     ended_alone: int = 0
     ready: Spread | None = None
-    #: From ready to the right state of what was interrupted, by target.
-    decided: dict[str, Spread] = field(default_factory=dict)
+    #: From ready, and from the start of the service, to the right state of what was
+    #: interrupted, by target.
+    decided: dict[str, tuple[Spread, Spread]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
@@ -73,8 +74,8 @@ class Report:
             f"ready after a restart: {self.ready or 'none'}",
         ]
         lines += [
-            f"right state after a kill of {target}: {times}"
-            for target, times in self.decided.items()
+            f"right state after a kill of {target}: {ready}; since the start: {start}"
+            for target, (ready, start) in self.decided.items()
         ]
         if self.gave_up:
             lines.append(f"services that ended by themselves: {self.gave_up}")

@@ -244,7 +244,7 @@ def _ended_alone(evidence: Evidence) -> int:
 
 def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report:
     evidence, submitter = chaos.evidence, chaos.submitter
-    decided = times.decision_times(evidence, story)
+    decided = times.decisions(evidence, story)
     violations = [*checks.violations(evidence, story), *times.late(decided)]
     if scenario == "outage":
         violations += _finished_alone(evidence)
@@ -270,8 +270,15 @@ def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report
         ended_alone=_ended_alone(evidence),
         ready=times.spread([one.seconds for one in evidence.starts[1:]]),
         decided={
-            target: times.spread(list(seconds.values()))
-            for target, seconds in decided.items()
+            target: (
+                times.spread(
+                    [o.since_ready for o in decided if o.blow.target == target]
+                ),
+                times.spread(
+                    [o.since_start for o in decided if o.blow.target == target]
+                ),
+            )
+            for target in dict.fromkeys(one.blow.target for one in decided)
         },
         violations=violations,
     )
