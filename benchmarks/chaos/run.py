@@ -106,7 +106,8 @@ def run(
         ]
     finally:
         chaos.submitter.give_up()
-        chaos.submitter.join()
+        if chaos.submitter.is_alive():
+            chaos.submitter.join()
         manager.clear()
     evidence.wrong += chaos.submitter.refusals
     evidence.wrong += manager.failed_starts
