@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import Struct
 
-from forge_actors.actors import repository, repository_messages
+from forge_actors.actors import (
+    repository,
+    repository_context,
+    repository_messages,
+)
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.supervisor_messages import (
@@ -87,6 +91,8 @@ class Context(Struct, frozen=True):
     busy: tuple[str, ...]
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
+    #: What runs outlives this runtime, so a worker that is killed only lets go of it.
+    lasting: bool = False
     restarts: RestartPolicy = RestartPolicy()
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False
@@ -132,7 +138,7 @@ class _Supervisor:
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
         self._stop: StopReason | None = None
-        self._child = repository.Context(
+        self._child = repository_context.Context(
             store=context.store,
             launcher=context.launcher,
             clock=context.clock,
@@ -291,7 +297,12 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
+        worker = Worker(
+            grant, owner, context.launcher, context.clock, self._keep_receipt
+        )
+        if context.lasting:
+            worker.detach()
+        return worker
 
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)

@@ -10,10 +10,12 @@ import msgspec
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.scopes import Pause
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
+_identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
 #: their text, they need not be built for each.
@@ -29,7 +31,8 @@ def spec_from(row: tuple[Any, ...]) -> JobSpec:
 def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     """A row of the query `load_jobs`."""
     (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
-    (attempt, max_attempts, fence, queued_at, started_at, held_at, spec) = row[8:]
+    (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
+    retry_at, spec = row[14:]
     details = _spec.decode(spec)
     return Job(
         id=job_id,
@@ -47,10 +50,17 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         queued_at=queued_at,
         started_at=started_at,
         held_at=held_at,
+        retry_at=retry_at,
         admission_budget=details.budgets.admission,
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
+
+
+def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
+    """A row of the query `job_launched`: the attempt, and its process if known."""
+    attempt, identity = row
+    return attempt, None if identity is None else _identity.decode(identity)
 
 
 def pause_from(row: tuple[Any, ...]) -> Pause:
