@@ -191,6 +191,7 @@ def test_a_service_that_stops_ends_every_process_of_its_jobs(
     service.start()
     assert {service.show(job)["state"] for job in jobs} <= {
         "queued",
+        "waiting_for_retry",
         "dispatched",
         "running",
         "succeeded",
