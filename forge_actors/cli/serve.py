@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import note, print_json
 from forge_actors.client.home import prepare_socket_path, resolve_home, socket_path
 from forge_actors.domain.errors import ForgeError, InvalidInput
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 HELP = (
     "Run the service of a home until it is stopped: by stop, drain --stop, Ctrl-C or\n"
-    "SIGTERM. It reads settings.toml in the home (settings show lists all there are).\n"
-    "Detached, it writes what it says of itself to service.log there."
+    "SIGTERM. What runs then goes on, and the next service takes it over; stop --jobs\n"
+    "ends it too. Exits with 75 when another release was made the active one of the\n"
+    "home, so that whoever manages the service starts that one. It reads its settings\n"
+    "from settings.toml in the home (settings show lists them). Detached, it writes\n"
+    "what it says of itself to service.log there."
 )
 EXAMPLES = """\
   forge-actors serve
@@ -104,7 +107,10 @@ def start_detached(home: Path) -> int:
             os.close(writing)
     with open(reading, "rb") as ready:
         try:
-            if ready.read(1):
+            if told := ready.readline():
+                if told != b"\n":
+                    words = told.decode("utf-8", "replace").strip()
+                    note(f"the service is not ready yet; it waits for space: {words}")
                 return service.pid
         except KeyboardInterrupt:
             service.terminate()
@@ -114,6 +120,8 @@ def start_detached(home: Path) -> int:
 
 
 def _failure(log: Path, start: int, status: int) -> StartFailed:
+    if status == 0:
+        return StartFailed("the service was told to stop before it was ready")
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()

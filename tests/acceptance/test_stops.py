@@ -44,7 +44,7 @@ def test_a_job_that_is_stopped_between_two_attempts_stays_stopped(
     service.cli("pause", "--repo", "app", status=0)
     gate.open()
     next(happenings(service, failed, "job_waiting_for_retry"))
-    service.kill()
+    service.crash()
     service.start()
     for job in (failed, interrupted):
         view = service.show(job)
