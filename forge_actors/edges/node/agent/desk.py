@@ -104,6 +104,8 @@ class Desk(Generic[J]):
         self._about = about
         #: Attempts that run; whoever starts the last command of one replaces it here.
         self.jobs: dict[Mark, J] = {}
+        #: Those of them whose result is written down, and must not be overwritten.
+        self._results: set[Mark] = set()
         #: Receipts that no service has saved yet.
         self._receipts: dict[Mark, bytes] = {}
         self._held = HeldStarts()
@@ -315,8 +317,9 @@ class Desk(Generic[J]):
     def started(self, key: Mark) -> None:
         """It runs long enough for its start to be told."""
         identity = self._hands.identity(self.jobs[key])
-        record = _record("started", key, self._stamps[key])
-        self._write_down(key, line_of({**record, "identity": identity}))
+        if key not in self._results:
+            record = _record("started", key, self._stamps[key])
+            self._write_down(key, line_of({**record, "identity": identity}))
         about = {"event": "started", "job": key[0], "attempt": key[1]}
         pid, ticks = identity["pid"], identity["start_ticks"]
         started = {**about, "pid": pid, "start_ticks": ticks}
@@ -324,11 +327,14 @@ class Desk(Generic[J]):
 
     def came_to(self, key: Mark, receipt: Message) -> None:
         """Its result stands, but something of it goes on to run."""
+        self._results.add(key)
         self._write_down(key, line_of(receipt | self._stamps[key]))
 
     def ended(self, key: Mark, receipt: Message) -> None:
         """Nothing of it runs any more."""
         del self.jobs[key]
+        if self._results:
+            self._results.discard(key)
         receipt |= self._stamps.pop(key)
         self._publish(key, receipt)
         if self._held.messages:
