@@ -117,6 +117,10 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _home(home: str) -> Check:
+    from forge_actors.runtime.homes import shared_problem
+
+    if problem := shared_problem(home):
+        return Check("home", "broken", problem)
     try:
         found = os.stat(home)
     except FileNotFoundError:
@@ -185,12 +189,16 @@ def _socket(home: str) -> Check:
 
 def _service(home: str) -> Check:
     try:
-        service = Service(home).get("status")["service"]
+        status = Service(home).get("status")
     except NoService:
         return Check("service", "missing", "not running; forge-actors serve starts it")
     except (ForgeError, OSError) as error:
         return Check("service", "broken", str(error))
-    return Check("service", "ok", f"pid {service['pid']}, version {service['version']}")
+    service, degraded = status["service"], status["degraded"]
+    named = f"pid {service['pid']}, version {service['version']}"
+    if degraded:
+        return Check("service", "broken", f"{named}: {'; '.join(degraded)}")
+    return Check("service", "ok", named)
 
 
 def _agent() -> Check:

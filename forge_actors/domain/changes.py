@@ -65,13 +65,14 @@ class JobRan(Struct, frozen=True):
 
 
 class JobRequeued(Struct, frozen=True):
-    """The attempt is over and the job waits for another one."""
+    """The attempt is over and the job waits for another one, not before `retry_at`."""
 
     job: str
     state: State
     error: JobError | None
     at: float
     event: Event
+    retry_at: float | None = None
 
 
 class JobEnded(Struct, frozen=True):
@@ -80,6 +81,16 @@ class JobEnded(Struct, frozen=True):
     error: JobError | None
     at: float
     receipt: Receipt | None
+    event: Event
+
+
+class JobDelegated(Struct, frozen=True):
+    """An attempt handed its work to another job; of several the first counts."""
+
+    parent: str
+    attempt: int
+    fence: int
+    child: str
     event: Event
 
 
@@ -142,6 +153,7 @@ Change = (
     | JobRan
     | JobRequeued
     | JobEnded
+    | JobDelegated
     | JobHeld
     | JobEdited
     | PauseBegan

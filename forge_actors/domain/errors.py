@@ -67,6 +67,12 @@ class ReleaseDamaged(Refused):
     code = "RELEASE_DAMAGED"
 
 
+class FencingTokenStale(Refused):
+    """The attempt that asks is not the current one of its job any more."""
+
+    code = "FENCING_TOKEN_STALE"
+
+
 class Unavailable(ForgeError):
     """No service runs on this home. Start one with: forge-actors serve"""
 

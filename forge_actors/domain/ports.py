@@ -41,10 +41,17 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Where stored times come from. Durations come from `trio.current_time()`."""
+    """Where moments come from. Durations come from `trio.current_time()`."""
 
     def now(self) -> float:
-        """Seconds of the wall clock since 1970, UTC."""
+        """Seconds since 1970, UTC, that only go on: what the wall clock said when the
+        runtime began, and what has passed since."""
+
+    def wall(self) -> float:
+        """Seconds of the wall clock since 1970, UTC, for what people ask and see."""
+
+    def ahead(self) -> float:
+        """How far the wall clock is ahead of `now`, if it was set, else 0."""
 
 
 class RunningAttempt(Protocol):
@@ -159,6 +166,9 @@ class Store(Protocol):
 
     def spec(self, job: str) -> JobSpec:
         """What the ledger does not hold of a job."""
+
+    def child_of(self, job: str) -> str | None:
+        """The first job that this one handed its work to."""
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""

@@ -131,7 +131,8 @@ def test_what_is_written_down_names_the_fence_and_who_ordered_it() -> None:
     }
     desk.came_to(A, receipt(A, after_job={"unfinished": True}))
     assert world.lines[A]["after_job"] == {"unfinished": True}
-    desk.started(A)  # told late, or again: the result stays
+    desk.started(A)  # told late, or again
+    assert world.said[-1]["event"] == "started"
     assert world.lines[A]["after_job"] == {"unfinished": True}
     desk.ended(A, receipt(A))
     assert world.lines[A] == receipt(A, **stamp)

@@ -31,6 +31,9 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.25
 #: Looks in a row that must find nothing: between its fork and its exec a process still
 #: shows the environment of its parent, and one look can miss it.
 _CALM_LOOKS = 2
+#: The same for looks during which processes were started and ended all the time, so
+#: that each of them can miss one.
+_RESTLESS_LOOKS = 8
 
 
 async def sweep(
@@ -44,12 +47,11 @@ async def sweep(
     """
     hunt = _Hunt(lost)
     pause = _FIRST_PAUSE
-    calm = 0
     with trio.move_on_after(SWEEP_LIMIT):
-        while hunt.open and calm < _CALM_LOOKS:
-            calm = 0 if await trio.to_thread.run_sync(hunt.look) else calm + 1
+        while not hunt.over:
+            found = await trio.to_thread.run_sync(hunt.look)
             await trio.sleep(pause)
-            pause = min(pause * 2, _LAST_PAUSE)
+            pause = min(pause * 2, _LAST_PAUSE) if found else _FIRST_PAUSE
     await trio.to_thread.run_sync(hunt.remove_cgroups)
     return hunt.remaining()
 
@@ -148,6 +150,10 @@ class _Hunt:
         self._lost: dict[Key, _Lost] = {}
         #: Those that somebody was found in, by their folders.
         self._cgroups: dict[Key, dict[str, cgroup.Cgroup]] = {key: {} for key in lost}
+        #: What is marked in this look, and how much of the proof is there that nothing
+        #: is left.
+        self._marked: dict[Key, list[Process]] = {}
+        self._calm = 0.0
         #: What is known without a look.
         self._out_of_sight: dict[Key, tuple[ProcessIdentity, ...]] = {}
         #: What this user may not end, by pid and start.
@@ -163,38 +169,36 @@ class _Hunt:
         return leader.boot_id == self._boot and not _is_foreign(leader, self._namespace)
 
     @property
-    def open(self) -> bool:
-        """Whether there is anything to look for."""
-        return bool(self._lost)
+    def over(self) -> bool:
+        """Whether another look would find nothing."""
+        return not self._lost or self._calm >= 1.0
 
     def look(self) -> bool:
         """Kill what is there now. Whether some of it may have to be killed again."""
-        snapshot = Snapshot()
-        marked: dict[Key, list[Process]] = {key: [] for key in self._lost}
-        for process in snapshot.processes.values():
-            if process.pid != self._own and not process.defunct:
-                for key in self._told_by(snapshot, process):
-                    marked[key].append(process)
+        self._marked = {key: [] for key in self._lost}
+        snapshot = Snapshot(self._seen)
         busy = False
         for key, lost in self._lost.items():
             for group in self._cgroups[key].values():
                 group.kill()
-            for process in lost.find(snapshot, marked[key], self._own):
+            for process in lost.find(snapshot, self._marked[key], self._own):
                 busy = self._kill(process) or busy
+        looks = _CALM_LOOKS if snapshot.steady else _RESTLESS_LOOKS
+        self._calm = 0.0 if busy else self._calm + 1 / looks
         return busy
 
-    def _told_by(self, snapshot: Snapshot, process: Process) -> set[Key]:
-        """The attempts whose mark it carries, or in whose cgroup it is."""
-        found: set[Key] = set()
-        mark = snapshot.mark(process.pid)
+    def _seen(self, process: Process) -> None:
+        """Sort it by its mark and by the cgroup it is in."""
+        if process.pid == self._own or process.defunct:
+            return
+        mark = tree.mark_of(process.pid)
         if mark in self._lost and mark is not None:
-            found.add(mark)
+            self._marked[mark].append(process)
         contained = cgroup.of_process(process.pid)
         if contained is not None and contained[0] in self._lost:
             key, folder = contained
-            found.add(key)
+            self._marked[key].append(process)
             self._cgroups[key][folder] = cgroup.Cgroup(folder)
-        return found
 
     def remove_cgroups(self) -> None:
         """Also those in which nobody was found."""

@@ -16,6 +16,7 @@ import apsw
 import trio
 from trio_util import AsyncBool, AsyncValue
 
+from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
@@ -23,8 +24,10 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
 )
-from forge_actors.domain.errors import StoreFailed, WriterFenced
+from forge_actors.domain.clock_steps import shifted
+from forge_actors.domain.errors import StoreDamaged, StoreFailed, WriterFenced
 from forge_actors.edges.sqlite import history
+from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
 from forge_actors.edges.sqlite.guard import Guard
 from forge_actors.edges.sqlite.move import Move
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.ownership import Owner
+    from forge_actors.domain.ports import Clock
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
 #: to reach the supervisor and the token it frees to reach the next job.
@@ -82,6 +86,7 @@ class SqliteStore(StoreReader):
         #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
         self.saving = AsyncBool(True)
+        self._damage: StoreDamaged | None = None
         #: Moves that are not durable yet, oldest first.
         self._moves: list[Move] = []
         self._pending = trio.Event()
@@ -194,6 +199,8 @@ class SqliteStore(StoreReader):
         except WriterFenced as error:
             self._give_up(error)
             raise
+        except DAMAGE as error:
+            raise self.damaged(error) from error
         except BaseException:
             # A part of it may be in the transaction. What is there besides is known, so
             # it is written anew; a savepoint for each move would cost more, every time.
@@ -208,7 +215,10 @@ class SqliteStore(StoreReader):
         """Add the changes to the open transaction; after an error it must be undone."""
         if not self._db.in_transaction:
             self._guard.begin(changes)
+        ahead = 0.0 if self.clock is None else self.clock.ahead()
         for change in changes:
+            if ahead:
+                change = shifted(change, ahead)
             write(self._db, self._sql, change)
             self._events.append(change.event)
             if type(change) is JobAdded:
@@ -216,10 +226,23 @@ class SqliteStore(StoreReader):
             elif type(change) is JobEdited:
                 self._specs.pop(change.job, None)
 
+    def damaged(self, error: BaseException) -> StoreDamaged:
+        """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
+        self._damage = super().damaged(error)
+        self._pending.set()
+        self._urgent.set()
+        return self._damage
+
     async def run(self) -> None:
-        """Commit, whenever something was saved, until `close`."""
+        """Commit, whenever something was saved, until `close`.
+
+        Raises:
+            StoreDamaged: somebody found out that it is.
+        """
         with self._scope:
             while True:
+                if self._damage is not None:
+                    raise self._damage
                 await self._pending.wait()
                 if not self._urgent.is_set():
                     with trio.move_on_after(LAZY_SECONDS):
@@ -253,6 +276,8 @@ class SqliteStore(StoreReader):
             self._end_transaction()
         except _DISK_ERRORS as error:
             self._hold_back(error)
+        except DAMAGE as error:
+            raise self.damaged(error) from error
         else:
             self._publish()
 
@@ -334,7 +359,9 @@ async def open_store(
     repository_workers: int,
     overtake_after: float,
     known: frozenset[str] | None = None,
+    backoff: Backoff = DEFAULT,
     lasting: bool = False,
+    clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
 
@@ -349,8 +376,9 @@ async def open_store(
         if lasting:
             with suppress(*_DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known)
+        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
         store = SqliteStore(writer, reader, limits=limits)
+        store.clock = clock
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)
             try:

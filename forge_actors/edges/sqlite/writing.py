@@ -11,6 +11,7 @@ from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
     JobAdded,
+    JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -63,8 +64,13 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 
 
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
-    values = (change.state, _optional(change.error), change.at, change.job)
+    error = _optional(change.error)
+    values = (change.state, error, change.at, change.retry_at, change.job)
     db.execute(sql["requeue_job"], values)
+
+
+def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) -> None:
+    db.execute(sql["delegate_job"], (change.child, change.parent))
 
 
 def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
@@ -178,6 +184,7 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRan: _run,
     JobRequeued: _requeue,
     JobEnded: _end,
+    JobDelegated: _delegate,
     JobHeld: _hold,
     JobEdited: _edit,
     PauseBegan: _begin_pause,

@@ -104,14 +104,14 @@ class Desk(Generic[J]):
         self._about = about
         #: Attempts that run; whoever starts the last command of one replaces it here.
         self.jobs: dict[Mark, J] = {}
-        #: Those of them whose result is written down, and must not be overwritten.
-        self._results: set[Mark] = set()
         #: Receipts that no service has saved yet.
         self._receipts: dict[Mark, bytes] = {}
         self._held = HeldStarts()
         #: The fence of what is held or runs, and which service of which release
         #: ordered it.
         self._stamps: dict[Mark, Message] = {}
+        #: Those that run whose result is in the book already.
+        self._came_to: set[Mark] = set()
         self._epoch = -1
         self._instance = self._release = ""
         self._quoted_names = _names_quoted("", "")
@@ -317,7 +317,7 @@ class Desk(Generic[J]):
     def started(self, key: Mark) -> None:
         """It runs long enough for its start to be told."""
         identity = self._hands.identity(self.jobs[key])
-        if key not in self._results:
+        if key not in self._came_to:  # whose line must stay
             record = _record("started", key, self._stamps[key])
             self._write_down(key, line_of({**record, "identity": identity}))
         about = {"event": "started", "job": key[0], "attempt": key[1]}
@@ -327,15 +327,14 @@ class Desk(Generic[J]):
 
     def came_to(self, key: Mark, receipt: Message) -> None:
         """Its result stands, but something of it goes on to run."""
-        self._results.add(key)
+        self._came_to.add(key)
         self._write_down(key, line_of(receipt | self._stamps[key]))
 
     def ended(self, key: Mark, receipt: Message) -> None:
         """Nothing of it runs any more."""
         del self.jobs[key]
-        if self._results:
-            self._results.discard(key)
         receipt |= self._stamps.pop(key)
+        self._came_to.discard(key)
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()
