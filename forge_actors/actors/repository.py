@@ -169,7 +169,14 @@ class _Repository:
             decided = receipt is not None and self._finish(job, receipt, now)
             if not decided and not self._adopt(job):
                 self._finish(job, None, now)
+        self._look_for_left(now)
         self.settle()
+
+    def _look_for_left(self, now: float) -> None:
+        """Free what was kept for processes that are gone by now."""
+        if self._ledger.quarantined:
+            alive = self._context.launcher.still_alive
+            self._moves.add(self._ledger.look_for_left(alive, now))
 
     def _adopt(self, job: Job) -> bool:
         """Own the attempt that somebody launched; False if nobody did."""
@@ -227,6 +234,7 @@ class _Repository:
                 if trio.current_time() >= self._opened_at + LINGER_SECONDS:
                     self._loaded.clear()
                 self._fail_if_gone(now)
+                self._look_for_left(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):

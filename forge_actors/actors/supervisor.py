@@ -70,6 +70,10 @@ IDLE_PASS_SECONDS = 30.0
 PASS_REPOSITORIES = 500
 #: Seconds between two looks at the machine's load, and only while work waits.
 PRESSURE_SECONDS = 5.0
+#: Seconds of silence after which a pass asks for a sign of life of what runs, and after
+#: which the leases of that count as unconfirmed. They are free only when it is gone.
+PING_SECONDS = 5.0
+LEASE_SECONDS = 30.0
 
 
 class Context(Struct, frozen=True):
@@ -137,6 +141,8 @@ class _Supervisor:
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
+        #: When a sign of life was asked for that has not come, on trio's clock.
+        self._pinged_at: float | None = None
         self._stop: StopReason | None = None
         self._child = repository_context.Context(
             store=context.store,
@@ -306,6 +312,7 @@ class _Supervisor:
 
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
+        self._renew_leases()
         active = self._capacity.active_repositories
         others = [repo for repo in self._children if repo not in active]
         for repo in (*active, *others[:PASS_REPOSITORIES]):
@@ -314,6 +321,25 @@ class _Supervisor:
                 _tell(child, repository_messages.Pass())
         for repo in others[:PASS_REPOSITORIES]:  # to the end: others come first now
             self._children[repo] = self._children.pop(repo)
+
+    def _renew_leases(self) -> None:
+        """Ask for a sign of life of what runs, unless there was one just now."""
+        now, heard_at = trio.current_time(), self._context.launcher.heard_at
+        if self._pinged_at is not None and heard_at >= self._pinged_at:
+            self._pinged_at = None
+        if self._grants and now - heard_at >= PING_SECONDS:
+            self._context.launcher.ping()
+            if self._pinged_at is None:
+                self._pinged_at = now
+
+    @property
+    def _silence(self) -> float | None:
+        """For how long nothing was heard of what runs, if that is too long."""
+        heard_at = self._context.launcher.heard_at
+        if not self._grants or self._pinged_at is None or heard_at >= self._pinged_at:
+            return None
+        silence = trio.current_time() - heard_at
+        return silence if silence > LEASE_SECONDS else None
 
     def _grant_round(self) -> None:
         if self._stop is not None or not self._line or self._halted:
@@ -368,6 +394,7 @@ class _Supervisor:
             awake=len(self._children),
             pressure=capacity.pressure,
             draining=self._pauses.get(DRAIN) is not None,
+            silence=self._silence,
             waiting=sum(1 for _ in self._line.offers()),
         )
 
