@@ -130,6 +130,10 @@ class _Repository:
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
+        #: Jobs that waited in the store at the start. Of those that were accepted just
+        #: then a notice is still on its way, and some of them may have ended by then.
+        self._loaded: set[str] = set()
+        self._opened_at = trio.current_time()
 
     @property
     def finished(self) -> bool:
@@ -185,6 +189,7 @@ class _Repository:
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._context.store.load_jobs(self._repo):
             if job.state not in RESERVED:
+                self._loaded.add(job.id)
                 self._take_in(job, now)
                 continue
             self._ledger.adopt(job)
@@ -225,7 +230,7 @@ class _Repository:
                 self._finish(job, attempt, receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
-                    self._take_in(accepted, now)
+                    self._hear_of(accepted, now)
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(jobs, grace, reply):
@@ -247,6 +252,8 @@ class _Repository:
             case SetLimits(limits):
                 self._ledger.set_limits(limits)
             case Pass():
+                if trio.current_time() >= self._opened_at + LINGER_SECONDS:
+                    self._loaded.clear()
                 self._fail_if_gone(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
@@ -270,9 +277,11 @@ class _Repository:
         elif self._lingers_until is None:
             self._lingers_until = trio.current_time() + LINGER_SECONDS
 
+    def _hear_of(self, job: Job, now: float) -> None:
+        if job.id not in self._loaded and job.id not in self._ledger.jobs:
+            self._take_in(job, now)
+
     def _take_in(self, job: Job, now: float) -> None:
-        if job.id in self._ledger.jobs:
-            return  # it was loaded with the others, after it had been saved
         self._moves.add(self._ledger.add(job, job.after, now))
         for dependency in job.after:
             notify = partial(self._dependency_ended, dependency)

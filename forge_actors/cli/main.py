@@ -34,6 +34,7 @@ VERBS = {
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
+    "release": "which build serves a home, and changing to another",
     "run": "run a file of jobs, or one command, to the end",
     "settings": "check, show or reload the settings",
     "secret": "set, list or remove secrets that jobs get",
@@ -42,7 +43,16 @@ VERBS = {
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
 GROUPS = {
-    "the service": ("serve", "status", "stop", "drain", "settings", "secret", "doctor"),
+    "the service": (
+        "serve",
+        "status",
+        "stop",
+        "drain",
+        "release",
+        "settings",
+        "secret",
+        "doctor",
+    ),
     "repositories": ("repo",),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events"),

@@ -63,6 +63,11 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(pid)
         return 0
+    import signal
+
+    # Loading the service takes a while. A signal of that time waits until it can act.
+    ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ours)
     from forge_actors.runtime.service import serve
 
     socket_path(str(home))  # a place that is not fit is refused before anything runs

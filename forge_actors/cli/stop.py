@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 HELP = (
     "Stop the service of a home in order, and return when it has ended. Jobs that run\n"
-    "are ended: those that are safe to repeat run again with the next service, the\n"
-    "others want attention. What waits stays queued. drain --stop lets them go on to\n"
-    "their end first."
+    "go on without it, with their output and their time budgets, and the next service\n"
+    "takes them over; what waits stays queued. With --jobs they are ended: those that\n"
+    "are safe to repeat run again with the next service, the others want attention.\n"
+    "drain --stop waits for them first."
 )
 EXAMPLES = """\
   forge-actors stop
-  forge-actors stop --no-wait
+  forge-actors stop --jobs
 """
 
 
@@ -29,25 +30,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-wait", action="store_true", help="return when it has begun to stop"
     )
+    parser.add_argument(
+        "--jobs", action="store_true", help="end the jobs that run, and every process"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-    answer = stop(service, wait=not args.no_wait)
+    answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
     if args.json:
         print_json(answer)
     else:
         done = "stops" if args.no_wait else "ended"
-        print(clean(f"the service on {service.home} {done}"))
+        jobs = "" if args.jobs else go_on(answer["running"])
+        print(clean(f"the service on {service.home} {done}{jobs}"))
     return 0
 
 
-def stop(service: Service, *, wait: bool) -> dict[str, Any]:
+def go_on(count: int) -> str:
+    """What is to be said of the jobs that outlive a service; nothing if none do."""
+    if count == 0:
+        return ""
+    jobs = "1 job runs" if count == 1 else f"{count} jobs run"
+    return f"; {jobs} on, and the next service takes over"
+
+
+def stop(service: Service, *, wait: bool, jobs: bool = False) -> dict[str, Any]:
     """Stop the service; with `wait` return when it has ended, if one can tell."""
     pid = service.get("status")["service"]["pid"]
     # Opened before the service is told, so that the number cannot mean another one.
     process = _open(pid) if wait else None
-    answer = service.post("stop")
+    answer = service.post("stop", body={"jobs": jobs})
     if process is not None:
         with open(process, "rb"):
             select.select([process], [], [])

@@ -224,9 +224,15 @@ class Client:
         """Work again."""
         await self._call("DELETE", "drain")
 
-    async def stop(self) -> None:
-        """Begin an orderly stop of the service."""
-        await self._call("POST", "stop")
+    async def stop(self, *, jobs: bool = False) -> int:
+        """Begin an orderly stop of the service; how many jobs run at this moment.
+
+        They go on without it, and the next service takes them over; with `jobs` they
+        are ended.
+        """
+        answer = await self._call("POST", "stop", body={"jobs": jobs})
+        running: int = answer["running"]
+        return running
 
     async def repositories(self) -> list[RepositoryView]:
         answer = await self._call("GET", "repositories")

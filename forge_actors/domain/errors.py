@@ -55,6 +55,18 @@ class Refused(ForgeError):
     http_status = 409
 
 
+class ReleaseRefused(Refused):
+    """Another release is the active one of this home."""
+
+    code = "RELEASE_REFUSED"
+
+
+class ReleaseDamaged(Refused):
+    """What says which release is the active one of this home cannot be read."""
+
+    code = "RELEASE_DAMAGED"
+
+
 class Unavailable(ForgeError):
     """No service runs on this home. Start one with: forge-actors serve"""
 

@@ -30,6 +30,8 @@ KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
     "runtime_stopped",
+    "release_activated",
+    "release_superseded",
     "settings_changed",
     "limits",
     "pressure_began",

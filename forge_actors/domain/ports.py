@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import (
         Checkout,
         Identity,
@@ -342,5 +343,14 @@ class Control(Protocol):
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
 
-    def request_stop(self) -> None:
-        """Begin an orderly stop of the whole runtime; returns at once."""
+    def request_stop(self, *, jobs: bool = False) -> int:
+        """Begin an orderly stop of the whole runtime, and say how many jobs run now.
+
+        They run on without it if they can; with `jobs` they are ended.
+        """
+
+    def check_release(self) -> ReleaseCheck:
+        """Look whether the release that runs is still the active one of its home.
+
+        If it is not, the runtime hands over and ends.
+        """

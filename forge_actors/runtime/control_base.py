@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
+    from forge_actors.runtime.served_release import ServedRelease
 
 A = TypeVar("A")
 
@@ -55,6 +56,7 @@ class ControlBase:
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[Message],
+        served: ServedRelease | None = None,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -65,10 +67,14 @@ class ControlBase:
         self._registry = registry
         self._admission = admission
         self._supervisor = mailbox
+        #: None in an embedded runtime, which is of no release but its program's.
+        self._served = served
         self._started_at = clock.now()
         self._endings = Endings(store)
-        #: Set once somebody has asked for an orderly stop.
+        #: Set once an orderly stop was asked for, or another release serves.
         self.stop_requested = trio.Event()
+        #: Whether the stop is to end what runs, where that could go on without us.
+        self.ends_jobs = False
         self._held = Held()
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import trio
 from msgspec import to_builtins
 
 from forge_actors import __version__
-from forge_actors.actors.supervisor_messages import Count, SetPause
+from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
-from forge_actors.domain.errors import Refused, Unavailable
+from forge_actors.domain.changes import Noted
+from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
+from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.control_output import OutputControl
+from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
+    from forge_actors.domain.releases import ActiveRelease
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
@@ -51,6 +57,9 @@ class ServiceControl(OutputControl):
         files = open_files()
         trouble = self._store.trouble
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
+        served = self._served
+        if self.successor is not None:
+            degraded.append(f"{self.successor.release} is the active release now")
         return {
             "service": {
                 "pid": os.getpid(),
@@ -58,13 +67,22 @@ class ServiceControl(OutputControl):
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
+                "release": None
+                if served is None
+                else {
+                    "id": served.release.id,
+                    "path": served.release.path,
+                    "revision": served.active.revision,
+                },
             },
             "ready": not degraded,
             "readiness": {
                 "database": "fail" if trouble else "pass",
                 "scheduler": "pass",
-                # Nothing of this release looks at these two.
-                "releaseCoherence": "not_observed",
+                "releaseCoherence": "not_observed"
+                if served is None
+                else served.coherence,
+                # Nothing of this release looks at it.
                 "mcpEndToEnd": "not_observed",
             },
             "degraded": degraded,
@@ -135,7 +153,42 @@ class ServiceControl(OutputControl):
         self._held.close()
         self._endings.close()
 
-    def request_stop(self) -> None:
+    def request_stop(self, *, jobs: bool = False) -> int:
+        self.ends_jobs = self.ends_jobs or jobs
+        self.stop_requested.set()
+        return len(self._store.tally.reserved)
+
+    def check_release(self) -> ReleaseCheck:
+        if self._served is None:
+            raise Refused("this runtime is of no release: it belongs to its program")
+        self._served.check()
+        successor = self.successor
+        active = self._served.active if successor is None else successor
+        return ReleaseCheck(
+            release=self._served.release.id,
+            active=active.release.id,
+            revision=active.revision,
+            superseded=successor is not None,
+            running=len(self._store.tally.reserved),
+        )
+
+    @property
+    def successor(self) -> ActiveRelease | None:
+        """The release that was made the active one in place of this one."""
+        return None if self._served is None else self._served.successor
+
+    async def watch_release(self) -> None:
+        """Return when another release was made the active one."""
+        if self._served is None:
+            await trio.sleep_forever()
+        else:
+            await self._served.watch()
+
+    def supersede(self, successor: ActiveRelease) -> None:
+        """Another release serves from now on: begin nothing more, and hand over."""
+        self._store.save([Noted(superseded(successor, self._clock.now()))])
+        with suppress(MailboxClosed):  # it ends already
+            self._supervisor.tell(Stop("shutdown"))
         self.stop_requested.set()
 
 

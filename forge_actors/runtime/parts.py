@@ -26,6 +26,7 @@ from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
+from forge_actors.runtime.served_release import activated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.served_release import ServedRelease
     from forge_actors.runtime.settings import Settings
 
 #: Seconds an orderly stop may take before what is left is cancelled.
@@ -53,6 +55,7 @@ class Parts:
         store: SqliteStore,
         launcher: NodeLauncher,
         clock: Clock,
+        served: ServedRelease | None,
         *,
         embedded: bool,
     ) -> None:
@@ -61,6 +64,7 @@ class Parts:
         self._store = store
         self._launcher = launcher
         self._clock = clock
+        self._served = served
         self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
@@ -77,6 +81,8 @@ class Parts:
         now, settings = self._clock.now(), self._settings()
         event = Event("runtime_started", now, data={"pid": os.getpid()})
         self._store.save([Noted(event), Noted(in_force(settings, now))])
+        if self._served is not None and self._served.new:
+            self._store.save([Noted(activated(self._served.active, now))])
         # Of an attempt without a whole receipt the agent died too: what it ran may
         # still run.
         unclaimed = {(entry.job, entry.attempt): entry for entry in found}
@@ -195,7 +201,7 @@ class Parts:
             SecretFolder(self._home),
             submitted,
         )
-        return RuntimeControl(
+        control = RuntimeControl(
             home=self._home,
             store=self._store,
             launcher=self._launcher,
@@ -204,7 +210,11 @@ class Parts:
             registry=self.registry,
             admission=admission,
             mailbox=mailbox,
+            served=self._served,
         )
+        if self._served is not None:
+            self._served.superseded = control.supersede
+        return control
 
     async def stop(
         self, mailbox: Mailbox[supervisor_messages.Message], reason: StopReason

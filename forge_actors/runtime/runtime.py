@@ -19,6 +19,8 @@ from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
 from forge_actors.runtime.parts import Parts
+from forge_actors.runtime.release import this_release
+from forge_actors.runtime.served_release import serve_release
 from forge_actors.runtime.sources import SETTINGS_FILE
 
 if TYPE_CHECKING:
@@ -52,12 +54,12 @@ async def open_runtime(
         StoreFailed, LauncherDown: the disk is full, or the store is damaged.
     """
     if home is not None:
-        async with _open(Path(home), settings, stop) as runtime:
+        async with _open(Path(home), settings, stop, served=False) as runtime:
             yield runtime
         return
     folder = Path(tempfile.mkdtemp(prefix="forge-actors-"))
     try:
-        async with _open(folder, settings, stop) as runtime:
+        async with _open(folder, settings, stop, served=False) as runtime:
             yield runtime
     except (Exception, KeyboardInterrupt) as error:
         error.add_note(f"the home of the failed run is kept: {folder}")
@@ -69,16 +71,35 @@ async def open_runtime(
 
 
 @asynccontextmanager
+async def open_served(home: Path) -> AsyncIterator[Runtime]:
+    """The runtime of a service, with the settings of its home.
+
+    What runs at the end goes on without it, unless the runtime was asked to end it.
+
+    Raises:
+        InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
+        ReleaseRefused: another release is the active one of the home.
+    """
+    async with _open(home, None, "shutdown", served=True) as runtime:
+        yield runtime
+
+
+@asynccontextmanager
 async def _open(
-    folder: Path, settings: Settings | Mapping[str, Any] | None, stop: StopReason
+    folder: Path,
+    settings: Settings | Mapping[str, Any] | None,
+    stop: StopReason,
+    *,
+    served: bool,
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
-        clock = Clock()
-        with own_home(home) as me:
+        clock, release = Clock(), this_release()
+        with own_home(home, release.id) as me:
+            watched = serve_release(home, release) if served else None
             found = await previous_receipts(home)
             async with (
                 taken_over(
@@ -87,7 +108,7 @@ async def _open(
                         repository_workers=limits.workers,
                         overtake_after=limits.overtake_after,
                         known=limits.known,
-                        lasting=stop == "shutdown",
+                        lasting=stop != "cancelled",
                     ),
                     me,
                     clock.now(),
@@ -102,6 +123,7 @@ async def _open(
                     store,
                     launcher,
                     clock,
+                    watched,
                     embedded=stop == "cancelled",
                 )
                 mailbox = await parts.start(nursery, found)
@@ -113,6 +135,8 @@ async def _open(
                     # Leaving the nursery with it would wrap it in a group, and the
                     # host would not see its own exception.
                     host_error = error
+                if control.ends_jobs:
+                    stop = "shutdown"
                 await parts.stop(mailbox, stop)
                 control.close()
                 nursery.cancel_scope.cancel()

@@ -23,7 +23,7 @@ from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.ownership import tell_serving
-from forge_actors.runtime.runtime import open_runtime
+from forge_actors.runtime.runtime import open_served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -39,9 +39,14 @@ log = logging.getLogger(__name__)
 COLLECT_AFTER = 10_000
 
 
+#: Exit status of a service in whose place another release is to be started.
+SUPERSEDED = 75
+
+
 def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
+    It is 75 if the service ends because another release was made the active one.
     `place` makes ready where the control socket is to be, and says where that is.
     `ready_fd` is written one byte to and closed once requests are answered.
 
@@ -58,16 +63,15 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
         stream=sys.stderr,
     )
     try:
-        trio.run(_serve, home, place, ready_fd)
+        return trio.run(_serve, home, place, ready_fd)
     except BaseExceptionGroup as group:
         failure = only_failure(group)
         if isinstance(failure, ForgeError | OSError):
             raise failure from None
         raise
-    return 0
 
 
-async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> None:
+async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> int:
     # What is made until then stays: to look through it time and again while a long
     # queue is loaded would take as long as the loading. `_spare_collector` ends this.
     gc.disable()
@@ -75,22 +79,47 @@ async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> 
         trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
         trio.open_signal_receiver(signal.SIGHUP) as hangups,
     ):
-        stop = trio.Event()
+        # Whoever starts us may have held them back, so that none came before this.
+        ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
+        status = 0
+        start = Start()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, signals, stop, nursery.cancel_scope)
-            async with open_runtime(home, stop="shutdown") as runtime:
-                door = Door(place)
-                nursery.start_soon(_look_on_signal, hangups, runtime, door)
-                await _answer(runtime, door, stop, ready_fd)
+            nursery.start_soon(_stop_on_signal, signals, start, nursery.cancel_scope)
+            with start.scope:
+                async with open_served(home) as runtime:
+                    start.done = True
+                    door = Door(place)
+                    nursery.start_soon(_look_on_signal, hangups, runtime, door)
+                    await _answer(runtime, door, start.stop, ready_fd)
+                if runtime.control.successor is not None:
+                    status = SUPERSEDED
             nursery.cancel_scope.cancel()
+        if not start.done:
+            log.info("it was stopped before it was ready")
+    return status
+
+
+class Start:
+    """The start of a service, which a request to stop cuts short."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.done = False
+        self.stop = trio.Event()
+
+    def request_stop(self) -> None:
+        self.stop.set()
+        if not self.done:
+            self.scope.cancel()
 
 
 async def _stop_on_signal(
-    signals: AsyncIterator[int], stop: trio.Event, scope: trio.CancelScope
+    signals: AsyncIterator[int], start: Start, scope: trio.CancelScope
 ) -> None:
     """The first signal asks for an orderly stop, the second cuts requests short."""
     await anext(signals)
-    stop.set()
+    start.request_stop()
     await anext(signals)
     scope.cancel()
 
@@ -122,7 +151,11 @@ async def _answer(
             tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
-            await wait_any(stop.wait, runtime.control.stop_requested.wait)
+            await wait_any(
+                stop.wait,
+                runtime.control.stop_requested.wait,
+                runtime.control.watch_release,
+            )
             # Before their connections are cut: an answer says that nothing more comes.
             runtime.control.close()
             tell_serving(runtime.home, serving=False)

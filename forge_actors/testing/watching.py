@@ -11,6 +11,7 @@ import trio
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
 from forge_actors.domain.jobs import ACTIVE, RESERVED
+from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.runtime.moments import parse_moment
 from forge_actors.testing.output import FakeOutput
 
@@ -27,6 +28,11 @@ class FakeWatching(FakeOutput, ABC):
         super().__init__()
         self.log: list[EventView] = []
         self.stop_requested = trio.Event()
+        self.ends_jobs = False
+        #: What a look at the active release finds; set by the test.
+        self.release_check = ReleaseCheck(
+            release="0-mine", active="0-mine", revision=1, superseded=False, running=0
+        )
         #: Set by the test; `set_ready` wakes those who wait for it.
         self.ready = True
         self.draining = False
@@ -116,6 +122,11 @@ class FakeWatching(FakeOutput, ABC):
             await self._change()
         raise Refused("the drain was cancelled")
 
-    def request_stop(self) -> None:
+    def request_stop(self, *, jobs: bool = False) -> int:
+        self.ends_jobs = self.ends_jobs or jobs
         self.stop_requested.set()
         self._wake()
+        return sum(view.state in RESERVED for view in self.views.values())
+
+    def check_release(self) -> ReleaseCheck:
+        return self.release_check

@@ -243,6 +243,19 @@ async def test_a_job_that_was_loaded_is_not_taken_in_twice(tmp_path: Path) -> No
         assert made.launched == ["a"]
 
 
+async def test_a_job_that_was_loaded_and_ended_at_once_does_not_end_twice(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as made:
+        await made.submit(made.job("a"))
+        await made.finish("a", exit_code=1)
+        await trio.sleep(10)
+        # Its actor sleeps: it is woken, loads the job, and is told of it then.
+        await made.submit(made.job("b", after=("a",)))
+        assert made.states()["b"] == "human_attention_required"
+        assert made.events().count("job_human_attention_required") == 1
+
+
 async def test_what_waiting_jobs_wait_for_is_saved_at_the_safety_pass(
     tmp_path: Path,
 ) -> None:

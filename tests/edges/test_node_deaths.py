@@ -136,7 +136,7 @@ async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -
         (home / "fifo").write_text("\n")
         # Nobody else runs meanwhile, so the launcher hears nothing of all this; and
         # what the agent has sent is taken away, as if it had died before sending.
-        while not agent.journal.read_bytes():
+        while b'"ending"' not in agent.journal.read_bytes():
             os.sched_yield()
         os.kill(agent.process.pid, signal.SIGKILL)
         ended = os.WEXITED | os.WNOWAIT

@@ -36,6 +36,7 @@ class Agent:
         with theirs:
             self.process = agent_process._start_process(home, theirs.fileno())
         self._lines = self.socket.makefile("rb")
+        self.say(wire.encode(wire.hello({})) + b"\n")
         self.ready = self.hear()
         self.journal = home / "receipts" / f"{self.ready['instance']}.jsonl"
 
@@ -165,7 +166,6 @@ def test_a_forgotten_journal_is_emptied_only_once_it_is_large(tmp_path: Path) ->
     assert path.stat().st_size == 0
     kept.append(("2", 1), receipt_line(2, 100))
     assert [each.job for each in read_receipts(path)] == ["2"]
-    assert kept.find(("1", 1)) is None
 
 
 def test_a_journal_that_is_never_empty_does_not_grow_for_ever(tmp_path: Path) -> None:
@@ -177,10 +177,7 @@ def test_a_journal_that_is_never_empty_does_not_grow_for_ever(tmp_path: Path) ->
         kept.forget((f"{number - 1}", 1)) if number > 1 else None
     assert path.stat().st_size <= journal.LIMIT + 20_000
     found = [each.job for each in read_receipts(path)]
-    assert found[0] == "0"
-    assert found[-1] == "399"
-    assert kept.find(("0", 1)) == receipt_line(0, 100)
-    assert kept.find(("399", 1)) == receipt_line(399, 10_000)
+    assert (found[0], found[-1]) == ("0", "399")
 
 
 def test_a_receipt_the_disk_does_not_take_leaves_the_journal_whole(

@@ -24,8 +24,16 @@ async def test_status_and_stop(tmp_path: Path) -> None:
     async with open_api(tmp_path) as api:
         status, answer = await api("GET", "/status")
         assert (status, answer["ready"]) == (200, True)
-        assert await api("POST", "/stop") == (202, {"stopping": True})
+        found = {"stopping": True, "running": 0, "jobs": False}
+        assert await api("POST", "/stop") == (202, found)
         assert api.control.stop_requested.is_set()
+        assert api.control.ends_jobs is False
+        found["jobs"] = True
+        assert await api("POST", "/stop", {"jobs": True}) == (202, found)
+        assert api.control.ends_jobs is True
+        check = {"release": "0-mine", "active": "0-mine", "revision": 1}
+        answer = {**check, "superseded": False, "running": 0}
+        assert await api("POST", "/release/check") == (200, answer)
 
 
 async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""To be told by the system that a file was removed or moved away. Linux alone can."""
+"""To be told by the system what becomes of a file, or of those in a folder. Linux alone
+can."""
 
 from __future__ import annotations
 
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 # From <sys/inotify.h>. The number of links is one of the attributes: a socket that
 # somebody listens on is never "deleted itself".
 _ATTRIB, _MOVE_SELF = 0x004, 0x800
+_CLOSE_WRITE, _MOVED_TO = 0x008, 0x080
+#: The file itself was removed or moved away.
+REMOVED = _ATTRIB | _MOVE_SELF
+#: In the folder, a file was written to or put in its place.
+WRITTEN = _CLOSE_WRITE | _MOVED_TO
 _EVENTS = 4096
 
 
 @contextlib.contextmanager
-def watching(path: str) -> Iterator[int]:
-    """A descriptor that is readable once something was done to the file at `path`.
+def watching(path: str, mask: int = REMOVED) -> Iterator[int]:
+    """A descriptor that is readable once one of these was done to what is at `path`.
 
     Raises:
         FileNotFoundError: there is none.
@@ -32,7 +38,6 @@ def watching(path: str) -> Iterator[int]:
     libc = ctypes.CDLL(None, use_errno=True)
     fd = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
     try:
-        mask = _ATTRIB | _MOVE_SELF
         _checked(libc.inotify_add_watch(fd, os.fsencode(path), mask))
         yield fd
     finally:
@@ -40,7 +45,7 @@ def watching(path: str) -> Iterator[int]:
 
 
 async def next_event(fd: int) -> None:
-    """Wait until something was done to the file that `fd` watches."""
+    """Wait until something was done to what `fd` watches."""
     await trio.lowlevel.wait_readable(fd)
     os.read(fd, _EVENTS)
 

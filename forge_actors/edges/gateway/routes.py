@@ -139,12 +139,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
     return None
 
 
-async def stop(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    call.control.request_stop()
-    return json_response({"stopping": True}, status=202)
-
-
 async def show_settings(call: Call) -> Answer:
     return json_response({"settings": await call.control.settings()})
 
@@ -338,7 +332,8 @@ ROUTES = (
     Route("GET", "/v1/status", state.status, ("wait", "timeout"), holds="wait"),
     Route("POST", "/v1/drain", state.drain, holds=True),
     Route("DELETE", "/v1/drain", state.undrain),
-    Route("POST", "/v1/stop", stop),
+    Route("POST", "/v1/stop", state.stop),
+    Route("POST", "/v1/release/check", state.check_release),
     Route("GET", "/v1/settings", show_settings),
     Route("POST", "/v1/settings/reload", reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),

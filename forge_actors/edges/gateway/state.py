@@ -11,7 +11,7 @@ from msgspec import Struct
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.requests import JobQuery
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.query import Nothing, decode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,6 +36,12 @@ class Draining(Struct, forbid_unknown_fields=True):
     timeout: float | str | None = None
 
 
+class Stopping(Struct, forbid_unknown_fields=True):
+    """`jobs`: end what runs too."""
+
+    jobs: bool = False
+
+
 async def status(call: Call) -> Response:
     call.query.choices("wait", tuple(WAITS))
     name, seconds = call.query.one("wait"), _seconds(call.query.one("timeout"))
@@ -56,6 +62,18 @@ async def drain(call: Call) -> Response:
     query = JobQuery(state=["dispatched", "running"], limit=NAMED)
     running = await call.control.jobs(query)
     return json_response({"running": running, "timed_out": limit.cancelled_caught})
+
+
+async def stop(call: Call) -> Response:
+    wanted = decode(call.request.body, Stopping)
+    running = call.control.request_stop(jobs=wanted.jobs)
+    answer = {"stopping": True, "running": running, "jobs": wanted.jobs}
+    return json_response(answer, status=202)
+
+
+async def check_release(call: Call) -> Response:
+    decode(call.request.body, Nothing)
+    return json_response(call.control.check_release())
 
 
 async def undrain(call: Call) -> Response:

@@ -35,8 +35,8 @@ class AgentProcess:
         self.journal = Path()
 
     @classmethod
-    async def start(cls, home: Path) -> AgentProcess:
-        """Start an agent and wait until it is ready.
+    async def start(cls, home: Path, hello: bytes) -> AgentProcess:
+        """Start an agent, say hello to it, and wait until it is ready.
 
         Raises:
             LauncherDown: it ended instead, or took longer than 10 s.
@@ -47,6 +47,7 @@ class AgentProcess:
             started = cls(_start_process(home, theirs.fileno()), ours)
         try:
             with trio.fail_after(_START_LIMIT):
+                await started._say(hello)
                 await started._wait_until_ready(home)
         except BaseException as error:
             ours.close()
@@ -58,10 +59,23 @@ class AgentProcess:
             raise
         return started
 
+    async def _say(self, line: bytes) -> None:
+        data = line + b"\n"
+        while data:
+            try:
+                data = data[self.socket.send(data) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self.socket)
+            except OSError:
+                return  # it has ended: the reader tells why
+
     async def _wait_until_ready(self, home: Path) -> None:
         await trio.lowlevel.wait_readable(self.socket)
         # The first message is sent alone, and far smaller than a socket's buffer.
-        line = self.socket.recv(4096)
+        try:
+            line = self.socket.recv(4096)
+        except ConnectionResetError:
+            line = b""
         if not line:
             reason = f"see {home / 'agent.log'}"
             if os.statvfs(home).f_bavail == 0:  # so that it could not say so there

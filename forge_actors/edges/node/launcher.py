@@ -47,6 +47,8 @@ _RESTARTS, _RESTART_PERIOD = 5, 60.0
 # Larger than the threshold of malloc, each read would map and unmap memory.
 _RECEIVE_SIZE = 64 * 1024
 
+_PING = wire.Ping()
+
 _log = logging.getLogger(__name__)
 
 
@@ -62,8 +64,9 @@ async def open_launcher(
         LauncherDown: it cannot be started, or one of an earlier service still runs.
     """
     home = home.absolute()
-    agent = await AgentProcess.start(home)
-    launcher = NodeLauncher(home, agent, environment or {})
+    hello = wire.encode(wire.hello(environment or {}))
+    agent = await AgentProcess.start(home, hello)
+    launcher = NodeLauncher(home, agent, hello)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(launcher.run)
         try:
@@ -75,12 +78,10 @@ async def open_launcher(
 class NodeLauncher:
     """Starts jobs through the agent; implements `domain.ports.Launcher`."""
 
-    def __init__(
-        self, home: Path, agent: AgentProcess, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, home: Path, agent: AgentProcess, hello: bytes) -> None:
         self._home = home
         self._agent = agent
-        self._base = wire.encode(wire.base(environment))
+        self._hello = hello
         #: Attempts whose receipts the agent may drop, to be told together.
         self._forgotten: list[Key] = []
         #: Every attempt until it is forgotten.
@@ -92,6 +93,8 @@ class NodeLauncher:
         self._idle_writer: trio.lowlevel.Task | None = None
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
+        #: When the agent last said something, in `trio.current_time()`.
+        self._heard_at = trio.current_time()
         #: Why nothing can be started any more.
         self._down: str | None = None
         self._given_up = trio.Event()
@@ -116,6 +119,13 @@ class NodeLauncher:
 
     def adopt(self, job: str, attempt: int) -> Attempt | None:
         return self._attempts.get((job, attempt))
+
+    @property
+    def heard_at(self) -> float:
+        return self._heard_at
+
+    def ping(self) -> None:
+        self.send(_PING)
 
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
@@ -209,7 +219,6 @@ class NodeLauncher:
 
     async def _converse(self) -> None:
         """Until the agent hangs up."""
-        self._outgoing.insert(0, self._base)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write)
             await self._read()
@@ -266,6 +275,7 @@ class NodeLauncher:
                 return
             if not data:
                 return
+            self._heard_at = trio.current_time()
             lines, newline, partial = (partial + data).rpartition(b"\n")
             if newline:
                 for event in wire.decode_lines(lines):
@@ -329,7 +339,7 @@ class NodeLauncher:
             self._give_up(f"the node agent ended {_RESTARTS} times within a minute")
             return False
         try:
-            self._agent = await AgentProcess.start(self._home)
+            self._agent = await AgentProcess.start(self._home, self._hello)
         except LauncherDown as error:
             self._give_up(str(error))
             return False

@@ -59,6 +59,8 @@ def read_receipts(path: Path) -> Iterator[Receipt]:
     except FileNotFoundError:
         return
     for line in lines:
+        if line.startswith(b'{"record":'):  # it has begun
+            continue
         try:
             yield _decode(line)
         except msgspec.DecodeError:

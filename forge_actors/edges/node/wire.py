@@ -15,6 +15,7 @@ from msgspec import Struct
 from forge_actors.domain.launch import (
     Ending,
     LaunchOrder,
+    ProcessIdentity,
     ProcessLimits,
     Receipt,
     Secrets,
@@ -70,10 +71,22 @@ class Forget(Struct, tag_field="op", tag="forget"):
     attempts: list[tuple[str, int]]
 
 
-class Base(Struct, tag_field="op", tag="base"):
-    """What every job has in its environment; each order adds its own to it."""
+class Hello(Struct, tag_field="op", tag="hello"):
+    """The first line of a connection, answered by `Ready` or `Unwelcome`.
 
+    `env` is what every job has in its environment; each order adds its own to it.
+    `bound`: everything is to end with this connection.
+    """
+
+    secret: str
+    epoch: int
+    instance: str
+    release: str
+    bound: bool
     env: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"<hello of {self.instance}, epoch {self.epoch}>"
 
 
 class Watch(Struct, tag_field="op", tag="watch"):
@@ -84,10 +97,42 @@ class Watch(Struct, tag_field="op", tag="watch"):
     known: int
 
 
+class Known(Struct, frozen=True):
+    """An attempt that runs, or that is held and has no identity yet."""
+
+    job: str
+    attempt: int
+    fence: int
+    identity: ProcessIdentity | None
+
+
+class Ping(Struct, tag_field="op", tag="ping"):
+    """Answered by `Pong`."""
+
+
+class Quit(Struct, tag_field="op", tag="quit"):
+    """End every job, and then yourself."""
+
+
 class Ready(Struct, tag_field="event", tag="ready"):
+    """What there is. So many receipts follow as are outstanding."""
+
     instance: str
     boot_id: str
-    namespace: int = 0
+    namespace: int
+    running: list[Known]
+    held: list[Known]
+    outstanding: int
+
+
+class Unwelcome(Struct, tag_field="event", tag="refused"):
+    """The connection ends; nothing has changed."""
+
+    reason: str
+
+
+class Pong(Struct, tag_field="event", tag="pong"):
+    pass
 
 
 class Started(Struct, tag_field="event", tag="started"):
@@ -114,7 +159,7 @@ class Error(Struct, tag_field="event", tag="error"):
     problem: str
 
 
-Event = Ready | Started | Exited | Output | Error
+Event = Ready | Unwelcome | Pong | Started | Exited | Output | Error
 
 _START = b'{"op":"start",'
 
@@ -129,7 +174,7 @@ def start(order: LaunchOrder) -> Start:
         fence=order.fence,
         argv=[_latin(text) for text in order.argv],
         cwd=_latin(order.cwd),
-        env=_latin_all(order.env),
+        env=latin_all(order.env),
         stdin=None if order.stdin is None else _latin(order.stdin),
         log=_latin(order.log),
         output_limit=order.output_limit,
@@ -138,7 +183,7 @@ def start(order: LaunchOrder) -> Start:
         stop_signal=order.stop_signal,
         grace=order.grace,
         keep_leftovers=order.keep_leftovers,
-        secrets=Secrets(_latin_all(order.secrets)) if order.secrets else {},
+        secrets=Secrets(latin_all(order.secrets)) if order.secrets else {},
         pty=order.pty,
         limits=order.limits,
         after_job=None if order.after_job is None else _latin(order.after_job),
@@ -158,11 +203,13 @@ def start_line(order: LaunchOrder) -> bytes:
     return _START + line[1:] if line.isascii() else encode(start(order))
 
 
-def base(environment: Mapping[str, str]) -> Base:
-    return Base(_latin_all(environment))
+def hello(environment: Mapping[str, str]) -> Hello:
+    """That of a runtime that owns no home."""
+    return Hello("", 0, "", "", True, latin_all(environment))
 
 
-def _latin_all(environment: Mapping[str, str]) -> dict[str, str]:
+def latin_all(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment as it travels."""
     return {_latin(name): _latin(value) for name, value in environment.items()}
 
 

@@ -42,7 +42,12 @@ def main() -> int:
     os.ftruncate(lock, 0)
     os.write(lock, instance.encode())
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
-    Node(sock, journal, tree.boot_id()).run(instance)
+    about = {
+        "instance": instance,
+        "boot_id": tree.boot_id(),
+        "namespace": tree.pid_namespace(),
+    }
+    Node(sock, journal, about).run()
     journal.close()
     return 0
 

@@ -7,7 +7,6 @@ ended, which gives back what it had; only where none runs there is nothing to wa
 from __future__ import annotations
 
 import errno
-from time import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,46 +24,25 @@ class HeldStarts:
     """The messages of starts that are held back, the oldest first."""
 
     def __init__(self) -> None:
-        self._messages: dict[Mark, Message] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._messages)
+        self.messages: dict[Mark, Message] = {}
 
     def __iter__(self) -> Iterator[Mark]:
         """All as they are now: they may be stopped meanwhile."""
-        return iter(list(self._messages))
-
-    def __contains__(self, key: Mark) -> bool:
-        return key in self._messages
+        return iter(list(self.messages))
 
     def hold(self, key: Mark, message: Message) -> None:
-        self._messages[key] = message
+        self.messages[key] = message
 
     def suspend(self, key: Mark, *, pause: bool) -> None:
         """It is to stand still when it has started, or no longer."""
-        if key in self._messages:
-            self._messages[key]["paused"] = pause
+        if key in self.messages:
+            self.messages[key]["paused"] = pause
 
     def take(self) -> dict[Mark, Message]:
         """All of them, to be tried again."""
-        taken, self._messages = self._messages, {}
+        taken, self.messages = self.messages, {}
         return taken
 
-    def stop(self, key: Mark) -> Message | None:
-        """The receipt of one that is not to start any more; None if it is not here."""
-        message = self._messages.pop(key, None)
-        if message is None:
-            return None
-        return never_ran(key, message, "stop", "it was stopped before it started")
-
-
-def never_ran(key: Mark, message: Message, ending: str, error: str) -> Message:
-    """The receipt of an attempt of which no process ever was."""
-    return {
-        "job": key[0],
-        "attempt": key[1],
-        "fence": message.get("fence", 0),
-        "ending": ending,
-        "ended_at": time(),
-        "error": error,
-    }
+    def drop(self, key: Mark) -> bool:
+        """It is not to start any more; False if it is not here."""
+        return self.messages.pop(key, None) is not None

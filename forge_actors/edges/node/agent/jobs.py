@@ -318,22 +318,25 @@ class Job:
             self._problems.append(f"process {who} may not be ended by this user")
             return False
 
+    def identity(self, boot_id: str, namespace: int) -> dict[str, Any]:
+        """The fields of its `domain.launch.ProcessIdentity`."""
+        return {
+            "boot_id": boot_id,
+            "pid": self.pid,
+            "start_ticks": self.start,
+            "namespace": namespace,
+        }
+
     def receipt(self, boot_id: str, namespace: int) -> dict[str, Any]:
         """What `domain.launch.Receipt` holds, fields at their default left out."""
         stdout, stderr = self.streams
         receipt: dict[str, Any] = {
             "job": self.key[0],
             "attempt": self.key[1],
-            "fence": self.order.fence,
             "ending": self.ending,
             "ended_at": time(),
             "started_at": self.started_at,
-            "identity": {
-                "boot_id": boot_id,
-                "pid": self.pid,
-                "start_ticks": self.start,
-                "namespace": namespace,
-            },
+            "identity": self.identity(boot_id, namespace),
             "stdout_bytes": stdout.total,
             "stderr_bytes": stderr.total,
         }

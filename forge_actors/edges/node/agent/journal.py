@@ -1,12 +1,17 @@
-"""Receipts on disk: what the agent knows before anyone is told.
+"""What the agent writes down: an attempt before it begins, a receipt before it is told.
 
-One file an agent, one JSON line a receipt, written with a plain write: that survives
+One file an agent, one JSON line a record, written with a plain write: that survives
 the death of the agent and of the service. What a power cut takes with it is a job whose
-outcome is unknown, which the recovery of the service expects anyway.
+outcome is unknown, which the recovery of the service expects anyway. With no service
+connected there is nobody to be slow for, and the file is synced.
+
+Of an attempt only the last line counts: `starting`, then `started` with its identity,
+then its receipt, until the service has saved that.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 
@@ -15,7 +20,7 @@ LIMIT = 1 << 20
 
 
 class Journal:
-    """The receipts that the service has not yet saved as its own."""
+    """The lines that are needed still."""
 
     def __init__(self, path: str) -> None:
         """Create the file.
@@ -26,7 +31,7 @@ class Journal:
         self._path = path
         self._fd = self._open(path)
         self._size = 0
-        #: Where each outstanding receipt lies: offset and length, newline included.
+        #: Where the line of each attempt lies: offset and length, newline included.
         self._places: dict[tuple[str, int], tuple[int, int]] = {}
 
     @staticmethod
@@ -34,31 +39,26 @@ class Journal:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(path, flags, 0o600)
 
-    def append(self, key: tuple[str, int], receipt: bytes) -> None:
-        """Write one receipt, without its newline.
+    def append(self, key: tuple[str, int], line: bytes) -> None:
+        """Write one line in place of the last of this attempt, without its newline.
 
         Raises:
             OSError: it is not written; the file is as it was.
         """
-        line = receipt + b"\n"
+        line += b"\n"
         try:
             written = os.pwrite(self._fd, line, self._size)
             if written < len(line):
-                raise OSError(errno.ENOSPC, "the disk took only a part of a receipt")
+                raise OSError(errno.ENOSPC, "the disk took only a part of a line")
         except OSError:
             os.ftruncate(self._fd, self._size)
             raise
         self._places[key] = (self._size, len(line))
         self._size += len(line)
-        # Usually the file shrinks when the last receipt is forgotten. A service under
-        # load never gets there: some receipt is always on its way.
+        # Usually the file shrinks when the last attempt is forgotten. A service under
+        # load never gets there: something always runs.
         if self._size > LIMIT and self._outstanding() < self._size // 4:
             self._rewrite()
-
-    def find(self, key: tuple[str, int]) -> bytes | None:
-        """The receipt of an attempt that ended and is not forgotten."""
-        place = self._places.get(key)
-        return self._read(place).rstrip(b"\n") if place else None
 
     def forget(self, key: tuple[str, int]) -> None:
         self._places.pop(key, None)
@@ -66,8 +66,12 @@ class Journal:
             os.ftruncate(self._fd, 0)
             self._size = 0
 
+    def sync(self) -> None:
+        """Make what is written survive a power cut."""
+        os.fdatasync(self._fd)
+
     def close(self) -> None:
-        """Delete the file if the service has saved everything that is in it."""
+        """Delete the file if nothing in it is needed."""
         os.close(self._fd)
         if not self._places:
             os.unlink(self._path)
@@ -79,22 +83,33 @@ class Journal:
         return os.pread(self._fd, place[1], place[0])
 
     def _rewrite(self) -> None:
-        """Replace the file by one with only the outstanding receipts.
+        """Replace the file by one with only the lines that are needed still.
 
         Under a name of its own first: dying in the middle must not lose one.
         """
         lines = {key: self._read(place) for key, place in self._places.items()}
-        data = b"".join(lines.values())
         draft = self._path + ".new"
-        fd = self._open(draft)
-        if os.pwrite(fd, data, 0) < len(data):
-            os.close(fd)
-            os.unlink(draft)
+        try:
+            fd = self._write_anew(draft, b"".join(lines.values()))
+        except OSError:
+            # It only stays long: the disk is full, and what is to be written fits.
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
             return
-        os.replace(draft, self._path)
         os.close(self._fd)
         self._fd = fd
         self._size = 0
         for key, line in lines.items():
             self._places[key] = (self._size, len(line))
             self._size += len(line)
+
+    def _write_anew(self, draft: str, data: bytes) -> int:
+        fd = self._open(draft)
+        try:
+            if os.pwrite(fd, data, 0) < len(data):
+                raise OSError(errno.ENOSPC, "the disk took only a part of the lines")
+            os.replace(draft, self._path)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd

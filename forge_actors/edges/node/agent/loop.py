@@ -93,7 +93,7 @@ class Channel:
         sock.setblocking(False)
         self._loop = loop
         self._socket = sock
-        self._on_line = on_line
+        self.on_line = on_line
         self._partial = b""
         self._ready: list[bytes] = []
         self._unsent = b""
@@ -123,6 +123,13 @@ class Channel:
             self._write()
             if self._unsent:
                 self._set_events()
+
+    def close(self) -> None:
+        """Hear and say no more; what is not sent by now is lost."""
+        self._broken = self.ended = True
+        self._unsent = b""
+        self._set_events()
+        self._socket.close()
 
     def _set_events(self) -> None:
         wanted = 0 if self.ended else READ
@@ -169,4 +176,6 @@ class Channel:
             return
         *lines, self._partial = (self._partial + data).split(b"\n")
         for line in lines:
-            self._on_line(line)
+            if self.ended:  # closed by what a line before said
+                return
+            self.on_line(line)

@@ -1,23 +1,24 @@
-"""The node agent: parent of every job process of one service.
+"""The node agent: parent of every job process of a home.
 
-It is bound to its service: when the service closes the socket, or dies, everything is
-ended, the receipts are written, and the agent goes too.
+What is to be done the `Desk` decides; here it is done. An agent that is bound to its
+service ends everything when the service closes the socket, or dies; the receipts are
+written, and the agent goes too.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import after_job, tree
-from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
-from forge_actors.edges.node.agent.held_starts import HeldStarts, never_ran
+from forge_actors.edges.node.agent.child import SpawnFailed
+from forge_actors.edges.node.agent.desk import Desk, Unwelcome, output_line
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
+from forge_actors.edges.node.agent.lines import line_of, message_of
 from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
-from forge_actors.edges.node.agent.order import Malformed, Order, environment
+from forge_actors.edges.node.agent.order import Order, environment
 from forge_actors.edges.node.agent.spawn import Spawner
 from forge_actors.edges.node.agent.starts import Starts
 
@@ -34,29 +35,24 @@ OWNER_GRACE = 5.0
 #: Seconds for the last messages to be read by a service that closed its end.
 _LAST_WORDS = 2.0
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
-
-
-def _line(message: dict[str, Any]) -> bytes:
-    return _encode(message).encode()
-
 
 class Node:
-    """The table of running jobs, and the only one who changes it."""
+    """The running jobs, and the only one who changes them: the hands of the desk."""
 
-    def __init__(self, sock: socket.socket, journal: Journal, boot_id: str) -> None:
+    def __init__(
+        self, sock: socket.socket, journal: Journal, about: dict[str, Any]
+    ) -> None:
         self._loop = Loop()
         self._signals = Signals(self._loop)
-        self._channel = Channel(self._loop, sock, self._on_line)
-        self._journal = journal
-        self._boot_id = boot_id
-        self._namespace = tree.pid_namespace()
+        self._channel = Channel(self._loop, sock, self._on_hello)
+        self._desk: Desk[Job] = Desk(self, journal, about)
+        self._boot_id: str = about["boot_id"]
+        self._namespace: int = about["namespace"]
         self._spawner = Spawner()
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
-        self._jobs: dict[Mark, Job] = {}
-        self._held = HeldStarts()
+        #: The table of the desk.
+        self._jobs = self._desk.jobs
         #: The receipts of jobs whose last command still runs.
         self._results: dict[Mark, dict[str, Any]] = {}
         #: Leaders that are not reaped, by pid.
@@ -67,22 +63,20 @@ class Node:
         self._kept = Kept()
         #: No job is due before this; looking at all of them each turn would cost more.
         self._due = NEVER
-        self._ending = False
         #: Something is to be told at the end of this turn.
         self._news = False
         self._starts = Starts()
 
-    def run(self, instance: str) -> None:
+    def run(self) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
-        place = {"boot_id": self._boot_id, "namespace": self._namespace}
-        self._send({"event": "ready", "instance": instance, **place})
-        self._channel.flush()
-        while self._jobs or not self._ending:
+        while self._jobs or not self._desk.leaving:
             self._loop.turn(min(self._due, self._starts.due))
             if self._signals.children:
                 self._reap()
-            if not self._ending and (self._channel.ended or self._signals.stop):
-                self._owner_gone()
+            if self._channel.ended and not self._desk.alone:
+                self._desk.service_gone()
+            if self._signals.stop and not self._desk.ending:
+                self._desk.end()
             now = monotonic()
             if now >= self._due:
                 self._advance_due(now)
@@ -98,95 +92,51 @@ class Node:
 
     # What the service says.
 
+    def _on_hello(self, line: bytes) -> None:
+        try:
+            hello = message_of(line)
+            base = environment(hello["env"])
+            news = self._desk.greet(hello)
+        except Unwelcome as error:
+            self._refuse(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is no hello
+            self._refuse(f"{type(error).__name__}: {error}")
+        else:
+            self._base = base
+            self._channel.on_line = self._on_line
+            for each in news:
+                self.say(each)
+
+    def _refuse(self, reason: str) -> None:
+        self.say(line_of({"event": "refused", "reason": reason}))
+        self._channel.flush()
+        self._channel.close()
+
     def _on_line(self, line: bytes) -> None:
         job = None
         try:
-            message: dict[str, Any] = _decode(line.decode())
+            message = message_of(line)
             job = message.get("job")
-            self._obey(message)
+            self._desk.obey(message)
         except Exception as error:  # noqa: BLE001 - one bad message must not end all jobs
-            self._tell_problem(job, f"{type(error).__name__}: {error}")
+            self._desk.tell_problem(job, f"{type(error).__name__}: {error}")
 
-    def _obey(self, message: dict[str, Any]) -> None:
-        operation = message["op"]
-        if operation == "forget":
-            for job_id, attempt in message["attempts"]:
-                self._journal.forget((job_id, attempt))
-            return
-        if operation == "base":
-            self._base = environment(message["env"])
-            return
-        key: Mark = (message["job"], message["attempt"])
-        if operation == "start":
-            self._start(key, message)
-        elif operation == "stop":
-            job = self._jobs.get(key)
-            if job is None:
-                self._stop_held(key)
-            else:
-                grace = message["grace"]
-                grace = job.order.grace if grace is None else float(grace)
-                self._stop(job, grace, message["ending"])
-        elif operation in ("pause", "resume"):
-            job = self._jobs.get(key)
-            if job is None:
-                self._held.suspend(key, pause=operation == "pause")
-            else:
-                self._suspend(job, pause=operation == "pause")
-        elif operation == "watch":
-            job = self._jobs.get(key)
-            known = int(message["known"])
-            if job is None or job.output_kept > known:
-                self._send_output(key, known)
-            else:
-                job.watched.append(known)
-        else:
-            raise Malformed(f"unknown op {operation!r}")
+    # What the desk asks for.
 
-    def _start(self, key: Mark, message: dict[str, Any]) -> None:
-        """Start an attempt, or repeat what became of it: it never runs twice."""
-        job = self._jobs.get(key)
-        if job is not None:
-            self._starts.add(job.previous or job, monotonic())
-            return
-        written = self._journal.find(key)
-        if written is not None:
-            self._send_exited(written)
-            return
-        if key in self._held:
-            return
-        try:
-            if self._ending:
-                raise SpawnFailed("the node agent is stopping")
-            order = Order(message, self._base)
-            before = tree.boot_ns()
-            child = self._spawner.spawn(order)
-        except (Malformed, SpawnFailed) as error:
-            if isinstance(error, NoRoom) and self._jobs:
-                self._held.hold(key, message)
-                self._tell_problem(key[0], f"it starts later: {error}")
-            else:
-                self._publish(key, never_ran(key, message, "spawn", str(error)))
-            return
+    def begin(self, key: Mark, message: dict[str, Any]) -> Job:
+        order = Order(message, self._base)
+        before = tree.boot_ns()
+        child = self._spawner.spawn(order)
         start = tree.start_between(child[0], before, tree.boot_ns())
         job = Job(order, child, start, monotonic())
         self._add(job)
         self._starts.add(job, job.began)
-        if message.get("paused"):
-            self._suspend(job, pause=True)
+        return job
 
-    def _start_held(self) -> None:
-        """Try again what the system had no room for: a job has given some back."""
-        for key, message in self._held.take().items():
-            self._start(key, message)
-
-    def _stop_held(self, key: Mark) -> None:
-        receipt = self._held.stop(key)
-        if receipt is not None:
-            self._publish(key, receipt)
+    def repeat_start(self, job: Job) -> None:
+        self._starts.add(job.previous or job, monotonic())
 
     def _add(self, job: Job) -> None:
-        self._jobs[job.key] = job
         self._leaders[job.pid] = job
         self._kin = None
         for stream in job.streams:
@@ -194,12 +144,15 @@ class Node:
                 self._loop.register(stream.fd, READ, _Pump(self, job, stream))
         self._due = min(self._due, job.due)
 
-    def _stop(self, job: Job, grace: float, ending: str) -> None:
-        job.stop(monotonic(), grace, ending)
+    def stop(self, job: Job, grace: float | None, ending: str) -> None:
+        job.stop(monotonic(), job.order.grace if grace is None else grace, ending)
         self._due = min(self._due, job.due)
         self._kin = None  # who is in its group is to be seen after the signal
 
-    def _suspend(self, job: Job, *, pause: bool) -> None:
+    def end(self, job: Job) -> None:
+        self.stop(job, min(job.order.grace, OWNER_GRACE), "owner")
+
+    def suspend(self, job: Job, *, pause: bool) -> None:
         self._kin = None  # what was seen before may have forked
         if pause:
             job.pause(monotonic())
@@ -207,12 +160,21 @@ class Node:
             job.resume(monotonic(), self._members)
         self._due = min(self._due, job.due)
 
-    def _owner_gone(self) -> None:
-        self._ending = True
-        for key in self._held:
-            self._stop_held(key)
-        for job in self._jobs.values():
-            self._stop(job, min(job.order.grace, OWNER_GRACE), "owner")
+    def watch(self, job: Job, known: int) -> None:
+        if job.output_kept > known:
+            self.say(output_line(job.key, known))
+        else:
+            job.watched.append(known)
+
+    def identity(self, job: Job) -> dict[str, Any]:
+        return (job.previous or job).identity(self._boot_id, self._namespace)
+
+    def say(self, line: bytes) -> None:
+        self._news = True
+        self._channel.send(line)
+
+    def now(self) -> float:
+        return time()
 
     # What the jobs do.
 
@@ -269,7 +231,8 @@ class Node:
             return
         if more:
             job.last_output = monotonic()
-            self._answer_watchers(job, job.output_kept)
+            if job.watched:
+                self._answer_watchers(job, job.output_kept)
         else:
             self._close_pipe(stream)
 
@@ -299,86 +262,45 @@ class Node:
             if problem is None:
                 return
             receipt["after_job"] = {"error": problem}
-        del self._jobs[job.key]
         for stream in job.streams:
             stream.close()
-        self._publish(job.key, receipt)
-        self._answer_watchers(job, None)
-        if self._held:
-            self._start_held()
+        self._starts.drop(job.key)
+        self._desk.ended(job.key, receipt)
+        if job.watched:
+            self._answer_watchers(job, None)
 
     def _start_after(self, job: Job, receipt: dict[str, Any]) -> str | None:
         """Start the command that follows a job, or say why it cannot be."""
-        order = after_job.order_for(job, receipt, owner_gone=self._ending)
+        order = after_job.order_for(job, receipt, owner_gone=self._desk.ending)
         try:
             before = tree.boot_ns()
             child = self._spawner.spawn(order)
         except SpawnFailed as error:
             return str(error)
         # What the job came to must not be lost if we are lost with the command.
-        self._write_down(job.key, _line(receipt | {"after_job": after_job.UNFINISHED}))
+        unfinished = receipt | {"after_job": after_job.UNFINISHED}
+        self._desk.came_to(job.key, unfinished)
         self._results[job.key] = receipt
         start = tree.start_between(child[0], before, tree.boot_ns())
         after = Job(order, child, start, monotonic(), previous=job)
         after.watched = job.watched
+        self._jobs[job.key] = after
         self._add(after)
         return None
 
-    # What the service is told.
-
-    def _publish(self, key: Mark, receipt: dict[str, Any]) -> None:
-        line = _line(receipt)
-        self._write_down(key, line)
-        self._starts.drop(key)
-        self._send_exited(line)
-
-    def _write_down(self, key: Mark, line: bytes) -> None:
-        try:
-            self._journal.append(key, line)
-        except OSError as error:
-            # The service is still told, and saves it in its own place.
-            problem = f"the receipt could not be written: {error.strerror}"
-            self._tell_problem(key[0], problem)
-
     def _answer_watchers(self, job: Job, total: int | None) -> None:
         """Answer those whose count is passed; all of them at the end (None)."""
-        if not job.watched:
-            return
         waiting = []
         for known in job.watched:
             if total is None or total > known:
-                self._send_output(job.key, known)
+                self.say(output_line(job.key, known))
             else:
                 waiting.append(known)
         job.watched = waiting
 
     def _tell_starts(self, now: float) -> None:
         for job in self._starts.take(now):
-            self._send(
-                {
-                    "event": "started",
-                    "job": job.key[0],
-                    "attempt": job.key[1],
-                    "pid": job.pid,
-                    "start_ticks": job.start,
-                }
-            )
-
-    def _send_exited(self, receipt: bytes) -> None:
-        self._news = True
-        self._channel.send(b'{"event":"exited","receipt":' + receipt + b"}")
-
-    def _send_output(self, key: Mark, known: int) -> None:
-        self._send(
-            {"event": "output", "job": key[0], "attempt": key[1], "known": known}
-        )
-
-    def _send(self, message: dict[str, Any]) -> None:
-        self._news = True
-        self._channel.send(_line(message))
-
-    def _tell_problem(self, job: str | None, problem: str) -> None:
-        self._send({"event": "error", "job": job, "problem": problem})
+            self._desk.started(job.key)
 
 
 class _Pump:

@@ -24,7 +24,6 @@ class Order:
         "argv",
         "cwd",
         "env",
-        "fence",
         "grace",
         "idle",
         "keep_leftovers",
@@ -48,8 +47,8 @@ class Order:
         """
         try:
             self.key: tuple[str, int] = (message["job"], message["attempt"])
-            self.fence: int = message["fence"]
-            self.argv = [_bytes(text) for text in message["argv"]]
+            argv: list[str] = message["argv"]
+            self.argv = [text.encode("latin-1") for text in argv]
             self.cwd = _bytes(message["cwd"])
             self.env = {**base, **environment(message["env"])}
             self.masked = self._add_secrets(message.get("secrets"))
@@ -88,7 +87,10 @@ class Order:
 
 def environment(texts: dict[str, str]) -> dict[bytes, bytes]:
     """An environment as the system has it."""
-    return {_bytes(name): _bytes(value) for name, value in texts.items()}
+    # Called for every job: no call for each name.
+    return {
+        name.encode("latin-1"): value.encode("latin-1") for name, value in texts.items()
+    }
 
 
 def _bytes(text: str) -> bytes:

@@ -24,24 +24,28 @@ class Starts:
 
     def __init__(self) -> None:
         self._waiting: dict[Mark, tuple[float, Job]] = {}
-
-    @property
-    def due(self) -> float:
-        """When the first of them is to be told, in monotonic seconds."""
-        for due, _ in self._waiting.values():
-            return due
-        return NEVER
+        #: When the first of them is to be told, in monotonic seconds.
+        self.due = NEVER
 
     def add(self, job: Job, now: float) -> None:
         self._waiting[job.key] = (now + STARTED_DELAY, job)
+        self.due = min(self.due, now + STARTED_DELAY)
 
     def drop(self, key: Mark) -> None:
         """It ended, and its receipt tells the start."""
-        self._waiting.pop(key, None)
+        if self._waiting.pop(key, None) is not None:
+            self._look_at_first()
 
     def take(self, now: float) -> list[Job]:
         """Those that are to be told now."""
         taken = [job for due, job in self._waiting.values() if due <= now]
         for job in taken:
             del self._waiting[job.key]
+        self._look_at_first()
         return taken
+
+    def _look_at_first(self) -> None:
+        self.due = NEVER
+        for due, _ in self._waiting.values():
+            self.due = due
+            return

@@ -1,0 +1,362 @@
+"""What the agent decides: which attempts begin, what a service is told, when it ends.
+
+Nothing here touches the system. Processes, the socket and the journal are `Hands` and
+`Book`, so the same decisions can be driven by a simulation.
+
+An attempt is, in this order: held (the system had no room for it), running, ended and
+its receipt outstanding, forgotten. Its `starting` record is in the book before its
+process is, and its receipt before anyone is told. So what neither a living agent nor
+any book mentions never began, and neither did what was held last.
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
+from forge_actors.edges.node.agent.held_starts import HeldStarts
+from forge_actors.edges.node.agent.lines import line_of
+from forge_actors.edges.node.agent.order import Malformed
+
+if TYPE_CHECKING:
+    from forge_actors.edges.node.agent.held_starts import Message
+    from forge_actors.edges.node.agent.tree import Mark
+
+#: How many characters of the name of a service or of its release are taken.
+_LONGEST_NAME = 200
+
+#: An attempt that runs, as the hands know it.
+J = TypeVar("J")
+
+
+class Unwelcome(Exception):
+    """A service that is not served; the message says why, in one sentence."""
+
+
+class Hands(Protocol[J]):
+    """What is done in the world when the desk says so."""
+
+    def begin(self, key: Mark, message: Message) -> J:
+        """Start an attempt.
+
+        Raises:
+            SpawnFailed, Malformed: it does not run, and nothing of it is left.
+            NoRoom: the same, and a later try may go well.
+        """
+
+    def repeat_start(self, job: J) -> None:
+        """Tell its start (again)."""
+
+    def stop(self, job: J, grace: float | None, ending: str) -> None:
+        """End it; without a grace its own holds. It is then told by `Desk.ended`."""
+
+    def end(self, job: J) -> None:
+        """End it because nobody wants any job any more, with little patience."""
+
+    def suspend(self, job: J, *, pause: bool) -> None: ...
+
+    def watch(self, job: J, known: int) -> None:
+        """Tell once its output is longer than this, or at its end."""
+
+    def identity(self, job: J) -> Message:
+        """The fields of its `domain.launch.ProcessIdentity`."""
+
+    def say(self, line: bytes) -> None:
+        """Tell the service; nobody hears it where none is connected."""
+
+    def now(self) -> float:
+        """Seconds of the wall clock."""
+
+
+class Book(Protocol):
+    """Where it is written down what must survive the agent: the last line of each."""
+
+    def append(self, key: Mark, line: bytes) -> None:
+        """Write a line, in place of the one there was of this attempt.
+
+        Raises:
+            OSError: it is not written.
+        """
+
+    def forget(self, key: Mark) -> None:
+        """Its line is needed no more."""
+
+    def sync(self) -> None:
+        """Make it survive a power cut."""
+
+
+class Desk(Generic[J]):
+    """The table of attempts, and the service that is served."""
+
+    def __init__(self, hands: Hands[J], book: Book, about: Message) -> None:
+        """`about` is what a service learns of the agent, beside what it runs."""
+        self._hands = hands
+        self._book = book
+        self._about = about
+        #: Attempts that run; whoever starts the last command of one replaces it here.
+        self.jobs: dict[Mark, J] = {}
+        #: Receipts that no service has saved yet.
+        self._receipts: dict[Mark, bytes] = {}
+        self._held = HeldStarts()
+        #: The fence of what is held or runs, and which service of which release
+        #: ordered it.
+        self._stamps: dict[Mark, Message] = {}
+        self._epoch = -1
+        self._instance = self._release = ""
+        self._quoted_names = _names_quoted("", "")
+        self._bound = True
+        #: Everything is to end, and nothing starts any more.
+        self.ending = False
+        #: No service is connected.
+        self.alone = False
+        #: Nothing keeps the agent once no job runs.
+        self.leaving = False
+
+    # The service.
+
+    def greet(self, hello: Message) -> list[bytes]:
+        """Serve the service that says hello; what it is told at first.
+
+        Whoever was served before is served no more. What that one said and was not
+        heard yet must not be: the new one was told that it did not happen.
+
+        Raises:
+            Unwelcome: it is not served, and nothing has changed.
+            Malformed: it is no hello.
+        """
+        epoch, bound = hello.get("epoch"), hello.get("bound")
+        instance, release = hello.get("instance"), hello.get("release")
+        if not (
+            hello.get("op") == "hello"
+            and type(epoch) is int
+            and type(bound) is bool
+            and isinstance(instance, str)
+            and isinstance(release, str)
+        ):
+            raise Malformed("the first line is no hello")
+        if self.ending:
+            raise Unwelcome("the node agent ends everything, then itself")
+        if epoch < self._epoch:
+            raise Unwelcome("a runtime that came later owns this home")
+        self._epoch, self._bound = epoch, bound
+        self._instance = instance[:_LONGEST_NAME]
+        self._release = release[:_LONGEST_NAME]
+        self._quoted_names = _names_quoted(self._instance, self._release)
+        self.alone = self.leaving = False
+        ready = {
+            "event": "ready",
+            **self._about,
+            "running": [self._entry(key, job) for key, job in self.jobs.items()],
+            "held": [self._entry(key) for key in self._held],
+            "outstanding": len(self._receipts),
+        }
+        return [line_of(ready), *map(_exited, self._receipts.values())]
+
+    def _entry(self, key: Mark, job: J | None = None) -> Message:
+        return {
+            "job": key[0],
+            "attempt": key[1],
+            "fence": self._stamps[key]["fence"],
+            "identity": None if job is None else self._hands.identity(job),
+        }
+
+    def service_gone(self) -> None:
+        """The connection of the service that was served has ended."""
+        self.alone = self.leaving = True
+        if self._bound:
+            self.end()
+
+    def end(self) -> None:
+        """End every job, and then itself."""
+        self.ending = self.leaving = True
+        for key in self._held:
+            self._stop_held(key)
+        for job in list(self.jobs.values()):
+            self._hands.end(job)
+
+    # What the service says.
+
+    def obey(self, message: Message) -> None:
+        """Do what the service that is served says.
+
+        Raises:
+            Malformed, KeyError, TypeError, ValueError: nobody can; nothing was done.
+        """
+        operation = message["op"]
+        if operation == "start":
+            self._start((message["job"], message["attempt"]), message)
+        elif operation == "forget":
+            for job_id, number in message["attempts"]:
+                self._forget((job_id, number))
+        elif operation == "ping":
+            self._hands.say(b'{"event":"pong"}')
+        elif operation == "quit":
+            self.end()
+        else:
+            self._obey_about((message["job"], message["attempt"]), message)
+
+    def _obey_about(self, key: Mark, message: Message) -> None:
+        operation = message["op"]
+        job = self.jobs.get(key)
+        if operation == "stop":
+            if job is None:
+                self._stop_held(key)
+            else:
+                grace = message["grace"]
+                grace = None if grace is None else float(grace)
+                self._hands.stop(job, grace, message["ending"])
+        elif operation in ("pause", "resume"):
+            pause = operation == "pause"
+            if job is None:
+                self._held.suspend(key, pause=pause)
+            else:
+                self._hands.suspend(job, pause=pause)
+        elif operation == "watch":
+            known = int(message["known"])
+            if job is None:
+                self._hands.say(output_line(key, known))
+            else:
+                self._hands.watch(job, known)
+        else:
+            raise Malformed(f"unknown op {operation!r}")
+
+    def _start(self, key: Mark, message: Message) -> None:
+        """Start an attempt, or repeat what became of it: it never runs twice."""
+        if key in self.jobs:
+            self._hands.repeat_start(self.jobs[key])
+            return
+        if key in self._receipts:
+            self._hands.say(_exited(self._receipts[key]))
+            return
+        if key in self._held.messages:
+            return
+        stamp = self._stamps.get(key)
+        names = self._quoted_names
+        if stamp is None:
+            stamp = {
+                "fence": message.get("fence", 0),
+                "instance": self._instance,
+                "release": self._release,
+            }
+        else:  # it was held, and may be of an earlier service
+            names = _names_quoted(stamp["instance"], stamp["release"])
+        try:
+            if self.ending:
+                raise SpawnFailed("the node agent is stopping")
+            self._write_start(key, stamp["fence"], names)
+            self.jobs[key] = job = self._hands.begin(key, message)
+        except (Malformed, SpawnFailed) as error:
+            if isinstance(error, NoRoom) and self.jobs:
+                self._held.hold(key, message)
+                self._stamps[key] = stamp
+                # Should we die now, nobody need wonder whether it began.
+                self._write_down(key, line_of(_record("held", key, stamp)))
+                self.tell_problem(key[0], f"it starts later: {error}")
+            else:
+                self._stamps.pop(key, None)
+                self._never_ran(key, stamp, "spawn", str(error))
+            return
+        self._stamps[key] = stamp
+        if message.get("paused"):
+            self._hands.suspend(job, pause=True)
+
+    def _write_start(self, key: Mark, fence: int, names: str) -> None:
+        """Write down that it begins.
+
+        Raises:
+            NoRoom: that is not written, so it must not.
+        """
+        line = (
+            f'{{"record":"starting","job":{_quoted(key[0])},"attempt":{key[1]:d}'
+            f',"fence":{fence:d}{names}'
+        )
+        try:
+            self._book.append(key, line.encode())
+            if self.alone:
+                self._book.sync()
+        except OSError as error:
+            why = f"its start cannot be written down: {error.strerror}"
+            raise NoRoom(why) from None
+
+    def _start_held(self) -> None:
+        """Try again what the system had no room for: a job has given some back."""
+        for key, message in self._held.take().items():
+            self._start(key, message)
+
+    def _stop_held(self, key: Mark) -> None:
+        if self._held.drop(key):
+            why = "it was stopped before it started"
+            self._never_ran(key, self._stamps.pop(key), "stop", why)
+
+    def _never_ran(self, key: Mark, stamp: Message, ending: str, error: str) -> None:
+        """There never was a process of it."""
+        about = {"job": key[0], "attempt": key[1], **stamp}
+        at = self._hands.now()
+        self._publish(key, {**about, "ending": ending, "ended_at": at, "error": error})
+
+    def _forget(self, key: Mark) -> None:
+        if self._receipts.pop(key, None) is not None:
+            self._book.forget(key)
+
+    # What the jobs do.
+
+    def started(self, key: Mark) -> None:
+        """It runs long enough for its start to be told."""
+        identity = self._hands.identity(self.jobs[key])
+        record = _record("started", key, self._stamps[key])
+        self._write_down(key, line_of({**record, "identity": identity}))
+        about = {"event": "started", "job": key[0], "attempt": key[1]}
+        pid, ticks = identity["pid"], identity["start_ticks"]
+        started = {**about, "pid": pid, "start_ticks": ticks}
+        self._hands.say(line_of(started))
+
+    def came_to(self, key: Mark, receipt: Message) -> None:
+        """Its result stands, but something of it goes on to run."""
+        self._write_down(key, line_of(receipt | self._stamps[key]))
+
+    def ended(self, key: Mark, receipt: Message) -> None:
+        """Nothing of it runs any more."""
+        del self.jobs[key]
+        receipt |= self._stamps.pop(key)
+        self._publish(key, receipt)
+        if self._held.messages:
+            self._start_held()
+
+    def _publish(self, key: Mark, receipt: Message) -> None:
+        line = self._receipts[key] = line_of(receipt)
+        self._write_down(key, line)
+        self._hands.say(_exited(line))
+
+    def _write_down(self, key: Mark, line: bytes) -> None:
+        try:
+            self._book.append(key, line)
+            if self.alone:
+                self._book.sync()
+        except OSError as error:
+            # The service is still told, and saves it in its own place.
+            problem = f"what became of it is not written down: {error.strerror}"
+            self.tell_problem(key[0], problem)
+
+    def tell_problem(self, job: Any, problem: str) -> None:
+        """Something could not be done; `job` is what was given as its id."""
+        self._hands.say(line_of({"event": "error", "job": job, "problem": problem}))
+
+
+def output_line(key: Mark, known: int) -> bytes:
+    """The answer to one who waits for output."""
+    about = {"job": key[0], "attempt": key[1], "known": known}
+    return line_of({"event": "output", **about})
+
+
+def _record(record: str, key: Mark, stamp: Message) -> Message:
+    return {"record": record, "job": key[0], "attempt": key[1], **stamp}
+
+
+def _exited(receipt: bytes) -> bytes:
+    return b'{"event":"exited","receipt":' + receipt + b"}"
+
+
+def _names_quoted(instance: str, release: str) -> str:
+    """The end of a record."""
+    return f',"instance":{_quoted(instance)},"release":{_quoted(release)}}}'
