@@ -67,6 +67,21 @@ class ReleaseDamaged(Refused):
     code = "RELEASE_DAMAGED"
 
 
+class StaleFence(Refused):
+    """An attempt that is not the current one any more has nothing to say."""
+
+    code = "FENCING_TOKEN_STALE"
+
+    def __init__(self, job: str, attempt: int, fence: int | None) -> None:
+        self.job = job
+        self.attempt = attempt
+        self.fence = fence
+        super().__init__(
+            f"{self.code}: attempt {attempt} with the fence {fence} is not the current"
+            f" one of job {job}"
+        )
+
+
 class Unavailable(ForgeError):
     """No service runs on this home. Start one with: forge-actors serve"""
 

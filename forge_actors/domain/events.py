@@ -30,6 +30,7 @@ KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
     "runtime_stopped",
+    "write_refused",
     "release_activated",
     "release_superseded",
     "settings_changed",

@@ -146,7 +146,8 @@ class Ledger(Steerable):
         check_move(job.state, "running")
         job.state, job.started_at = "running", now
         event = Event("job_running", now, self.repo, job.id, {"pid": identity.pid})
-        return [JobRan(job.id, identity, now, event)]
+        assert job.fence is not None, "a dispatch gave it one"
+        return [JobRan(job.id, attempt, job.fence, identity, now, event)]
 
     def finish(
         self,
@@ -171,6 +172,8 @@ class Ledger(Steerable):
             return ran + ended, outcome
         self._free(job_id)
         check_move(job.state, outcome.state)
+        fence = job.fence
+        assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
         data: dict[str, object] = {"attempt": attempt}
@@ -178,7 +181,8 @@ class Ledger(Steerable):
             data["error"] = outcome.error
         event = Event("job_queued", now, self.repo, job_id, data)
         self._enter(job, now)
-        again = JobRequeued(job_id, job.state, outcome.error, now, event)
+        error = outcome.error
+        again = JobRequeued(job_id, attempt, fence, job.state, error, now, event)
         return [*ran, again], outcome
 
     def cancel(self, job_id: str, now: float) -> tuple[list[Change], bool]:

@@ -149,6 +149,10 @@ class Store(Protocol):
 
         `then` is called once they are durable. `lazy` changes start no commit of their
         own: they ride with the next one, at most 250 ms later.
+
+        Raises:
+            StaleFence: one is of an attempt that is not the current one of its job.
+                That is noted, and harms nobody else.
         """
 
     def load(self, repo: str) -> Ledger:

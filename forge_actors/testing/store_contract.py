@@ -17,7 +17,6 @@ from msgspec import structs
 from forge_actors.domain.changes import (
     JobEdited,
     JobHeld,
-    JobRequeued,
     JobWaits,
     Noted,
     PauseBegan,
@@ -28,15 +27,16 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, JobError
+from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
-from forge_actors.testing import ownership_contract
+from forge_actors.testing import fence_contract, ownership_contract
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
     job,
     ran,
     repository,
+    requeued,
 )
 
 if TYPE_CHECKING:
@@ -164,13 +164,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
         ),
         (ran(), {"state": "running", "started_at": 21.0}),
         (
-            JobRequeued(
-                "job",
-                "queued",
-                JobError("INTERRUPTED", "it was"),
-                40.0,
-                Event("job_queued", 40.0, "repo", "job"),
-            ),
+            requeued(),
             {"state": "queued", "queued_at": 40.0},
         ),
         (
@@ -187,7 +181,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             expected = structs.replace(expected, **fields)
             assert store.load_jobs("repo") == [expected]
     async with open_() as store:
-        await store.save([ended()]).wait()
+        await store.save([ended(attempt=2, fence=2)]).wait()
         assert store.load_jobs("repo") == []
     async with open_() as store:
         assert store.load_jobs("repo") == []
@@ -336,4 +330,5 @@ CHECKS: tuple[Check, ...] = (
     check_the_pause_of_a_repository_survives_until_it_ends,
     check_a_removed_repository_is_not_paused_any_more,
     *ownership_contract.CHECKS,
+    *fence_contract.CHECKS,
 )

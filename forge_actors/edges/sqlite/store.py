@@ -22,8 +22,10 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    Noted,
 )
-from forge_actors.domain.errors import StoreFailed, WriterFenced
+from forge_actors.domain.errors import StaleFence, StoreFailed, WriterFenced
+from forge_actors.domain.events import Event
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
 from forge_actors.edges.sqlite.guard import Guard
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from forge_actors.domain.events import Event
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.ownership import Owner
 
@@ -167,6 +168,8 @@ class SqliteStore(StoreReader):
         Raises:
             StoreFailed: nothing new can be accepted now.
             WriterFenced: another runtime has the store.
+            StaleFence: it is of an attempt that is not the current one; the history
+                says so.
         """
         move = Move(changes, then)
         if self.trouble is None:
@@ -194,15 +197,24 @@ class SqliteStore(StoreReader):
         except WriterFenced as error:
             self._give_up(error)
             raise
-        except BaseException:
+        except BaseException as error:
             # A part of it may be in the transaction. What is there besides is known, so
             # it is written anew; a savepoint for each move would cost more, every time.
             self._roll_back()
             for other in self._moves:
                 self._write(other.changes)
+            if isinstance(error, StaleFence):
+                self._note(error, move)
             raise
         else:
             self._moves.append(move)
+
+    def _note(self, error: StaleFence, move: Move) -> None:
+        """Tell in the history that a late attempt was not listened to."""
+        about = next(c.event for c in move.changes if c.event.job == error.job)
+        data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
+        event = Event("write_refused", about.at, about.repo, error.job, data)
+        self.save([Noted(event)])
 
     def _write(self, changes: Sequence[Change]) -> None:
         """Add the changes to the open transaction; after an error it must be undone."""
