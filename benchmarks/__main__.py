@@ -191,6 +191,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 if a row failed; what was made is then kept and named."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+    if arguments[:1] == ["chaos"]:
+        from benchmarks.chaos.__main__ import main as chaos
+
+        return chaos(arguments[1:])
     options = parse(arguments)
     folder = Path(tempfile.mkdtemp(prefix="fb-", dir=options.dir))
     bench = Bench(folder, jobs=options.jobs, peer_python=options.peer_python)

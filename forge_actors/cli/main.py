@@ -38,6 +38,8 @@ VERBS = {
     "run": "run a file of jobs, or one command, to the end",
     "settings": "check, show or reload the settings",
     "secret": "set, list or remove secrets that jobs get",
+    "backup": "copy the store of a home to a file",
+    "restore": "give a home another store, a backup for one",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
 }
@@ -57,6 +59,7 @@ GROUPS = {
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events"),
     "steering jobs": ("cancel", "edit", "hold", "unhold", "pause", "resume"),
+    "a home as a whole": ("backup", "restore"),
     "the shell": ("completions",),
 }
 USAGE = """\

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The reason of the first event of every job.
 ACCEPTED = "accepted"
+#: The reason of the first event of a job after its store was restored.
+RESTORED = "restored"
 #: Seconds between two looks for one follower. A quiet log is told at once; of a busy
 #: one, what comes meanwhile is told together, or fifty followers would cost a core.
 GATHER_SECONDS = 0.05
@@ -31,6 +33,7 @@ KINDS: tuple[str, ...] = (
     "runtime_ready",
     "runtime_stopped",
     "write_refused",
+    "store_restored",
     "release_activated",
     "release_superseded",
     "settings_changed",

@@ -268,8 +268,12 @@ class History:
                 self.pressure, self.draining = None, False
             case "runtime_ready":
                 self.ready = True
+            case "store_restored":
+                self.__init__()  # type: ignore[misc]
             case "settings_changed":
                 pass  # what it means for the limits is told by an event of theirs
+            case "release_activated" | "release_superseded":
+                pass  # who holds what is not changed by it
             case "runtime_stopped":
                 self.runtime, self.ready = None, False
             case "limits":

@@ -15,6 +15,7 @@ from forge_actors.edges.node.launcher import open_launcher, previous_receipts
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
+from forge_actors.runtime.homes import STORE_FILE
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.recovery import StopReason
     from forge_actors.runtime.settings import Settings
-
-STORE_FILE = "store.sqlite"
 
 
 @asynccontextmanager

@@ -142,3 +142,17 @@ def test_every_event_that_is_written_is_of_a_known_kind() -> None:
     }
     assert "runtime_started" in written
     assert written <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_known_kind_has_its_place_in_the_fold(kind: str) -> None:
+    """It may not follow, or lack what it carries; it is never unknown."""
+    history = told(ADDED, ("job_queued", "j", FACTS))
+    about_one = kind.startswith(("job_", "repository_"))
+    event = Event(kind, 0.0, "r" if about_one else None, "j", {"name": "app"}, 3)
+    problem = ""
+    try:
+        history.apply(event)
+    except BrokenHistory as broken:
+        problem = str(broken)
+    assert "of no known kind" not in problem

@@ -54,7 +54,7 @@ def refuse_marked(path: Path) -> None:
     found = marked(path.parent)
     if found is None:
         return
-    if found.place:
+    if found.place and not Path(found.place).exists():
         with suppress(OSError):
             move(path, Path(found.place))
     raise StoreDamaged(told(str(path.parent), found))

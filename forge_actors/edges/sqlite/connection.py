@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import apsw
@@ -20,6 +21,7 @@ from forge_actors.edges.sqlite.checking import (
 from forge_actors.edges.sqlite.statements import migrations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Marks the file as ours ("Fgct"), so that no other program's database is taken.
@@ -62,6 +64,25 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
     return writer, reader
 
 
+@contextmanager
+def opened_alone(path: Path) -> Iterator[apsw.Connection]:
+    """A store that nobody else has open, made if there is none, with our schema.
+
+    Raises:
+        StoreFailed: it cannot be made or written.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        db = apsw.Connection(str(path))
+        try:
+            _prepare(db, path)
+            yield db
+        finally:
+            db.close()
+    except (apsw.Error, OSError) as error:
+        raise StoreFailed(f"{path} cannot be written: {cause(error)}") from error
+
+
 def _make(path: Path) -> None:
     """Make an empty file, unless there is one, or should be one that is not empty."""
     try:
@@ -98,7 +119,7 @@ def grow_log(db: apsw.Connection, folder: Path) -> None:
     as free pages that later rows use. Where the disk of `folder` has little room it is
     left to those who need it more.
     """
-    size = CHECKPOINT_PAGES * _number(db, "PRAGMA page_size")
+    size = CHECKPOINT_PAGES * number_of(db, "PRAGMA page_size")
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < ROOM_TO_GROW * size:
         return
@@ -135,8 +156,8 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
     # that is not for us to touch.
     left = path.with_name(f"{path.name}-wal").exists()
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left))
-    version = _number(db, "PRAGMA user_version")
-    owner = _number(db, "PRAGMA application_id")
+    version = number_of(db, "PRAGMA user_version")
+    owner = number_of(db, "PRAGMA application_id")
     steps = migrations()
     newest = max(steps)
     if version > newest:
@@ -144,7 +165,7 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
             f"the store {path} has schema {version}, this release knows up to"
             f" {newest}: use the newer forge-actors, nothing was touched"
         )
-    tables = _number(db, "SELECT count(*) FROM sqlite_schema")
+    tables = number_of(db, "SELECT count(*) FROM sqlite_schema")
     if owner != APPLICATION_ID and tables:
         raise StoreFailed(f"{path} is a database of another program")
     if tables:
@@ -162,7 +183,8 @@ def _prepare(db: apsw.Connection, path: Path) -> None:
             db.execute(f"PRAGMA user_version = {number}")
 
 
-def _number(db: apsw.Connection, query: str) -> int:
+def number_of(db: apsw.Connection, query: str) -> int:
+    """The one number that a query answers with."""
     value = db.execute(query).fetchall()[0][0]
     assert isinstance(value, int)
     return value

@@ -1,0 +1,137 @@
+"""Who is killed, when and in which order: made from the seed, and kept as evidence."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
+
+from benchmarks.chaos.processes import (
+    END_SECONDS,
+    kill,
+    marked,
+    wait_until_ended,
+)
+
+if TYPE_CHECKING:
+    import random
+
+    from benchmarks.chaos.processes import Manager
+
+#: `starting`: the service, before it is ready. `both`: service and agent, in either
+#: order. `all`: these, and every process of the jobs.
+Target = Literal["service", "starting", "agent", "both", "all"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+WITH_AGENT = frozenset[Target]({"agent", "both", "all"})
+
+#: Seconds from one kill to the next; between two of one blow; until the service is
+#: started again; and from the beginning of a start to a kill in it.
+PAUSE, GAP, OUTAGE, STARTING = (0.0, 1.2), (0.0, 0.3), (0.0, 0.6), (0.0, 0.6)
+
+
+@dataclass
+class Blow:
+    """One kill, and what was hit. Moments of the monotonic clock."""
+
+    number: int
+    target: Target
+    #: Before and after the agent was killed; None if it was not.
+    agent: tuple[float, float] | None = None
+    jobs: tuple[float, float] | None = None
+    #: When the service was killed; None if it was not.
+    service: float | None = None
+    #: Of the start that followed, or of the service that went on.
+    ready: float | None = None
+    victims: list[int] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        moments = [
+            f"{name} at {moment:.3f}"
+            for name, moment in (
+                ("service", self.service),
+                ("agent", self.agent and self.agent[0]),
+                ("jobs", self.jobs and self.jobs[0]),
+                ("ready", self.ready),
+            )
+            if moment is not None
+        ]
+        return f"kill {self.number} ({self.target}): {', '.join(moments)}"
+
+
+def make_targets(rng: random.Random, kills: int, agent_kills: int) -> list[Target]:
+    """So many targets in random order, with at least so many agents among them."""
+    agents: list[Target] = ["agent", "both", "all"]
+    chosen = [agents[number % 3] for number in range(min(agent_kills, kills))]
+    rest: list[Target] = ["service", "service", "starting"]
+    chosen += [rest[number % 3] for number in range(kills - len(chosen))]
+    rng.shuffle(chosen)
+    return chosen
+
+
+class Killer:
+    """Strikes service, agent and jobs, and starts the service again."""
+
+    def __init__(self, manager: Manager, rng: random.Random) -> None:
+        self.blows: list[Blow] = []
+        self._manager = manager
+        self._rng = rng
+
+    def strike(self, target: Target, *, outage: float | None = None) -> Blow:
+        """One blow; afterwards the service is ready again."""
+        blow = Blow(len(self.blows) + 1, target)
+        self.blows.append(blow)
+        agent_first = self._rng.random() < 0.5
+        gap = self._rng.uniform(*GAP) if self._rng.random() < 0.5 else 0.0
+        if target == "agent":
+            self._kill_agent(blow)
+            return blow
+        if target == "starting":
+            self._kill_service(blow)
+            self._manager.begin()
+            time.sleep(self._rng.uniform(*STARTING))
+            self._kill_service(blow)
+        elif target == "service":
+            self._kill_service(blow)
+        else:
+            first, then = self._kill_service, self._kill_agent
+            if agent_first:
+                first, then = then, first
+            first(blow)
+            time.sleep(gap)
+            then(blow)
+            if target == "all":
+                self._kill_jobs(blow)
+        time.sleep(self._rng.uniform(*OUTAGE) if outage is None else outage)
+        blow.ready = self._manager.start_again()
+        return blow
+
+    def pause(self) -> None:
+        """Let it work for a moment; one time of five, none at all."""
+        if self._rng.random() < 0.8:
+            time.sleep(self._rng.uniform(*PAUSE))
+
+    def _kill_service(self, blow: Blow) -> None:
+        blow.victims.append(self._manager.pid)
+        self._manager.kill()
+        blow.service = time.monotonic()
+
+    def _kill_agent(self, blow: Blow) -> None:
+        before = time.monotonic()
+        agent = self._manager.wait_for_agent()
+        if agent is not None:
+            blow.victims.append(agent)
+            _end(agent)
+            blow.agent = (before, time.monotonic())
+
+    def _kill_jobs(self, blow: Blow) -> None:
+        before = time.monotonic()
+        while victims := marked(self._manager.home):
+            blow.victims += victims
+            for pid in victims:
+                _end(pid)
+        blow.jobs = (before, time.monotonic())
+
+
+def _end(pid: int) -> None:
+    kill(pid)
+    wait_until_ended(pid, END_SECONDS)

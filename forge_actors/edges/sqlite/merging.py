@@ -1,0 +1,259 @@
+"""Bringing a restored store up to what is known to have happened since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+import msgspec
+
+from forge_actors.domain.claims import Claim
+from forge_actors.domain.jobs import JobError, JobSpec
+from forge_actors.domain.restoration import Standing, doubt, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from forge_actors.domain.restoration import Trace
+    from forge_actors.edges.sqlite.salvage import Row, Salvaged
+
+_encode = msgspec.json.Encoder().encode
+#: What a row must hold to be a job that can be loaded again.
+_PARTS: tuple[tuple[str, Any], ...] = (
+    ("spec", msgspec.json.Decoder(JobSpec)),
+    ("claims", msgspec.json.Decoder(tuple[Claim, ...])),
+    ("after", msgspec.json.Decoder(tuple[str, ...])),
+    ("labels", msgspec.json.Decoder(tuple[str, ...])),
+)
+
+
+class Settled(NamedTuple):
+    """How many jobs became what, other than what the backup has them as."""
+
+    #: Only in the store that is replaced, and taken over.
+    added: int = 0
+    #: Moved on since, and taken as they are now.
+    moved: int = 0
+    #: Begun since: the next start decides.
+    reserved: int = 0
+    #: Begun since, with an unknown end: a person has to look.
+    doubtful: int = 0
+    #: Nobody can tell whether they began: held until somebody says go.
+    held: int = 0
+    #: Rows that were there and are no jobs any more.
+    unreadable: int = 0
+
+
+class Merge:
+    """One transaction's worth of changes to a store that nobody else has open."""
+
+    def __init__(self, db: apsw.Connection, now: float) -> None:
+        self._db = db
+        self._now = now
+        self._counts = dict.fromkeys(Settled._fields, 0)
+        self._columns = {
+            table: [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")]
+            for table in ("repository", "job", "pause", "quarantine", "owner")
+        }
+
+    # -- what a home as a whole has --------------------------------------------------
+
+    def repositories(self, latest: Salvaged, others: Iterable[Salvaged]) -> None:
+        """Those of the latest store as they are there; no fence goes back."""
+        fences = self._fences("SELECT id, fence FROM repository")
+        for repo, row in latest.rows("repository").items():
+            if repo in fences:
+                self._update("repository", "id", row)
+            else:
+                self._insert("repository", row)
+        for store in (latest, *others):
+            told = list(store.rows("repository").items())
+            told += [(row["repo"], row) for row in store.rows("job").values()]
+            for repo, row in told:
+                fences[repo] = max(fences.get(repo, 0), _whole(row["fence"]))
+        for repo, fence in fences.items():
+            self._raise_fence(repo, fence)
+
+    def owner(self, stores: Iterable[Salvaged]) -> None:
+        """The epoch of the last owner, so that the next one's is larger."""
+        rows = [row for store in stores for row in store.rows("owner").values()]
+        if not rows:
+            return
+        newest = max(rows, key=lambda row: _whole(row["epoch"]))
+        held = self._db.execute("SELECT epoch FROM owner").fetchall()
+        if not held:
+            self._insert("owner", newest)
+        elif _whole(held[0][0]) < _whole(newest["epoch"]):
+            self._update("owner", "one", newest)
+
+    def pauses(self, latest: Salvaged) -> None:
+        """Nothing starts where either store says so."""
+        held = {row[0] for row in self._db.execute("SELECT scope FROM pause")}
+        for scope, row in latest.rows("pause").items():
+            if scope not in held:
+                self._insert("pause", row)
+
+    def history(self, latest: Salvaged) -> None:
+        """What has been told since."""
+        [(last,)] = self._db.execute("SELECT max(first) FROM history").fetchall()
+        for first, row in sorted(latest.rows("history").items(), key=_first):
+            if last is None or _whole(first) > _whole(last):
+                values = (row["first"], row["events"])
+                self._db.execute("INSERT INTO history VALUES (?, ?)", values)
+
+    # -- jobs ------------------------------------------------------------------------
+
+    def jobs(
+        self,
+        latest: Salvaged,
+        others: Sequence[Salvaged],
+        traces: Mapping[str, Trace],
+        *,
+        lived: bool,
+    ) -> Settled:
+        """Settle every job of the backup, and take over those that came later.
+
+        `lived` says that something may have happened since the backup was made.
+        """
+        query = "SELECT id, state, attempt, replay, repo FROM job"
+        saved = {
+            str(row[0]): (Standing(row[1], row[2], row[3]), str(row[4]))
+            for row in self._db.execute(query)
+        }
+        for job, (standing, repo) in saved.items():
+            self._settle(job, repo, standing, latest, others, traces, lived=lived)
+        for key, row in latest.rows("job").items():
+            if key not in saved:
+                self._add(str(key), row, traces)
+        for row in latest.rows("quarantine").values():
+            self._insert("quarantine", row)
+        return Settled(**self._counts)
+
+    def _settle(
+        self,
+        job: str,
+        repo: str,
+        saved: Standing,
+        latest: Salvaged,
+        others: Sequence[Salvaged],
+        traces: Mapping[str, Trace],
+        *,
+        lived: bool,
+    ) -> None:
+        rows = [
+            row for store in (latest, *others) if (row := store.rows("job").get(job))
+        ]
+        row = max(rows, key=_progress, default=None)
+        newer = None if row is None else _standing(row)
+        trace = traces.get(job)
+        current = not lived or job in latest.rows("job")
+        match settle(saved, newer, trace, current=current):
+            case "keep":
+                pass
+            case "take":
+                assert row is not None
+                if self._readable(row) and self._update("job", "id", row):
+                    self._counts["moved"] += 1
+                else:
+                    self._counts["unreadable"] += 1
+            case "reserve":
+                assert trace is not None
+                self._reserve(job, repo, trace)
+            case "ask":
+                assert trace is not None
+                self._ask(job, doubt(trace))
+            case "hold":
+                self._hold(job)
+
+    def _add(self, job: str, row: Row, traces: Mapping[str, Trace]) -> None:
+        """A job that only the later store has; its row may be older than its end."""
+        if not (self._readable(row) and self._insert("job", row)):
+            self._counts["unreadable"] += 1
+            return
+        self._counts["added"] += 1
+        trace = traces.get(job)
+        match settle(_standing(row), None, trace, current=True):
+            case "reserve" if trace is not None:
+                self._reserve(job, str(row["repo"]), trace)
+            case "ask" if trace is not None:
+                self._ask(job, doubt(trace))
+            case _:
+                pass
+
+    def _reserve(self, job: str, repo: str, trace: Trace) -> None:
+        self._db.execute(
+            "UPDATE job SET state = 'dispatched', attempt = ?, fence = ?,"
+            " dispatched_at = ?, started_at = NULL, identity = NULL, error = NULL,"
+            " receipt = NULL WHERE id = ?",
+            (trace.attempt, trace.fence, self._now, job),
+        )
+        self._raise_fence(repo, trace.fence)
+        self._counts["reserved"] += 1
+
+    def _ask(self, job: str, error: JobError) -> None:
+        self._db.execute(
+            "UPDATE job SET state = 'human_attention_required', error = ?,"
+            " finished_at = ? WHERE id = ?",
+            (_encode(error).decode(), self._now, job),
+        )
+        self._counts["doubtful"] += 1
+
+    def _hold(self, job: str) -> None:
+        hold = "UPDATE job SET held_at = coalesce(held_at, ?) WHERE id = ?"
+        self._db.execute(hold, (self._now, job))
+        self._counts["held"] += 1
+
+    # -- rows ------------------------------------------------------------------------
+
+    def _readable(self, row: Row) -> bool:
+        try:
+            for name, decoder in _PARTS:
+                decoder.decode(row[name])
+        except (msgspec.DecodeError, KeyError, TypeError):
+            return False
+        found = "SELECT 1 FROM repository WHERE id = ?"
+        return bool(self._db.execute(found, (row["repo"],)).fetchall())
+
+    def _insert(self, table: str, row: Row) -> bool:
+        """Insert a row; False if the schema forbids it."""
+        names = [name for name in self._columns[table] if name in row]
+        marks = ", ".join("?" * len(names))
+        columns = ", ".join(names)
+        statement = f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
+        return self._run(statement, [row[name] for name in names])
+
+    def _update(self, table: str, key: str, row: Row) -> bool:
+        names = [name for name in self._columns[table] if name in row and name != key]
+        fields = ", ".join(f"{name} = ?" for name in names)
+        statement = f"UPDATE {table} SET {fields} WHERE {key} = ?"  # noqa: S608
+        return self._run(statement, [*(row[name] for name in names), row[key]])
+
+    def _run(self, statement: str, values: Sequence[object]) -> bool:
+        try:
+            self._db.execute(statement, values)
+        except (apsw.ConstraintError, apsw.MismatchError):
+            return False
+        return True
+
+    def _raise_fence(self, repo: object, fence: int | None) -> None:
+        raised = "UPDATE repository SET fence = max(fence, ?) WHERE id = ?"
+        self._db.execute(raised, (fence or 0, repo))
+
+    def _fences(self, query: str) -> dict[object, int]:
+        return {row[0]: row[1] for row in self._db.execute(query)}
+
+
+def _standing(row: Row) -> Standing:
+    return Standing(row["state"], row["attempt"], row["replay"])
+
+
+def _progress(row: Row) -> tuple[bool, int]:
+    return row["finished_at"] is not None, _whole(row["attempt"])
+
+
+def _first(item: tuple[object, Row]) -> int:
+    return _whole(item[0])
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
