@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from forge_actors.domain.fence import Action, Reason
@@ -70,7 +70,7 @@ class ReleaseDamaged(Refused):
 class StaleFence(Refused):
     """An attempt that is not the current one any more has nothing to say."""
 
-    code = "FENCING_TOKEN_STALE"
+    code: Literal["FENCING_TOKEN_STALE"] = "FENCING_TOKEN_STALE"
 
     def __init__(self, job: str, attempt: int, fence: int | None) -> None:
         self.job = job
