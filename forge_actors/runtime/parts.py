@@ -79,7 +79,10 @@ class Parts:
     ) -> Mailbox[supervisor_messages.Message]:
         """Start the supervisor: every job that was saved is decided or waits again."""
         now, settings = self._clock.now(), self._settings()
-        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        data: dict[str, object] = {"pid": os.getpid()}
+        if (owner := self._store.owner) is not None:
+            data |= {"instance": owner.instance, "epoch": owner.epoch}
+        event = Event("runtime_started", now, data=data)
         self._store.save([Noted(event), Noted(in_force(settings, now))])
         if self._served is not None and self._served.new:
             self._store.save([Noted(activated(self._served.active, now))])
