@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 import trio
 
@@ -12,6 +13,7 @@ from forge_actors.domain.errors import WriterFenced
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.runtime import STORE_FILE
+from tests.runtime.control_kit import controlled
 from tests.runtime.embedding_kit import (
     home,
     lasting,
@@ -109,3 +111,34 @@ async def test_a_service_that_lost_its_home_ends_with_the_status_of_one_replaced
     last = done.stderr.decode().splitlines()[-1]
     fenced = "WRITER_FENCED:scheduler_write:runtime_instance_fenced"
     assert (done.returncode, last) == (75, f"forge-actors: {fenced}")
+
+
+async def test_an_attempt_that_was_replaced_in_the_store_has_no_say(
+    tmp_path: Path,
+) -> None:
+    """Its end changes nothing of the job; the actor starts anew from what is saved."""
+    async with controlled(tmp_path) as case:
+        late = await case.hold()
+        # As if somebody else had dispatched it once more.
+        db = apsw.Connection(str(tmp_path / "home" / STORE_FILE))
+        db.execute(
+            "UPDATE job SET fence = fence + 10, attempt = 2 WHERE id = ?", (late,)
+        )
+        db.execute("UPDATE repository SET fence = fence + 10")
+        db.close()
+        await case.control.cancel(late)
+        async for event in case.runtime.events(after=0):
+            if event.kind == "write_refused":
+                break
+        assert (event.job, event.data["reason"]) == (late, "FENCING_TOKEN_STALE")
+        assert (event.data["attempt"], event.data["fence"]) == (1, 1)
+        with trio.fail_after(10):
+            # The cancel was for the attempt that had no say, so the job goes on.
+            assert (await case.control.job(late)).state != "cancelled"
+            [view] = await case.end(late)
+            assert (view.state, view.attempt >= 2) == ("cancelled", True)
+            # And jobs go on to be run there, with larger fences than ever.
+            [ended] = await case.control.wait([await case.submit()])
+        assert ended.state == "succeeded"
+        assert ended.fence is not None
+        assert ended.fence > 12
