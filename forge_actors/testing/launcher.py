@@ -5,7 +5,8 @@
         launcher.finish(order.job, exit_code=3)
         receipt = await attempt.exited()
 
-It keeps the contract of `launcher_contract.py`, which the real launcher keeps too.
+It keeps the contracts of `launcher_contract.py` and, on a `FakeNode` that outlives it,
+of `adoption_contract.py`, which the real launcher keeps too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from forge_actors.domain.launch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from forge_actors.domain.ownership import Owner
 
 Key = tuple[str, int]
 
@@ -63,7 +66,9 @@ class FakeAttempt:
         self.paused_since: float | None = None
         self.paused_seconds = 0.0
         self.changed = trio.Event()
-        self._launcher = launcher
+        #: The launcher that has it now, and who ordered it.
+        self.launcher = launcher
+        self.owner = launcher.owner
 
     @property
     def key(self) -> Key:
@@ -80,7 +85,7 @@ class FakeAttempt:
         return self.receipt
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
-        self._launcher.asked_to_stop(self, grace, ending)
+        self.launcher.asked_to_stop(self, grace, ending)
 
     def pause(self) -> None:
         if self.receipt is None and self.paused_since is None:
@@ -97,14 +102,49 @@ class FakeAttempt:
         self.changed = trio.Event()
 
 
+class LostAttempt:
+    """One of which nothing is known but that it may have begun."""
+
+    def __init__(self, job: str, attempt: int, now: float) -> None:
+        self.receipt: Receipt | None = Receipt(job, attempt, 0, "lost", now)
+
+    async def started(self) -> ProcessIdentity | None:
+        await trio.lowlevel.checkpoint()
+        return None
+
+    async def exited(self) -> Receipt:
+        await trio.lowlevel.checkpoint()
+        assert self.receipt is not None
+        return self.receipt
+
+    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
+        """It has ended."""
+
+    def pause(self) -> None:
+        """It has ended."""
+
+    def resume(self) -> None:
+        """It has ended."""
+
+
+class FakeNode:
+    """What outlives a launcher: the attempts, and how late an owner it has served."""
+
+    def __init__(self) -> None:
+        self.attempts: dict[Key, FakeAttempt] = {}
+        self.epoch = -1
+        self.served: FakeLauncher | None = None
+
+
 class FakeLauncher:
     """Starts nothing and remembers everything.
 
     Attempts run until `finish`, a stop, or the end of the launcher. `paused` names
     those that stand still; pauses are measured by the trio clock. With `auto` each
     order is shown to it first: an `Outcome` ends the attempt at once, None lets it run.
-    With `obeys_stop=False` a stop is only noted in `stops`. A `durable` one may be
-    opened again, and leaving it ends nothing. `now` gives the times of receipts.
+    With `obeys_stop=False` a stop is only noted in `stops`. Leaving a `durable` one
+    ends nothing: it may be opened again, or another one on the same `node`, for an
+    `owner` who is no earlier. `now` gives the times of receipts.
     """
 
     def __init__(
@@ -113,6 +153,8 @@ class FakeLauncher:
         auto: Callable[[LaunchOrder], Outcome | None] = lambda _: None,
         obeys_stop: bool = True,
         durable: bool = False,
+        node: FakeNode | None = None,
+        owner: Owner | None = None,
         now: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.orders: list[LaunchOrder] = []
@@ -122,25 +164,48 @@ class FakeLauncher:
         self._obeys_stop = obeys_stop
         self._durable = durable
         self._now = now
-        self._attempts: dict[Key, FakeAttempt] = {}
+        self.owner = owner
+        self._node = node or FakeNode()
+        self._attempts = self._node.attempts
+        self._lost: dict[Key, LostAttempt] = {}
         #: Times at which somebody asked for a sign of life, which is given at once.
         self.pings: list[float] = []
         #: What `still_alive` cannot prove gone; all else it says is gone.
         self.undead: set[ProcessIdentity] = set()
         #: Why nothing can be started; None while it can.
         self._down: str | None = None
+        #: Leaving is to end what runs.
+        self._ends = not durable
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[FakeLauncher, None]:
-        """Leaving a durable one ends nothing, leaving another what runs."""
+        """Leaving a durable one ends nothing, unless it is to end all.
+
+        Raises:
+            LauncherDown: the node has served a later owner.
+        """
+        self._take_over()
         if self._durable:
             self._down = None
+        self._ends = not self._durable
         try:
             yield self
         finally:
-            self._down = "the launcher is closed"
-            if not self._durable:
+            self._down = self._down or "the launcher is closed"
+            if self._ends:
                 self._end_all("owner")
+
+    def _take_over(self) -> None:
+        node = self._node
+        epoch = 0 if self.owner is None else self.owner.epoch
+        if epoch < node.epoch:
+            raise LauncherDown("a runtime that came later owns this home")
+        node.epoch = epoch
+        if node.served is not None and node.served is not self:
+            node.served._down = "another runtime has taken over"
+        node.served = self
+        for attempt in self._attempts.values():
+            attempt.launcher = self
 
     @property
     def running(self) -> list[FakeAttempt]:
@@ -176,8 +241,24 @@ class FakeLauncher:
     def ping(self) -> None:
         self.pings.append(trio.current_time())
 
-    def adopt(self, job: str, attempt: int) -> FakeAttempt | None:
-        return self._attempts.get((job, attempt))
+    async def reconcile(
+        self, reserved: Mapping[Key, ProcessIdentity | None], *, same_boot: bool
+    ) -> None:
+        """See `adoption_contract.DurableLauncher`."""
+        await trio.lowlevel.checkpoint()
+        for attempt in [self._attempts[k] for k in self._attempts.keys() - reserved]:
+            attempt.stop()
+            self.forget(*attempt.key)
+        if not same_boot:
+            for key in reserved.keys() - self._attempts.keys():
+                self._lost[key] = LostAttempt(*key, self._now())
+
+    def end_all(self) -> None:
+        self._ends = True
+
+    def adopt(self, job: str, attempt: int) -> FakeAttempt | LostAttempt | None:
+        key = (job, attempt)
+        return self._attempts.get(key) or self._lost.get(key)
 
     def still_alive(
         self, identities: Sequence[ProcessIdentity]
@@ -185,6 +266,7 @@ class FakeLauncher:
         return tuple(each for each in identities if each in self.undead)
 
     def forget(self, job: str, attempt: int) -> None:
+        self._lost.pop((job, attempt), None)
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
             del self._attempts[known.key]
@@ -275,5 +357,7 @@ class FakeLauncher:
             stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
             stderr_bytes=len(outcome.stderr_tail.encode()),
             stderr_tail=outcome.stderr_tail,
+            instance="" if attempt.owner is None else attempt.owner.instance,
+            release="" if attempt.owner is None else attempt.owner.release,
         )
         attempt.change()

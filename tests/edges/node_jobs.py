@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 import forge_actors
-from forge_actors.domain.launch import LaunchOrder, Receipt
-from forge_actors.edges.node import logs
+from forge_actors.domain.launch import LaunchOrder, ProcessIdentity, Receipt
+from forge_actors.domain.ownership import Owner
+from forge_actors.edges.node import agent_lock, logs
+from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.finding import read_card
 from forge_actors.edges.node.launcher import NodeLauncher, open_launcher
 
 if TYPE_CHECKING:
@@ -76,11 +82,26 @@ def shell(home: Path, script: str, **changes: Any) -> LaunchOrder:
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path) -> AsyncGenerator[NodeLauncher, None]:
-    async with open_launcher(home) as launcher:
+async def opened(home: Path, **how: Any) -> AsyncGenerator[NodeLauncher, None]:
+    async with open_launcher(home, **how) as launcher:
         yield launcher
         log = (home / "agent.log").read_text()
         assert log == ""
+
+
+def owner(epoch: int, release: str = "r1") -> Owner:
+    process = ProcessIdentity("boot", os.getpid(), 1)
+    return Owner(epoch, f"instance-{epoch}", process, release, 0.0)
+
+
+def end_agent(home: Path) -> None:
+    """End the agent of a home, if one lives, and wait for that."""
+    card = read_card(home)
+    process = None if card is None else card.process()
+    if process is not None and agent_lock.living_instance(home) is not None:
+        tree.send(process, signal.SIGCONT)
+        tree.send(process, signal.SIGTERM)
+    trio.run(agent_lock.wait_for_end, home)
 
 
 async def run(home: Path, *orders: LaunchOrder) -> list[Receipt]:

@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.testing.launcher import FakeLauncher, Outcome
+from forge_actors.testing import adoption_contract
+from forge_actors.testing.launcher import FakeLauncher, FakeNode, Outcome
 from forge_actors.testing.launcher_contract import CHECKS
 from tests.edges.node_jobs import named, opened, order
 
@@ -46,6 +47,34 @@ async def test_the_fake_launcher_keeps_the_contract(
 ) -> None:
     await check(
         lambda: FakeLauncher(auto=behave).open(),
+        partial(order, tmp_path),
+    )
+
+
+@pytest.mark.parametrize(
+    "check", adoption_contract.CHECKS, ids=lambda check: check.__name__
+)
+async def test_jobs_that_outlive_the_node_launcher_are_adopted(
+    check: adoption_contract.Check, durable_home: Path
+) -> None:
+    await check(
+        lambda owner: opened(durable_home, owner=owner, durable=True),
+        partial(order, durable_home),
+    )
+
+
+@pytest.mark.mock_clock
+@pytest.mark.parametrize(
+    "check", adoption_contract.CHECKS, ids=lambda check: check.__name__
+)
+async def test_jobs_that_outlive_the_fake_launcher_are_adopted(
+    check: adoption_contract.Check, tmp_path: Path
+) -> None:
+    node = FakeNode()
+    await check(
+        lambda owner: FakeLauncher(
+            auto=behave, durable=True, node=node, owner=owner
+        ).open(),
         partial(order, tmp_path),
     )
 

@@ -16,7 +16,8 @@ import trio
 import trio.testing
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.edges.node import launcher as launcher_module
+from forge_actors.edges.node import adoption, finding, wire
+from forge_actors.edges.node.agent_process import AgentProcess
 from forge_actors.edges.node.launcher import (
     Attempt,
     open_launcher,
@@ -138,9 +139,9 @@ async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -
         # what the agent has sent is taken away, as if it had died before sending.
         while b'"ending"' not in agent.journal.read_bytes():
             os.sched_yield()
-        os.kill(agent.process.pid, signal.SIGKILL)
+        os.kill(agent.pid, signal.SIGKILL)
         ended = os.WEXITED | os.WNOWAIT
-        os.waitid(os.P_PID, agent.process.pid, ended)  # noqa: ASYNC222 - see above
+        os.waitid(os.P_PID, agent.pid, ended)  # noqa: ASYNC222 - see above
         with contextlib.suppress(BlockingIOError, ConnectionResetError):
             agent.socket.recv(1 << 16)
         receipt = await attempt.exited()
@@ -163,14 +164,14 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
 ) -> None:
     async with open_launcher(home) as launcher:
         between: list[Attempt] = []
-        real = launcher_module.sweep
+        real = adoption.sweep
 
         async def sweep_and_launch(lost: Lost) -> Remaining:
             wanted = order(home, "true", job=f"between-{len(between)}")
             between.append(launcher.launch(wanted))
             return await real(lost)
 
-        monkeypatch.setattr(launcher_module, "sweep", sweep_and_launch)
+        monkeypatch.setattr(adoption, "sweep", sweep_and_launch)
         for number in range(5):
             attempt = launcher.launch(order(home, "sleep", "60", job=f"{number}"))
             await attempt.started()
@@ -180,11 +181,16 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
             assert (await between[number].exited()).ending == ending
 
 
-async def test_a_home_has_one_agent(home: Path) -> None:
+async def test_a_home_has_one_agent(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "END_LIMIT", 0.05)
     async with opened(home):
-        with pytest.raises(LauncherDown, match="ended at its start"):
+        with pytest.raises(LauncherDown, match="still ends jobs"):
             async with open_launcher(home):
                 pass
+        with pytest.raises(LauncherDown, match="ended at its start"):
+            await AgentProcess.start(home, wire.hello({}))
         assert "another node agent" in (home / "agent.log").read_text()
         (home / "agent.log").write_text("")
 

@@ -1,42 +1,86 @@
-"""One process of the node agent, seen from the service."""
+"""One process of the node agent, seen from the service, and the connection to it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 
 from forge_actors.domain.errors import LauncherDown
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.node import agent, wire
+from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent_lock import wait_for_end
 
-_PROGRAM = Path(agent.__file__).with_name("__main__.py")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PROGRAM = os.path.join(os.path.dirname(agent.__file__), "__main__.py")
 
 #: Seconds an agent may take until it is ready; it needs a few hundredths of one.
-_START_LIMIT = 10.0
+ANSWER_LIMIT = 10.0
+
+# Larger than the threshold of malloc, each read would map and unmap memory.
+_RECEIVE_SIZE = 64 * 1024
+
+
+class NotServed(Exception):
+    """The agent does not serve us; see `wire.Unwelcome`."""
+
+    def __init__(self, unwelcome: wire.Unwelcome) -> None:
+        super().__init__(unwelcome.reason)
+        self.code = unwelcome.code
+
+
+class HungUp(Exception):
+    """The agent ended, or at least the connection to it."""
 
 
 class AgentProcess:
     """The process, the socket to it, and what it said of itself.
 
-    `journal` is the file of its receipts, `boot_id` and `namespace` are parts of every
-    identity.
+    `process` is None for one that an earlier service has started.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], sock: socket.socket) -> None:
+    def __init__(
+        self,
+        home: Path,
+        sock: socket.socket,
+        pid: int,
+        start_ticks: int,
+        process: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self.pid = pid
         self.process = process
         self.socket = sock
-        self.boot_id = ""
-        self.namespace = 0
-        self.journal = Path()
+        #: What it said at first; then what it said since, until somebody reads on.
+        self.ready: wire.Ready
+        self.news: list[wire.Event] = []
+        #: The beginning of a line.
+        self.partial = b""
+        self._home = home
+        self._start_ticks = start_ticks
+
+    @property
+    def journal(self) -> Path:
+        return self._home / "receipts" / f"{self.ready.instance}.jsonl"
+
+    def identity(self, started: wire.Started) -> ProcessIdentity:
+        boot_id, namespace = self.ready.boot_id, self.ready.namespace
+        return ProcessIdentity(boot_id, started.pid, started.start_ticks, namespace)
 
     @classmethod
-    async def start(cls, home: Path, hello: bytes) -> AgentProcess:
-        """Start an agent, say hello to it, and wait until it is ready.
+    async def start(
+        cls, home: Path, hello: wire.Hello, listen: str | None = None
+    ) -> AgentProcess:
+        """Start an agent, and wait until it is ready. With `listen` it outlives us.
 
         Raises:
             LauncherDown: it ended instead, or took longer than 10 s.
@@ -44,23 +88,49 @@ class AgentProcess:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
-            started = cls(_start_process(home, theirs.fileno()), ours)
+            process = _start_process(home, theirs.fileno(), listen)
+        started = cls(home, ours, process.pid, 0, process)
         try:
-            with trio.fail_after(_START_LIMIT):
-                await started._say(hello)
-                await started._wait_until_ready(home)
+            with trio.fail_after(ANSWER_LIMIT):
+                await started.greet(hello)
         except BaseException as error:
             ours.close()
-            started.process.kill()
-            started.process.wait()
+            process.kill()
+            process.wait()
             if isinstance(error, trio.TooSlowError):
-                message = f"the node agent was not ready within {_START_LIMIT:g} s"
+                message = f"the node agent was not ready within {ANSWER_LIMIT:g} s"
+                raise LauncherDown(message) from None
+            if isinstance(error, HungUp):
+                raise LauncherDown(
+                    f"the node agent ended at its start; {_why_ended(home)}"
+                ) from None
+            if isinstance(error, NotServed):
+                message = f"the node agent could not begin: {error}"
                 raise LauncherDown(message) from None
             raise
         return started
 
-    async def _say(self, line: bytes) -> None:
-        data = line + b"\n"
+    async def greet(self, hello: wire.Hello) -> None:
+        """Say hello, and read what is told at first.
+
+        Raises:
+            NotServed, HungUp: it ends with that.
+            LauncherDown: it speaks another language.
+        """
+        await self._say(wire.encode(hello) + b"\n")
+        missing = -1
+        while missing:
+            for event in await self.read():
+                if isinstance(event, wire.Unwelcome):
+                    raise NotServed(event)
+                if isinstance(event, wire.Ready):
+                    self.ready = event
+                    missing = event.outstanding
+                else:
+                    missing -= isinstance(event, wire.Exited) and missing > 0
+                    self.news.append(event)
+
+    async def _say(self, data: bytes) -> None:
         while data:
             try:
                 data = data[self.socket.send(data) :]
@@ -69,38 +139,78 @@ class AgentProcess:
             except OSError:
                 return  # it has ended: the reader tells why
 
-    async def _wait_until_ready(self, home: Path) -> None:
+    async def read(self) -> list[wire.Event]:
+        """What it says next, at least a part of a message.
+
+        Raises:
+            HungUp: nothing more comes.
+            LauncherDown: it speaks another language.
+        """
         await trio.lowlevel.wait_readable(self.socket)
-        # The first message is sent alone, and far smaller than a socket's buffer.
         try:
-            line = self.socket.recv(4096)
-        except ConnectionResetError:
-            line = b""
-        if not line:
-            reason = f"see {home / 'agent.log'}"
-            if os.statvfs(home).f_bavail == 0:  # so that it could not say so there
-                reason = f"no space is left on the disk of {home}"
-            raise LauncherDown(f"the node agent ended at its start; {reason}")
-        (ready,) = wire.decode_lines(line)
-        assert isinstance(ready, wire.Ready)
-        self.boot_id = ready.boot_id
-        self.namespace = ready.namespace
-        self.journal = home / "receipts" / f"{ready.instance}.jsonl"
+            data = self.socket.recv(_RECEIVE_SIZE)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            raise HungUp
+        lines, newline, self.partial = (self.partial + data).rpartition(b"\n")
+        if not newline:
+            return []
+        try:
+            return wire.decode_lines(lines)
+        except msgspec.DecodeError as error:
+            raise LauncherDown(
+                f"the node agent (pid {self.pid}) is not understood: {error}"
+            ) from None
 
     def hang_up(self) -> None:
-        """Say that nothing more comes: the agent ends everything, then itself."""
+        """Say that nothing more comes."""
         with contextlib.suppress(OSError):  # it is gone already
             self.socket.shutdown(socket.SHUT_WR)
 
+    def signal(self, number: int) -> None:
+        """Signal exactly this process, if it is there."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            return
+        found = tree.read_process(self.pid)
+        if found is not None and found.start == self._start_ticks:
+            tree.send(found, number)
+
+    def let_go(self) -> None:
+        """Leave it alone from now on, dead or alive."""
+        self.socket.close()
+        if self.process is not None:
+            self.process.poll()
+            # Otherwise Popen complains that we did not wait for it.
+            self.process.returncode = self.process.returncode or 0
+
+    async def end(self) -> None:
+        """Kill it, if it lives still, and wait until it is gone."""
+        self.signal(signal.SIGKILL)
+        await self.wait()
+        self.socket.close()
+
     async def wait(self) -> None:
         """Until the process has ended."""
-        await trio.to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        if self.process is not None:
+            await trio.to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        else:
+            await wait_for_end(self._home)
 
 
-def _start_process(home: Path, fd: int) -> subprocess.Popen[bytes]:
+def _start_process(
+    home: Path, fd: int, listen: str | None = None
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", _PROGRAM]
+    command += ["--fd", str(fd), "--home", str(home)]
+    if listen is not None:
+        command += ["--listen", listen]
     with open(home / "agent.log", "ab", opener=_private) as log:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _PROGRAM, "--fd", str(fd), "--home", home],
+            command,
             pass_fds=[fd],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -108,6 +218,12 @@ def _start_process(home: Path, fd: int) -> subprocess.Popen[bytes]:
             cwd=home,
             start_new_session=True,  # an interrupt at the terminal is ours alone
         )
+
+
+def _why_ended(home: Path) -> str:
+    if os.statvfs(home).f_bavail == 0:  # so that it could not say so there
+        return f"no space is left on the disk of {home}"
+    return f"see {home / 'agent.log'}"
 
 
 def _private(path: str, flags: int) -> int:

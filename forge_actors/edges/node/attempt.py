@@ -23,20 +23,36 @@ class Attempt:
 
     __slots__ = (
         "_ended",
+        "_line",
+        "_paused",
         "_send",
         "_settled",
+        "_stop",
         "fence",
         "identity",
         "key",
         "receipt",
+        "unwanted",
     )
 
-    def __init__(self, send: Callable[[Struct], None], key: Key, fence: int) -> None:
+    def __init__(
+        self,
+        send: Callable[[Struct], None],
+        key: Key,
+        fence: int,
+        line: bytes = b"",
+    ) -> None:
         self._send = send
         self.key = key
         self.fence = fence
         self.identity: ProcessIdentity | None = None
         self.receipt: Receipt | None = None
+        #: Nobody adopts it, so its receipt is of no use.
+        self.unwanted = False
+        #: The order, for another agent if this one may not have heard it.
+        self._line = line
+        self._paused: wire.Pause | wire.Resume | None = None
+        self._stop: wire.Stop | None = None
         #: Set when it is known whether the process began, and when it ended.
         self._settled = trio.Event()
         self._ended: trio.Event | None = None
@@ -62,18 +78,33 @@ class Attempt:
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         if self.receipt is None:
-            self._send(wire.Stop(*self.key, grace=grace, ending=ending))
+            self._stop = wire.Stop(*self.key, grace=grace, ending=ending)
+            self._send(self._stop)
 
     def pause(self) -> None:
         if self.receipt is None:
-            self._send(wire.Pause(*self.key))
+            self._paused = wire.Pause(*self.key)
+            self._send(self._paused)
 
     def resume(self) -> None:
         if self.receipt is None:
-            self._send(wire.Resume(*self.key))
+            self._paused = wire.Resume(*self.key)
+            self._send(self._paused)
+
+    @property
+    def may_begin(self) -> bool:
+        """One that never began: whether it can be given to another agent."""
+        return bool(self._line) and self._stop is None
+
+    def said(self) -> list[bytes]:
+        """What was said of it, for an agent that may not have heard it."""
+        lines = [] if self._settled.is_set() else [self._line]
+        lines += [wire.encode(each) for each in (self._paused, self._stop) if each]
+        return [line for line in lines if line]
 
     def settle_start(self, identity: ProcessIdentity | None) -> None:
         self.identity = identity
+        self._line = b""
         self._settled.set()
 
     def settle_end(self, receipt: Receipt) -> None:

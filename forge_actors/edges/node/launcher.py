@@ -1,9 +1,10 @@
 """The launcher: the service's side of the node agent.
 
-One agent is the parent of all job processes of a home. It is bound to this process: it
-ends everything when we go away, however we go. When it dies itself, what it had started
-is found by its mark and ended, every running attempt gets a receipt that says "lost",
-and a new agent takes its place.
+One agent is the parent of all job processes of a home. One that is bound to this
+process ends everything when we go away, however we go. A durable one goes on, and the
+next service finds it. When an agent dies itself, what it had started is found and
+ended, every attempt that may have begun gets a receipt that says "lost", and a new
+agent takes its place.
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import asynccontextmanager
-from time import time
 from typing import TYPE_CHECKING, NoReturn
 
 import trio
-from msgspec.structs import replace
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import ProcessIdentity, Receipt
-from forge_actors.edges.node import wire
-from forge_actors.edges.node.agent_process import AgentProcess
+from forge_actors.edges.node import adoption, wire
+from forge_actors.edges.node.agent_process import AgentProcess, HungUp
 from forge_actors.edges.node.attempt import Attempt
+from forge_actors.edges.node.finding import find_agent
+from forge_actors.edges.node.journals import Archive
+from forge_actors.edges.node.outbox import Outbox
 from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
-from forge_actors.edges.node.receipts import read_receipts
 from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
 from forge_actors.edges.node.sweep import still_alive
 from forge_actors.edges.node.sweep import sweep as sweep
@@ -34,18 +34,20 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
+    from forge_actors.domain.ownership import Owner
     from forge_actors.edges.node.attempt import Key
 
 #: Seconds it may take to end all jobs; their graces are capped at 5 s then.
 _CLOSE_LIMIT = 15.0
-#: With more new agents than this in the period, seconds, nothing is started any more.
+#: Seconds for the last messages to an agent that goes on without us.
+_DETACH_LIMIT = 2.0
+#: Seconds in which an agent that hung up is gone, if it has ended.
+_HANG_UP_LIMIT = 1.0
 #: Receipts the agent keeps at most although they are saved; it costs one message each.
 _FORGET_TOGETHER = 64
+#: With more new agents than this in the period, seconds, nothing is started any more.
 _RESTARTS, _RESTART_PERIOD = 5, 60.0
-
-# Larger than the threshold of malloc, each read would map and unmap memory.
-_RECEIVE_SIZE = 64 * 1024
 
 _PING = wire.Ping()
 
@@ -54,19 +56,30 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_launcher(
-    home: Path, environment: Mapping[str, str] | None = None
+    home: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    owner: Owner | None = None,
+    durable: bool = False,
+    socket_path: str | None = None,
 ) -> AsyncGenerator[NodeLauncher, None]:
-    """Start the node agent of a home; leaving ends every job and then the agent.
+    """Find the node agent of a home, or start one.
 
-    Every job gets `environment`, and what its own order adds to it or replaces.
+    Every job gets `environment`, and what its own order adds to it or replaces. Leaving
+    ends every job and then the agent. A durable one goes on instead, unless `end_all`
+    was called; it listens at `socket_path`, by default `agent.sock` of the home.
 
     Raises:
-        LauncherDown: it cannot be started, or one of an earlier service still runs.
+        LauncherDown: there is none and none can be started, or the one there is cannot
+            be talked to.
     """
     home = home.absolute()
-    hello = wire.encode(wire.hello(environment or {}))
-    agent = await AgentProcess.start(home, hello)
-    launcher = NodeLauncher(home, agent, hello)
+    listen = (socket_path or str(home / "agent.sock")) if durable else None
+    hello = wire.hello(environment or {}, owner, bound=not durable)
+    agent = await find_agent(home, hello)
+    if agent is None:
+        agent = await AgentProcess.start(home, hello, listen)
+    launcher = NodeLauncher(home, agent, hello, listen)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(launcher.run)
         try:
@@ -78,30 +91,41 @@ async def open_launcher(
 class NodeLauncher:
     """Starts jobs through the agent; implements `domain.ports.Launcher`."""
 
-    def __init__(self, home: Path, agent: AgentProcess, hello: bytes) -> None:
+    def __init__(
+        self, home: Path, agent: AgentProcess, hello: wire.Hello, listen: str | None
+    ) -> None:
         self._home = home
         self._agent = agent
         self._hello = hello
+        self._listen = listen
         #: Attempts whose receipts the agent may drop, to be told together.
         self._forgotten: list[Key] = []
         #: Every attempt until it is forgotten.
         self._attempts: dict[Key, Attempt] = {}
+        #: What dead agents wrote down.
+        self._archive = Archive()
         self._watches: dict[tuple[str, int, int], trio.Event] = {}
-        self._outgoing: list[bytes] = []
-        #: The rest of a line that the socket had no room for.
-        self._unsent = b""
-        self._idle_writer: trio.lowlevel.Task | None = None
+        self._outbox = Outbox()
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
+        #: Leaving is to end nothing, and the agent with its jobs goes on.
+        self._detaches = listen is not None
         #: When the agent last said something, in `trio.current_time()`.
         self._heard_at = trio.current_time()
         #: Why nothing can be started any more.
         self._down: str | None = None
         self._given_up = trio.Event()
+        # What an earlier service left is to be adopted.
+        for event in agent.news:
+            if isinstance(event, wire.Exited):
+                receipt = event.receipt
+                key = (receipt.job, receipt.attempt)
+                self._attempts[key] = Attempt(self.send, key, receipt.fence)
+        self._meet(agent)
 
     @property
     def agent_pid(self) -> int:
-        return self._agent.process.pid
+        return self._agent.pid
 
     # The port.
 
@@ -112,10 +136,39 @@ class NodeLauncher:
             return known
         if self._down is not None:
             raise LauncherDown(self._down)
-        attempt = Attempt(self.send, key, order.fence)
+        line = wire.start_line(order)
+        attempt = Attempt(self.send, key, order.fence, line)
         self._attempts[key] = attempt
-        self._queue(wire.start_line(order))
+        self._outbox.queue(line)
         return attempt
+
+    async def reconcile(
+        self, reserved: Mapping[Key, ProcessIdentity | None], *, same_boot: bool
+    ) -> None:
+        """Find out what became of the attempts that the store says may run.
+
+        After it `adopt` knows each of them that began or may have begun. What runs and
+        is none of these is ended. Call it once, before anything is launched.
+        """
+        known = self._attempts
+        for key in known.keys() - reserved.keys():
+            self._drop(known[key])
+        missing = {k: v for k, v in reserved.items() if k not in known}
+        found = await adoption.find_ended(
+            self._home, self._agent.journal, missing, self._archive, same_boot
+        )
+        for key, receipt in found.items():
+            known[key] = Attempt(self.send, key, receipt.fence)
+            known[key].settle_end(receipt)
+
+    def _drop(self, attempt: Attempt) -> None:
+        """No job of the store is at this attempt."""
+        if attempt.receipt is not None:
+            self.forget(*attempt.key)
+            return
+        _log.warning("job %s, attempt %d runs and is not known here", *attempt.key)
+        attempt.unwanted = True
+        attempt.stop()
 
     def adopt(self, job: str, attempt: int) -> Attempt | None:
         return self._attempts.get((job, attempt))
@@ -131,6 +184,8 @@ class NodeLauncher:
         known = self._attempts.get((job, attempt))
         if known is not None and known.receipt is not None:
             del self._attempts[known.key]
+            if self._archive.needed:
+                self._archive.forget(known.key)
             self._forgotten.append(known.key)
             if len(self._forgotten) >= _FORGET_TOGETHER:
                 self._send_forgotten()
@@ -141,7 +196,7 @@ class NodeLauncher:
         return still_alive(identities)
 
     async def wait_down(self) -> NoReturn:
-        """Wait until it has given up, which it does after too many dead agents.
+        """Wait until it has given up: too many agents died, or one is out of reach.
 
         Raises:
             LauncherDown: always, with the reason.
@@ -165,35 +220,27 @@ class NodeLauncher:
 
     def send(self, message: Struct) -> None:
         """Send a message, at once if the socket takes it."""
-        self._queue(wire.encode(message))
-
-    def _queue(self, line: bytes) -> None:
-        if self._idle_writer is None:
-            self._outgoing.append(line)
-            return
-        # Nothing waits, so the agent can begin while the next order is made.
-        line += b"\n"
-        try:
-            self._unsent = line[self._agent.socket.send(line) :]
-        except BlockingIOError:
-            self._unsent = line
-        except OSError:
-            return  # the reader sees the end too, and acts on it
-        if self._unsent:
-            self._wake_writer()
+        self._outbox.queue(wire.encode(message))
 
     def _send_forgotten(self) -> None:
         if self._forgotten:
             self.send(wire.Forget(self._forgotten))
             self._forgotten = []
 
+    def end_all(self) -> None:
+        """Let leaving end every job and the agent, also a durable one."""
+        self._detaches = False
+
     def close(self) -> None:
-        """Begin the end: nothing new starts, the agent ends what runs."""
+        """Begin the end: nothing new starts; the agent ends what runs, or goes on."""
         self._send_forgotten()
         self._closed = True
         self._down = self._down or "the launcher is closed"
-        self._scope.deadline = trio.current_time() + _CLOSE_LIMIT
-        self._wake_writer()
+        if self._listen is not None and not self._detaches:
+            self.send(wire.Quit())
+        limit = _DETACH_LIMIT if self._detaches else _CLOSE_LIMIT
+        self._scope.deadline = trio.current_time() + limit
+        self._outbox.finish()
 
     async def run(self) -> None:
         """Serve one agent after the other until `close`; cancelling does not end it.
@@ -202,136 +249,134 @@ class NodeLauncher:
         `close` sets the limit.
         """
         starts: deque[float] = deque(maxlen=_RESTARTS)
+        lives_on = False
         try:
             with self._scope:
-                while True:
-                    await self._converse()
+                while not (lives_on := await self._converse()):
                     if self._closed:
                         await self._agent.wait()
                         break
+                    if self._listen is not None:
+                        found = await self._find_again()
+                        if lives_on := self._given_up.is_set():
+                            break
+                        if found:
+                            continue
                     await self._bury()
                     starts.append(trio.current_time())
                     if not await self._replace(starts):
                         break
         finally:
-            with trio.CancelScope(shield=True):
-                await self._bury()
+            if lives_on or (self._closed and self._detaches):
+                self._agent.let_go()
+            else:
+                with trio.CancelScope(shield=True):
+                    await self._bury()
 
-    async def _converse(self) -> None:
-        """Until the agent hangs up."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._write)
-            await self._read()
-            nursery.cancel_scope.cancel()
-        self._outgoing.clear()
-        self._unsent = b""
+    def _meet(self, agent: AgentProcess) -> None:
+        """Take in what an agent says at first; repeat what it may not have heard."""
+        self._agent = agent
+        known = self._attempts
+        for each in agent.ready.running + agent.ready.held:
+            key = (each.job, each.attempt)
+            if key not in known:
+                known[key] = Attempt(self.send, key, each.fence)
+            if each.identity is not None:
+                known[key].settle_start(each.identity)
+        for event in agent.news:
+            self._take(event)
+        lines = [line for each in known.values() for line in each.said()]
+        lines += [wire.encode(wire.Watch(*watch)) for watch in self._watches]
+        self._outbox.begin(lines)
 
-    async def _write(self) -> None:
-        sock = self._agent.socket
-        while True:
-            waiting = self._outgoing or self._unsent
-            if not waiting and self._closed:
+    async def _converse(self) -> bool:
+        """Until one side hangs up; whether the agent goes on without us."""
+        parted = False
+
+        async def write() -> None:
+            nonlocal parted
+            await self._outbox.write(self._agent.socket)
+            if not self._closed:
+                return
+            if self._detaches:
+                parted = True
+                nursery.cancel_scope.cancel()
+            else:
                 # Not before: what was forgotten last would be told again next time.
                 self._agent.hang_up()
-                return
-            if not waiting:
-                await self._wait_for_outgoing()
-                continue
-            self._outgoing.append(b"")
-            data = self._unsent + b"\n".join(self._outgoing)
-            self._outgoing.clear()
-            self._unsent = b""
-            while data:
-                try:
-                    data = data[sock.send(data) :]
-                except BlockingIOError:
-                    await trio.lowlevel.wait_writable(sock)
-                except OSError:
-                    return  # the reader sees the end too, and acts on it
 
-    def _wake_writer(self) -> None:
-        if self._idle_writer is not None:
-            trio.lowlevel.reschedule(self._idle_writer)
-            self._idle_writer = None
-
-    async def _wait_for_outgoing(self) -> None:
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._idle_writer = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        self._idle_writer = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(abort)
-
-    async def _read(self) -> None:
-        sock = self._agent.socket
-        partial = b""
-        while True:
-            await trio.lowlevel.wait_readable(sock)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write)
             try:
-                data = sock.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                continue
-            except OSError:
-                return
-            if not data:
-                return
-            self._heard_at = trio.current_time()
-            lines, newline, partial = (partial + data).rpartition(b"\n")
-            if newline:
-                for event in wire.decode_lines(lines):
-                    self._take(event)
+                while True:
+                    events = await self._agent.read()
+                    self._heard_at = trio.current_time()
+                    for event in events:
+                        self._take(event)
+            except HungUp:
+                pass
+            except LauncherDown as error:
+                self._lose_touch(str(error))
+            nursery.cancel_scope.cancel()
+        return parted or self._given_up.is_set()
 
     def _take(self, event: wire.Event) -> None:
         if isinstance(event, wire.Exited):
             receipt = event.receipt
             attempt = self._attempts.get((receipt.job, receipt.attempt))
-            if attempt is not None:
+            if attempt is None:  # the agent has not heard that it is forgotten
+                self._forgotten.append((receipt.job, receipt.attempt))
+            else:
                 attempt.settle_end(receipt)
+                if attempt.unwanted:
+                    self.forget(*attempt.key)
         elif isinstance(event, wire.Started):
             attempt = self._attempts.get((event.job, event.attempt))
             if attempt is not None:
-                agent, pid, start = self._agent, event.pid, event.start_ticks
-                attempt.settle_start(
-                    ProcessIdentity(agent.boot_id, pid, start, agent.namespace)
-                )
+                attempt.settle_start(self._agent.identity(event))
         elif isinstance(event, wire.Output):
             watch = self._watches.pop((event.job, event.attempt, event.known), None)
             if watch is not None:
                 watch.set()
         elif isinstance(event, wire.Error):
             _log.warning("node agent, job %s: %s", event.job, event.problem)
+        elif isinstance(event, wire.Unwelcome):
+            self._lose_touch(f"the node agent serves us no more: {event.reason}")
+
+    def _lose_touch(self, reason: str) -> None:
+        """Give up an agent that lives: what it runs is nobody's to decide here."""
+        self._down = reason
+        self._given_up.set()
 
     # When the agent is gone.
+
+    async def _find_again(self) -> bool:
+        """Whether it only hung up on us, and serves us again."""
+        with trio.move_on_after(_HANG_UP_LIMIT):
+            await self._agent.wait()
+            return False
+        self._agent.socket.close()
+        try:
+            agent = await find_agent(self._home, self._hello)
+        except LauncherDown as error:
+            self._lose_touch(str(error))
+            return False
+        if agent is not None:
+            self._meet(agent)
+        return agent is not None
 
     async def _bury(self) -> None:
         """End what the agent left, and give every attempt it had a receipt."""
         # Whatever was launched later waits for the next agent.
-        unsettled = {k: a for k, a in self._attempts.items() if a.receipt is None}
-        self._agent.process.kill()
-        await self._agent.wait()
-        self._agent.socket.close()
-        # It wrote each receipt down before it told us: some may be known only there.
-        written = {(r.job, r.attempt): r for r in read_receipts(self._agent.journal)}
-        for key in unsettled.keys() & written:
-            if written[key].complete:
-                unsettled.pop(key).settle_end(written[key])
-        if unsettled:
-            await self._settle_lost(unsettled, written)
+        unsettled = [each for each in self._attempts.values() if each.receipt is None]
+        await self._agent.end()
+        journal = self._agent.journal
+        written = await adoption.bury(unsettled, journal, last=self._closed)
+        self._archive.keep(journal, self._attempts.keys() & written)
         for job, number, known in list(self._watches):
             watched = self._attempts.get((job, number))
             if watched is None or watched.receipt is not None:
                 self._watches.pop((job, number, known)).set()
-
-    async def _settle_lost(
-        self, lost: Mapping[Key, Attempt], written: Mapping[Key, Receipt]
-    ) -> None:
-        """End what is left of these; of some the command after the job was lost."""
-        # Of such a command nobody was told the identity.
-        leaders = {k: None if k in written else a.identity for k, a in lost.items()}
-        left = await sweep(leaders)
-        for key, attempt in lost.items():
-            receipt = written.get(key) or _lost(attempt, complete=not left[key])
-            attempt.settle_end(replace(receipt, remaining=left[key]))
 
     async def _replace(self, starts: deque[float]) -> bool:
         """Start the next agent, unless too many were needed lately."""
@@ -339,33 +384,16 @@ class NodeLauncher:
             self._give_up(f"the node agent ended {_RESTARTS} times within a minute")
             return False
         try:
-            self._agent = await AgentProcess.start(self._home, self._hello)
+            agent = await AgentProcess.start(self._home, self._hello, self._listen)
         except LauncherDown as error:
             self._give_up(str(error))
             return False
+        self._meet(agent)
         return True
 
     def _give_up(self, reason: str) -> None:
         """Refuse from now on; what waited for the next agent certainly never ran."""
         self._down = reason
         for attempt in self._attempts.values():
-            attempt.settle_end(_without_process(attempt, "stop", reason))
+            attempt.settle_end(adoption.without_process(attempt, reason))
         self._given_up.set()
-
-
-def _lost(attempt: Attempt, *, complete: bool) -> Receipt:
-    what = "what it ran was ended" if complete else "not all of it could be ended"
-    return _without_process(
-        attempt, "lost", f"the node agent ended unexpectedly; {what}"
-    )
-
-
-def _without_process(attempt: Attempt, ending: Ending, error: str) -> Receipt:
-    return Receipt(
-        *attempt.key,
-        fence=attempt.fence,
-        ending=ending,
-        ended_at=time(),
-        identity=attempt.identity,
-        error=error,
-    )

@@ -7,7 +7,7 @@ character a byte: JSON has no bytes, and a command line need not be UTF-8.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,8 @@ from forge_actors.domain.launch import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from forge_actors.domain.ownership import Owner
 
 
 class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
@@ -126,8 +128,9 @@ class Ready(Struct, tag_field="event", tag="ready"):
 
 
 class Unwelcome(Struct, tag_field="event", tag="refused"):
-    """The connection ends; nothing has changed."""
+    """This service is not served, or no more, and the connection ends."""
 
+    code: Literal["ending", "epoch", "secret", "hello", "replaced"]
     reason: str
 
 
@@ -203,9 +206,14 @@ def start_line(order: LaunchOrder) -> bytes:
     return _START + line[1:] if line.isascii() else encode(start(order))
 
 
-def hello(environment: Mapping[str, str]) -> Hello:
-    """That of a runtime that owns no home."""
-    return Hello("", 0, "", "", True, latin_all(environment))
+def hello(
+    environment: Mapping[str, str], owner: Owner | None = None, *, bound: bool = True
+) -> Hello:
+    """That of the owner of a home, or of one who needs no home."""
+    env = latin_all(environment)
+    if owner is None:
+        return Hello("", 0, "", "", bound, env)
+    return Hello("", owner.epoch, owner.instance, owner.release, bound, env)
 
 
 def latin_all(environment: Mapping[str, str]) -> dict[str, str]:

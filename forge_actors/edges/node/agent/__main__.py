@@ -1,5 +1,7 @@
 """Start of the node agent: `python -I -S <this file> --fd N --home DIR`.
 
+With `--listen PATH` it outlives the service at the other end of the descriptor.
+
 Not with `-m`: that would import the package by the search path of the user. The agent
 is started without one and adds only the folder it was itself loaded from.
 """
@@ -11,7 +13,12 @@ import sys
 
 
 def main() -> int:
-    """Serve one service; 0 when all jobs are ended, 3 when the home is still taken."""
+    """Serve until nothing is left to do.
+
+    0 when no job runs any more, 3 when the home is still taken, 4 when the socket
+    cannot be made.
+    """
+    import contextlib
     import fcntl
     import socket
     import time
@@ -41,13 +48,30 @@ def main() -> int:
     instance = f"{time.time_ns()}-{os.getpid()}"
     os.ftruncate(lock, 0)
     os.write(lock, instance.encode())
+    # That of an agent that is dead. Ours is written once somebody may connect.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(home, "agent.json"))
     journal = Journal(os.path.join(receipts, instance + ".jsonl"))
     about = {
         "instance": instance,
         "boot_id": tree.boot_id(),
         "namespace": tree.pid_namespace(),
+        "pid": os.getpid(),
+        "start_ticks": tree.start_ticks(os.getpid()),
     }
-    Node(sock, journal, about).run()
+    listen = None
+    if "--listen" in arguments:
+        # All that is ever needed is loaded now: an upgrade replaces our files.
+        from forge_actors.edges.node.agent import forked  # noqa: F401
+
+        listen = (home, arguments["--listen"])
+    try:
+        node = Node(sock, journal, about, listen)
+    except OSError as error:
+        print(f"the node agent cannot listen: {error}", file=sys.stderr)
+        journal.close()
+        return 4
+    node.run()
     journal.close()
     return 0
 

@@ -31,7 +31,14 @@ J = TypeVar("J")
 
 
 class Unwelcome(Exception):
-    """A service that is not served; the message says why, in one sentence."""
+    """A service that is not served, or no more; the message says why, in one sentence.
+
+    `code` is `ending`, `epoch`, `secret`, `hello` or `replaced`.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class Hands(Protocol[J]):
@@ -136,9 +143,9 @@ class Desk(Generic[J]):
         ):
             raise Malformed("the first line is no hello")
         if self.ending:
-            raise Unwelcome("the node agent ends everything, then itself")
+            raise Unwelcome("ending", "the node agent ends everything, then itself")
         if epoch < self._epoch:
-            raise Unwelcome("a runtime that came later owns this home")
+            raise Unwelcome("epoch", "a runtime that came later owns this home")
         self._epoch, self._bound = epoch, bound
         self._instance = instance[:_LONGEST_NAME]
         self._release = release[:_LONGEST_NAME]

@@ -19,6 +19,8 @@ READ, WRITE = select.POLLIN, select.POLLOUT
 _LONGEST_WAIT = 86_400_000
 # Larger than the threshold of malloc, each read would map and unmap memory.
 _RECEIVE_SIZE = 64 * 1024
+#: The connection ends at a longer line. The system takes less for one command.
+LONGEST_LINE = 64 << 20
 
 
 class Loop:
@@ -57,12 +59,14 @@ class Loop:
 class Signals:
     """Turns signals into something the loop can wait for.
 
-    `children` and `stop` are set when a child ended and when SIGTERM came.
+    `children`, `stop` and `renew` are set when a child ended, and when SIGTERM and
+    SIGHUP came.
     """
 
     def __init__(self, loop: Loop) -> None:
         self.children = False
         self.stop = False
+        self.renew = False
         self._reader, writer = socket.socketpair()
         self._reader.setblocking(False)
         writer.setblocking(False)
@@ -78,6 +82,7 @@ class Signals:
         numbers = self._reader.recv(4096)
         self.children = self.children or signal.SIGCHLD in numbers
         self.stop = self.stop or signal.SIGTERM in numbers
+        self.renew = self.renew or signal.SIGHUP in numbers
 
 
 def _nothing(_number: int, _frame: object) -> None:
@@ -94,6 +99,8 @@ class Channel:
         self._loop = loop
         self._socket = sock
         self.on_line = on_line
+        #: Called once when the other side ends.
+        self.on_end: Callable[[], None] | None = None
         self._partial = b""
         self._ready: list[bytes] = []
         self._unsent = b""
@@ -110,7 +117,8 @@ class Channel:
 
     def send(self, line: bytes) -> None:
         """Queue one message; `flush` sends all of a turn at once."""
-        self._ready.append(line)
+        if not self._broken:
+            self._ready.append(line)
 
     def flush(self) -> None:
         if not self._ready or self._broken:
@@ -127,7 +135,8 @@ class Channel:
     def close(self) -> None:
         """Hear and say no more; what is not sent by now is lost."""
         self._broken = self.ended = True
-        self._unsent = b""
+        self._unsent = self._partial = b""
+        self._ready.clear()
         self._set_events()
         self._socket.close()
 
@@ -170,12 +179,15 @@ class Channel:
             return
         except OSError:
             data = b""
-        if not data:
-            self.ended = True
-            self._set_events()
-            return
         *lines, self._partial = (self._partial + data).split(b"\n")
         for line in lines:
             if self.ended:  # closed by what a line before said
                 return
             self.on_line(line)
+        if not data or len(self._partial) > LONGEST_LINE:
+            # What came last was cut off, and means nothing.
+            self._partial = b""
+            self.ended = True
+            self._set_events()
+            if self.on_end is not None:
+                self.on_end()

@@ -2,12 +2,13 @@
 
 What is to be done the `Desk` decides; here it is done. An agent that is bound to its
 service ends everything when the service closes the socket, or dies; the receipts are
-written, and the agent goes too.
+written, and the agent goes too. Any other goes on, and listens for the next service.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from forge_actors.edges.node.agent.desk import Desk, Unwelcome, output_line
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.lines import line_of, message_of
+from forge_actors.edges.node.agent.listener import Listener
 from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Order, environment
 from forge_actors.edges.node.agent.spawn import Spawner
@@ -40,11 +42,25 @@ class Node:
     """The running jobs, and the only one who changes them: the hands of the desk."""
 
     def __init__(
-        self, sock: socket.socket, journal: Journal, about: dict[str, Any]
+        self,
+        sock: socket.socket,
+        journal: Journal,
+        about: dict[str, Any],
+        listen: tuple[str, str] | None,
     ) -> None:
+        """Serve whoever says hello at `sock`.
+
+        `about` is the agent's name and the identity of its process. With `listen`, a
+        home and the path of a socket, others can come after the first service.
+
+        Raises:
+            OSError: it cannot listen there.
+        """
         self._loop = Loop()
         self._signals = Signals(self._loop)
-        self._channel = Channel(self._loop, sock, self._on_hello)
+        self._channel = Channel(self._loop, sock, _unheard)
+        # The one at the other end has started us.
+        self._channel.on_line = partial(self._on_hello, self._channel, trusted=True)
         self._desk: Desk[Job] = Desk(self, journal, about)
         self._boot_id: str = about["boot_id"]
         self._namespace: int = about["namespace"]
@@ -66,15 +82,21 @@ class Node:
         #: Something is to be told at the end of this turn.
         self._news = False
         self._starts = Starts()
+        self._listener: Listener | None = None
+        if listen is not None:
+            hello = partial(self._on_hello, trusted=False)
+            self._listener = Listener(self._loop, *listen, about, hello)
 
     def run(self) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""
+        listener = self._listener
         while self._jobs or not self._desk.leaving:
-            self._loop.turn(min(self._due, self._starts.due))
+            due = min(self._due, self._starts.due)
+            self._loop.turn(due if listener is None else min(due, listener.due))
             if self._signals.children:
                 self._reap()
             if self._channel.ended and not self._desk.alone:
-                self._desk.service_gone()
+                self._service_gone()
             if self._signals.stop and not self._desk.ending:
                 self._desk.end()
             now = monotonic()
@@ -82,35 +104,68 @@ class Node:
                 self._advance_due(now)
             if now >= self._starts.due:
                 self._tell_starts(now)
+            if listener is not None:
+                self._look_after(listener, now)
             if self._news:
                 self._channel.flush()
                 self._news = False
             self._kin = None
+        if listener is not None:
+            listener.close()
         limit = monotonic() + _LAST_WORDS
         while self._channel.unsent and monotonic() < limit:
             self._loop.turn(limit)
 
+    def _look_after(self, listener: Listener, now: float) -> None:
+        if now >= listener.due:
+            listener.look(now)
+        if self._signals.renew:
+            self._signals.renew = False
+            try:
+                listener.renew()
+            except OSError as error:
+                self._desk.tell_problem(None, f"the node agent cannot listen: {error}")
+
     # What the service says.
 
-    def _on_hello(self, line: bytes) -> None:
+    def _on_hello(self, channel: Channel, line: bytes, *, trusted: bool) -> None:
         try:
             hello = message_of(line)
+            listener = self._listener
+            if not trusted and not (listener and listener.knows(hello.get("secret"))):
+                raise Unwelcome("secret", "the secret is not that of this agent")
             base = environment(hello["env"])
+            if listener is not None:
+                # First: who is served may count on being found again.
+                listener.announce(str(hello["release"]))
             news = self._desk.greet(hello)
         except Unwelcome as error:
-            self._refuse(str(error))
+            _refuse(channel, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is no hello
-            self._refuse(f"{type(error).__name__}: {error}")
+            _refuse(channel, Unwelcome("hello", f"{type(error).__name__}: {error}"))
         else:
             self._base = base
-            self._channel.on_line = self._on_line
+            self._serve(channel)
             for each in news:
                 self.say(each)
 
-    def _refuse(self, reason: str) -> None:
-        self.say(line_of({"event": "refused", "reason": reason}))
-        self._channel.flush()
-        self._channel.close()
+    def _serve(self, channel: Channel) -> None:
+        old, self._channel = self._channel, channel
+        channel.on_line = self._on_line
+        if old is channel:
+            return
+        if not old.ended:
+            _refuse(old, Unwelcome("replaced", "another runtime has taken over"))
+        # They are numbers of questions that nobody here has asked.
+        for job in self._jobs.values():
+            job.watched.clear()
+        if self._listener is not None:
+            self._listener.keep_spare()
+
+    def _service_gone(self) -> None:
+        self._desk.service_gone()
+        if not self._desk.ending:
+            self._channel.close()
 
     def _on_line(self, line: bytes) -> None:
         job = None
@@ -301,6 +356,18 @@ class Node:
     def _tell_starts(self, now: float) -> None:
         for job in self._starts.take(now):
             self._desk.started(job.key)
+
+
+def _refuse(channel: Channel, why: Unwelcome) -> None:
+    """Serve it no more."""
+    refused = {"event": "refused", "code": why.code, "reason": str(why)}
+    channel.send(line_of(refused))
+    channel.flush()
+    channel.close()
+
+
+def _unheard(_line: bytes) -> None:
+    raise AssertionError("replaced before anything is read")
 
 
 class _Pump:
