@@ -87,6 +87,8 @@ class Context(Struct, frozen=True):
     busy: tuple[str, ...]
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
+    #: What runs outlives this runtime, so a worker that is killed only lets go of it.
+    lasting: bool = False
     restarts: RestartPolicy = RestartPolicy()
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False
@@ -291,7 +293,12 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        return Worker(grant, owner, context.launcher, context.clock, self._keep_receipt)
+        worker = Worker(
+            grant, owner, context.launcher, context.clock, self._keep_receipt
+        )
+        if context.lasting:
+            worker.detach()
+        return worker
 
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)

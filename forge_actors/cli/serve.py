@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 HELP = (
     "Run the service of a home until it is stopped: by stop, drain --stop, Ctrl-C or\n"
-    "SIGTERM. It reads settings.toml in the home (settings show lists all there are).\n"
-    "Detached, it writes what it says of itself to service.log there."
+    "SIGTERM. What runs then goes on, and the next service takes it over; stop --jobs\n"
+    "ends it too. Exits with 75 when another release was made the active one of the\n"
+    "home, so that whoever manages the service starts that one. It reads its settings\n"
+    "from settings.toml in the home (settings show lists them). Detached, it writes\n"
+    "what it says of itself to service.log there."
 )
 EXAMPLES = """\
   forge-actors serve
@@ -114,6 +117,8 @@ def start_detached(home: Path) -> int:
 
 
 def _failure(log: Path, start: int, status: int) -> StartFailed:
+    if status == 0:
+        return StartFailed("the service was told to stop before it was ready")
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()

@@ -192,7 +192,7 @@ class ServiceControl(OutputControl):
         """Another release serves from now on: begin nothing more, and hand over."""
         self._store.save([Noted(superseded(successor, self._clock.now()))])
         with suppress(MailboxClosed):  # it ends already
-            self._supervisor.tell(Stop("shutdown"))
+            self._supervisor.tell(Stop("detached"))
         self.stop_requested.set()
 
 

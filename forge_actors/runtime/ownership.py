@@ -20,12 +20,14 @@ from forge_actors import __version__
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.machine import own_identity
+from forge_actors.edges.sqlite.guard import owner_from
 from forge_actors.runtime.installation import PINNED_BY, installation_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from forge_actors.domain.ownership import Owner
     from forge_actors.edges.sqlite.store import SqliteStore
 
 LOCK_FILE = "runtime.lock"
@@ -108,15 +110,18 @@ def own_home(home: Path, release: str = __version__) -> Iterator[Incarnation]:
 @asynccontextmanager
 async def taken_over(
     opening: AbstractAsyncContextManager[SqliteStore], me: Incarnation, now: float
-) -> AsyncIterator[SqliteStore]:
-    """A store that is ours from here on, before anybody saves anything in it.
+) -> AsyncIterator[tuple[SqliteStore, Owner | None]]:
+    """A store that is ours from here on, and whose it was before.
+
+    Nobody has saved anything in it by then.
 
     Raises:
         StoreFailed: that cannot be saved.
     """
     async with opening as store:
+        before = [owner_from(row) for row in store.read("owner")]
         store.take_over(me.instance, me.process, me.release, now)
-        yield store
+        yield store, before[0] if before else None
 
 
 def _lock(fd: int) -> bool:

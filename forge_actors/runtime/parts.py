@@ -13,12 +13,10 @@ from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, WriterFenced
 from forge_actors.domain.events import Event
-from forge_actors.domain.launch import Receipt
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import PressureGauge
-from forge_actors.edges.node.launcher import remove_receipts, sweep
-from forge_actors.edges.sqlite.rows import pause_from
+from forge_actors.edges.sqlite.rows import launched_from, pause_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
@@ -29,10 +27,12 @@ from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -75,9 +75,12 @@ class Parts:
         self.scope = trio.CancelScope()
 
     async def start(
-        self, nursery: trio.Nursery, found: list[Receipt]
+        self, nursery: trio.Nursery, *, same_boot: bool
     ) -> Mailbox[supervisor_messages.Message]:
-        """Start the supervisor: every job that was saved is decided or waits again."""
+        """Start the supervisor: every job that was saved is decided or waits again.
+
+        `same_boot`: whether what the last owner ran may be there still.
+        """
         now, settings = self._clock.now(), self._settings()
         data: dict[str, object] = {"pid": os.getpid()}
         if (owner := self._store.owner) is not None:
@@ -86,26 +89,8 @@ class Parts:
         self._store.save([Noted(event), Noted(in_force(settings, now))])
         if self._served is not None and self._served.new:
             self._store.save([Noted(activated(self._served.active, now))])
-        # Of an attempt without a whole receipt the agent died too: what it ran may
-        # still run.
-        unclaimed = {(entry.job, entry.attempt): entry for entry in found}
-        known = {key for key, entry in unclaimed.items() if entry.complete}
-        reserved = {
-            (job, attempt)
-            for job in self._store.tally.reserved
-            for _, attempt in self._store.read("job_progress", job)
-        }
-        if lost := reserved - known:
-            remaining = await sweep(dict.fromkeys(lost))
-            for job, attempt in lost - unclaimed.keys():
-                unclaimed[job, attempt] = Receipt(
-                    job,
-                    attempt,
-                    fence=0,
-                    ending="lost",
-                    ended_at=now,
-                    remaining=remaining[job, attempt],
-                )
+        reserved = dict(self._launched())
+        await self._launcher.reconcile(reserved, same_boot=same_boot)
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
@@ -119,7 +104,8 @@ class Parts:
             ),
             gone=self._gone,
             retries_passes=self._embedded,
-            unclaimed=unclaimed,
+            lasting=self._served is not None,
+            unclaimed={},
             last_dispatch=dict(self._store.read("last_dispatches")),
             busy=self._store.tally.busy,
             pauses=tuple(
@@ -136,8 +122,14 @@ class Parts:
         # One without changes is refused where nothing can be saved, as nobody was
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
-        remove_receipts(self._home)
         return mailbox
+
+    def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
+        """The attempts that an earlier runtime began, or may have begun."""
+        for job in self._store.tally.reserved:
+            [row] = self._store.read("job_launched", job)
+            attempt, identity = launched_from(row)
+            yield (job, attempt), identity
 
     async def _until_fenced(self) -> None:
         """End at once when another runtime has the home: nothing can be saved, so

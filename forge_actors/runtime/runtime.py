@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from forge_actors.edges.machine import Clock
-from forge_actors.edges.node.launcher import open_launcher, previous_receipts
+from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
@@ -25,7 +25,7 @@ from forge_actors.runtime.served_release import serve_release
 from forge_actors.runtime.sources import SETTINGS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from forge_actors.domain.recovery import StopReason
     from forge_actors.runtime.settings import Settings
@@ -53,12 +53,12 @@ async def open_runtime(
         StoreFailed, LauncherDown: the disk is full, or the store is damaged.
     """
     if home is not None:
-        async with _open(Path(home), settings, stop, served=False) as runtime:
+        async with _open(Path(home), settings, stop) as runtime:
             yield runtime
         return
     folder = Path(tempfile.mkdtemp(prefix="forge-actors-"))
     try:
-        async with _open(folder, settings, stop, served=False) as runtime:
+        async with _open(folder, settings, stop) as runtime:
             yield runtime
     except (Exception, KeyboardInterrupt) as error:
         error.add_note(f"the home of the failed run is kept: {folder}")
@@ -70,16 +70,19 @@ async def open_runtime(
 
 
 @asynccontextmanager
-async def open_served(home: Path) -> AsyncIterator[Runtime]:
+async def open_served(
+    home: Path, agent_socket: Callable[[], str]
+) -> AsyncIterator[Runtime]:
     """The runtime of a service, with the settings of its home.
 
     What runs at the end goes on without it, unless the runtime was asked to end it.
+    `agent_socket` makes ready where the node agent is found, and says where that is.
 
     Raises:
         InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
         ReleaseRefused: another release is the active one of the home.
     """
-    async with _open(home, None, "shutdown", served=True) as runtime:
+    async with _open(home, None, "detached", agent_socket) as runtime:
         yield runtime
 
 
@@ -88,8 +91,7 @@ async def _open(
     folder: Path,
     settings: Settings | Mapping[str, Any] | None,
     stop: StopReason,
-    *,
-    served: bool,
+    agent_socket: Callable[[], str] | None = None,
 ) -> AsyncIterator[Runtime]:
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
@@ -98,8 +100,7 @@ async def _open(
     try:
         clock, release = Clock(), this_release()
         with own_home(home, release.id) as me:
-            watched = serve_release(home, release) if served else None
-            found = await previous_receipts(home)
+            served = None if agent_socket is None else serve_release(home, release)
             async with (
                 taken_over(
                     open_store(
@@ -111,8 +112,14 @@ async def _open(
                     ),
                     me,
                     clock.now(),
-                ) as store,
-                open_launcher(home, allowed_environment()) as launcher,
+                ) as (store, before),
+                open_launcher(
+                    home,
+                    allowed_environment(),
+                    owner=store.owner,
+                    durable=agent_socket is not None,
+                    socket_path=None if agent_socket is None else agent_socket(),
+                ) as launcher,
                 trio.open_nursery() as nursery,
             ):
                 path = home / SETTINGS_FILE if settings is None else None
@@ -122,10 +129,15 @@ async def _open(
                     store,
                     launcher,
                     clock,
-                    watched,
+                    served,
                     embedded=stop == "cancelled",
                 )
-                mailbox = await parts.start(nursery, found)
+                boot_id = me.process.boot_id
+                mailbox = await parts.start(
+                    nursery,
+                    # Of whom nothing is known, it could be.
+                    same_boot=before is None or before.process.boot_id == boot_id,
+                )
                 control = parts.control(mailbox)
                 parts.scope.shield = True
                 try:
@@ -137,6 +149,8 @@ async def _open(
                 if control.ends_jobs:
                     stop = "shutdown"
                 await parts.stop(mailbox, stop)
+                if control.ends_jobs:
+                    launcher.end_all()
                 control.close()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:

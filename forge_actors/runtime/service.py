@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -39,15 +40,19 @@ log = logging.getLogger(__name__)
 COLLECT_AFTER = 10_000
 
 
+CONTROL_SOCKET = "control.sock"
+AGENT_SOCKET = "agent.sock"
 #: Exit status of a service in whose place another release is to be started.
 SUPERSEDED = 75
 
 
-def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) -> int:
+def serve(
+    home: Path, place: Callable[[str], str], *, ready_fd: int | None = None
+) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
     It is 75 if the service ends because another release was made the active one.
-    `place` makes ready where the control socket is to be, and says where that is.
+    `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written one byte to and closed once requests are answered.
 
     Raises:
@@ -71,7 +76,7 @@ def serve(home: Path, place: Callable[[], str], *, ready_fd: int | None = None) 
         raise
 
 
-async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> int:
+async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) -> int:
     # What is made until then stays: to look through it time and again while a long
     # queue is loaded would take as long as the loading. `_spare_collector` ends this.
     gc.disable()
@@ -87,9 +92,9 @@ async def _serve(home: Path, place: Callable[[], str], ready_fd: int | None) -> 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, start, nursery.cancel_scope)
             with start.scope:
-                async with open_served(home) as runtime:
+                async with open_served(home, partial(place, AGENT_SOCKET)) as runtime:
                     start.done = True
-                    door = Door(place)
+                    door = Door(partial(place, CONTROL_SOCKET))
                     nursery.start_soon(_look_on_signal, hangups, runtime, door)
                     await _answer(runtime, door, start.stop, ready_fd)
                 if runtime.control.successor is not None:

@@ -42,6 +42,7 @@ pressure_workers = 64
 """
 
 _numbers = itertools.count(1)
+_MAIN = "from forge_actors.cli.main import main\nsys.exit(main())"
 
 Json = dict[str, Any]
 
@@ -213,13 +214,17 @@ class LiveService(Bench):
         """Start it as a user would, and wait until it is ready."""
         done = self.cli("serve", "--detach", status=0)
         self.pid = int(done.out)
-        self.agent_pid = self.json("status")["service"]["agent_pid"]
+        self.find()
+
+    def find(self) -> None:
+        """Learn which processes serve the home now."""
+        found = self.json("status")["service"]
+        self.pid, self.agent_pid = found["pid"], found["agent_pid"]
 
     def start_patched(self, statements: str) -> None:
         """Start it with something in its program changed."""
         reading, writing = os.pipe()
-        main = "from forge_actors.cli.main import main\nsys.exit(main())"
-        code = f"import sys\n{statements}\n{main}"
+        code = f"import sys\n{statements}\n{_MAIN}"
         words = ["serve", "--home", str(self.home), "--ready-fd", str(writing)]
         with open(self.home / "service.log", "ab") as log:
             self._child = subprocess.Popen(
@@ -234,22 +239,50 @@ class LiveService(Bench):
         os.close(writing)
         with open(reading, "rb") as ready:
             assert ready.read(1), (self.home / "service.log").read_text()
-        self.pid = self._child.pid
-        self.agent_pid = self.json("status")["service"]["agent_pid"]
+        self.find()
+
+    def start_refused(self, statements: str) -> Done:
+        """How a start ends that cannot succeed, with something else in its program."""
+        words = [sys.executable, "-c", f"import sys\n{statements}\n{_MAIN}", "serve"]
+        done = subprocess.run(
+            [*words, "--home", self.home],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=CALL_SECONDS,
+            check=False,
+            cwd=self.root,
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        return Done(done.returncode, out, err, done.stdout)
 
     def kill(self) -> None:
         """End the service as a crash would."""
         _kill(self.pid)
         assert wait_until_ended(self.pid)
 
+    def crash(self) -> None:
+        """End the service and its agent, as a crash of the machine would."""
+        os.kill(self.pid, signal.SIGSTOP)  # it starts no other agent
+        _kill(self.agent_pid)
+        self.kill()
+        assert wait_until_ended(self.agent_pid)
+
     def terminate(self) -> None:
+        """End the service alone, in order; what runs goes on."""
         os.kill(self.pid, signal.SIGTERM)
         assert wait_until_ended(self.pid), "the service did not stop"
+
+    def end(self) -> None:
+        """End the service with its jobs, in order; nothing is left."""
+        self.cli("stop", "--jobs", status=0)
+        assert wait_until_ended(self.pid)
+        assert wait_until_ended(self.agent_pid, 0), "the agent is left"
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
             if self.pid and not wait_until_ended(self.pid, 0):
-                os.kill(self.pid, signal.SIGTERM)
+                body = {"jobs": True}
+                Connection(str(self.home)).post("stop", body=body)
                 wait_until_ended(self.pid, 3)
         for pid in (self.pid, self.agent_pid):
             if pid and not wait_until_ended(pid, 0.2):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,8 +71,7 @@ def test_a_job_behind_one_that_a_crash_interrupted_is_told_too(
     first = service.bash("app", "sleep 60")
     last = service.submit("--repo", "app", "--after", first, "--", "true")
     service.until(first, "job_running")
-    os.kill(service.agent_pid, signal.SIGKILL)
-    service.kill()
+    service.crash()
     service.start()
     assert service.end_of(last)["error"]["message"] == (
         f"it runs after {first}, which is human_attention_required"

@@ -202,7 +202,7 @@ def test_the_history_is_whole_after_a_crash(service: LiveService) -> None:
     check(history, service)
     assert {history.jobs[job].state for job in (again, once)} == {"running"}
     assert history.holders("heavy_checks") == (again,)
-    service.kill()
+    service.crash()
     quiet = history_of(service)
     assert quiet.jobs[again].state == "running"
     service.start()

@@ -82,10 +82,14 @@ def test_a_paused_job_ends_when_it_is_cancelled(service: LiveService) -> None:
 
 @pytest.mark.parametrize("how", ["one", "all"])
 def test_a_service_with_paused_jobs_stops(service: LiveService, how: str) -> None:
-    """P-08: a service with paused jobs ends, and they with it."""
+    """P-08: a service with paused jobs ends, and they with it if they are to."""
     job, mark = tree(service, "--grace", "60s")
     service.cli("pause", *([job] if how == "one" else ["--all", "--jobs"]), status=0)
     service.terminate()
+    assert set(states(mark)) == {"T"}
+    service.start()
+    assert set(states(mark)) == {"T"}
+    service.end()
     assert survivors(mark) == []
     service.start()
     assert service.show(job)["state"] == "human_attention_required"

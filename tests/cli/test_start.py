@@ -23,6 +23,16 @@ HEAVY = {"trio", "anyio", "msgspec", "mcp", "rich", "apsw", "http.client", "asyn
 PROGRAM = [sys.executable, "-m", "forge_actors"]
 
 
+def test_a_service_that_is_stopped_while_it_starts_is_no_success(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "true")  # in place of the service
+    assert program.main(["serve", "--detach", "--home", str(tmp_path)]) == 1
+    assert "told to stop before it was ready" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_help_lists_every_verb(
     words: list[str], capsys: pytest.CaptureFixture[str]

@@ -123,6 +123,9 @@ SELECT state FROM job WHERE id = ?;
 -- name: last_history
 SELECT first, events FROM history ORDER BY first DESC LIMIT 1;
 
+-- name: job_launched
+SELECT attempt, identity FROM job WHERE id = ?;
+
 -- name: job_progress
 SELECT state, attempt FROM job WHERE id = ?;
 

@@ -10,10 +10,12 @@ import msgspec
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.scopes import Pause
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
+_identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
 #: their text, they need not be built for each.
@@ -51,6 +53,12 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
+
+
+def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
+    """A row of the query `job_launched`: the attempt, and its process if known."""
+    attempt, identity = row
+    return attempt, None if identity is None else _identity.decode(identity)
 
 
 def pause_from(row: tuple[Any, ...]) -> Pause:

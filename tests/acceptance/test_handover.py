@@ -1,0 +1,224 @@
+"""What runs goes on without its service, and the next one takes it over."""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.service import (
+    finished,
+    started,
+    survivors,
+    wait_until_ended,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.acceptance.service import LiveService
+
+#: Seconds from a restart until every job is in its right state.
+RIGHT_STATE = 1.0
+
+
+def pid_of(service: LiveService, job: str) -> int:
+    """The leader of a job, which has begun."""
+    pid = service.until(job, "job_running").data["pid"]
+    assert isinstance(pid, int)
+    return pid
+
+
+def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
+    """D-01: one ends meanwhile, one is killed from outside, three live on."""
+    ran, first, last = service.root / "ran", service.gate(), service.gate()
+    bell = service.bell()
+
+    def script(gate: str, code: int) -> str:
+        begun = f"echo $FORGE_JOB_ID >> {ran}; echo before"
+        return f"{begun}; {bell.ring}; {gate}; echo after; exit {code}"
+
+    ends = service.bash("app", script(first.wait, 7), "--read-only")
+    killed = service.bash("app", script(last.wait, 0), "--read-only", "--replay=never")
+    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(2)]
+    bell.wait(4)
+    ends_pid, killed_pid = pid_of(service, ends), pid_of(service, killed)
+    live_pids = [pid_of(service, job) for job in live]
+    agent = service.agent_pid
+    service.kill()
+    first.open()
+    assert wait_until_ended(ends_pid)
+    os.kill(killed_pid, signal.SIGKILL)
+    assert wait_until_ended(killed_pid)
+    service.start()
+    ready = monotonic()
+    assert service.agent_pid == agent
+    end, lost = service.wait(ends, killed)
+    assert monotonic() - ready < RIGHT_STATE
+    assert (end["state"], end["exit_code"]) == ("failed", 7)
+    assert (lost["state"], lost["signal"]) == ("human_attention_required", "SIGKILL")
+    assert lost["error"]["code"] == "INTERRUPTED"
+    for job, pid in zip(live, live_pids, strict=True):
+        shown = service.show(job)
+        assert (shown["state"], shown["pid"], shown["attempt"]) == ("running", pid, 1)
+    used = service.json("status")["capacity"]["workers"]
+    assert (used["used"], sorted(used["jobs"])) == (2, sorted(live))
+    last.open()
+    for done in service.wait(*live):
+        assert (done["state"], done["exit_code"]) == ("succeeded", 0)
+    for job in (ends, *live):
+        assert service.log(job) == b"before\nafter\n"
+    assert sorted(ran.read_text().split()) == sorted([ends, killed, *live])
+
+
+@pytest.mark.parametrize("way", ["stop", "SIGTERM", "SIGINT", "SIGKILL"])
+def test_however_a_service_ends_what_runs_goes_on(
+    service: LiveService, way: str
+) -> None:
+    """P-16: also what is paused, and what has left its session."""
+    mark, gate, bell = service.marker(), service.gate(), service.bell()
+    ran = service.root / "ran"
+    script = f"echo x >> {ran}; setsid sleep {mark} & {bell.ring}; {gate.wait}; exit 3"
+    job = service.bash("app", script)
+    still = service.bash("app", f"{bell.ring}; {gate.wait}; exit 4", "--read-only")
+    bell.wait(2)
+    service.cli("pause", still, status=0)
+    waits = service.bash("app", "true")
+    if way == "stop":
+        told = service.cli("stop", status=0).out
+        assert "2 jobs run on, and the next service takes over" in told
+    else:
+        os.kill(service.pid, signal.Signals[way])
+    assert wait_until_ended(service.pid)
+    assert len(survivors(mark)) == 1
+    service.start()
+    for one in (job, still):
+        assert service.show(one)["state"] == "running"
+    assert service.show(still)["paused"] is True
+    assert service.show(waits)["state"] == "waiting_for_workspace"
+    gate.open()
+    end, next_one = service.wait(job, waits)
+    assert (end["state"], end["exit_code"], end["attempt"]) == ("failed", 3, 1)
+    assert next_one["state"] == "succeeded"
+    service.cli("resume", still, status=0)
+    assert service.end_of(still)["exit_code"] == 4
+    assert ran.read_text() == "x\n"
+    assert survivors(mark) == []
+
+
+def test_a_service_that_stops_with_its_jobs_leaves_no_process(
+    service: LiveService,
+) -> None:
+    mark, bell = service.marker(), service.bell()
+    job = service.bash("app", f"setsid sleep {mark} & {bell.ring}; sleep {mark}")
+    bell.wait()
+    answer = service.json("stop", "--jobs")
+    assert (answer["running"], answer["jobs"], answer["ended"]) == (1, True, True)
+    assert survivors(mark) == []
+    assert wait_until_ended(service.agent_pid, 0)
+    service.start()
+    assert service.show(job)["state"] == "human_attention_required"
+
+
+def test_an_idle_service_that_stops_leaves_no_process(service: LiveService) -> None:
+    service.end_of(service.bash("app", "true"))
+    answer = service.json("stop")
+    assert (answer["running"], answer["jobs"]) == (0, False)
+    assert wait_until_ended(service.agent_pid)
+
+
+def test_a_time_budget_runs_on_without_a_service(service: LiveService) -> None:
+    mark, bell = service.marker(), service.bell()
+    job = service.bash("app", f"{bell.ring}; sleep {mark}", "--timeout", "1s")
+    bell.wait()
+    pid = pid_of(service, job)
+    service.terminate()
+    assert wait_until_ended(pid), "its budget was over"
+    service.start()
+    end = service.end_of(job)
+    assert (end["state"], end["error"]["code"]) == ("timed_out", "EXECUTION_TIMEOUT")
+    assert survivors(mark) == []
+
+
+def test_a_follower_of_a_log_sees_all_of_it_over_two_services(
+    service: LiveService,
+) -> None:
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"echo one; {bell.ring}; {gate.wait}; echo two")
+    bell.wait()
+    with started("--home", service.home, "logs", "-f", job) as follower:
+        assert follower.stdout is not None
+        assert follower.stdout.readline() == b"one\n"
+        service.terminate()
+        done = finished(follower)
+    assert (done.status, done.err.count("\n")) == (4, 1)
+    gate.open()
+    service.start()
+    assert service.cli("logs", "-f", job, status=0).out == "one\ntwo\n"
+
+
+def test_a_job_can_be_stopped_by_the_service_that_took_it_over(
+    service: LiveService,
+) -> None:
+    mark, bell = service.marker(), service.bell()
+    polite = service.bash(
+        "app",
+        f"trap 'echo cleaned; exit 5' TERM; {bell.ring}; while :; do sleep .05; done",
+        "--read-only",
+    )
+    rude = service.bash(
+        "app", f"trap '' TERM; {bell.ring}; sleep {mark}", "--read-only", "--grace=1s"
+    )
+    bell.wait(2)
+    service.kill()
+    service.start()
+    service.cli("cancel", polite, rude, status=0)
+    first, second = service.wait(polite, rude)
+    assert (first["state"], first["forced"]) == ("cancelled", False)
+    assert (second["state"], second["forced"]) == ("cancelled", True)
+    assert service.log(polite) == b"cleaned\n"
+    assert survivors(mark) == []
+
+
+#: Kills the service around the commit with the first end of a job.
+DIES_AROUND_AN_END = """
+import os, signal
+from forge_actors.domain.changes import JobEnded
+from forge_actors.edges.sqlite.store import SqliteStore
+plain = SqliteStore._end_transaction
+def end_transaction(store):
+    ends = [c for m in store._moves for c in m.changes if isinstance(c, JobEnded)]
+    if ends and {before}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    plain(store)
+    if ends:
+        os.kill(os.getpid(), signal.SIGKILL)
+SqliteStore._end_transaction = end_transaction
+"""
+
+
+@pytest.mark.parametrize("replay", ["never", "always"])
+@pytest.mark.parametrize("before", [True, False])
+def test_an_end_is_saved_once_though_the_service_dies_around_it(
+    make_service: Callable[[str], LiveService], before: bool, replay: str
+) -> None:
+    """D-02: right before it is durable, and right after."""
+    service = make_service("")
+    service.start_patched(DIES_AROUND_AN_END.format(before=before))
+    service.add("app")
+    ran = service.root / "ran"
+    script = f"echo x >> {ran}; echo out"
+    job = service.bash("app", script, "--replay", replay, "--max-attempts", "3")
+    assert wait_until_ended(service.pid)
+    service.start()
+    end = service.end_of(job)
+    assert (end["state"], end["exit_code"], end["attempt"]) == ("succeeded", 0, 1)
+    assert (ran.read_text(), service.log(job)) == ("x\n", b"out\n")
+    kinds = [entry.kind for entry in service.events() if entry.job == job]
+    assert (kinds.count("job_dispatched"), kinds.count("job_succeeded")) == (1, 1)
+    service.kill()
+    service.start()
+    assert service.show(job) == end
