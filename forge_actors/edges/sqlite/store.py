@@ -129,6 +129,18 @@ class SqliteStore(StoreReader):
             self._count()
         return owner
 
+    def check_owner(self) -> None:
+        """Look whether another runtime has the store, before anything is to be saved.
+
+        Raises:
+            WriterFenced: one has.
+        """
+        try:
+            self._guard.check(self.reader)
+        except WriterFenced as error:
+            self._give_up(error)
+            raise
+
     async def wait_fenced(self) -> None:
         """Wait until another runtime has the store.
 
