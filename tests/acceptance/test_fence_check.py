@@ -70,6 +70,22 @@ def test_an_attempt_that_was_replaced_by_a_retry_does_not_deploy(
     assert check(service, 2, fence + 1, job)[:3] == over[:3]
 
 
+def test_a_job_that_outlives_its_service_knows_that_it_holds_on(
+    service: LiveService,
+) -> None:
+    gate, begun, asked = service.gate(), service.bell(), service.bell()
+    said = service.root / "said"
+    script = f"{begun.ring}; {gate.wait}; {PROGRAM} fence check > {said}; {asked.ring}"
+    job = service.bash("app", script)
+    begun.wait()
+    service.kill()
+    gate.open()
+    asked.wait()
+    assert said.read_text().startswith(f"attempt 1 of job {job} is the current one")
+    service.start()
+    assert service.end_of(job)["state"] == "succeeded"
+
+
 def test_a_job_that_is_stopped_or_paused_does_not_hold_on(
     service: LiveService,
 ) -> None:
