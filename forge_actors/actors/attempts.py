@@ -30,7 +30,7 @@ class Worker(Protocol):
 
     def adopt(self, running: RunningAttempt, *, suspended: bool) -> None: ...
 
-    async def watch(self, job: str, attempt: int) -> None: ...
+    async def watch(self, job: str, attempt: int, fence: int) -> None: ...
 
     def abandon(self, order: LaunchOrder) -> None: ...
 
@@ -59,9 +59,10 @@ class Attempts:
         self, worker: Worker, running: RunningAttempt, job: Job, *, suspended: bool
     ) -> None:
         """One that runs already."""
+        assert job.fence is not None, "what was dispatched has a fence"
         self._workers[job.id, job.attempt] = worker
         worker.adopt(running, suspended=suspended)
-        self._nursery.start_soon(worker.watch, job.id, job.attempt)
+        self._nursery.start_soon(worker.watch, job.id, job.attempt, job.fence)
 
     def start(self, job: str) -> None:
         # The commit may come after the actor has failed, when it takes no more tasks.
@@ -87,11 +88,12 @@ class Attempts:
         for (job, _), worker in self._workers.items():
             worker.suspend(job in jobs)
 
-    def take_stop(self, job: str) -> StopReason | None:
-        """Why its attempt, which has ended, was stopped; None if it was not."""
-        return self._stopping.pop(job, None)
+    def why_stopped(self, job: str) -> StopReason | None:
+        """Why its attempt is or was stopped; None if it was not."""
+        return self._stopping.get(job)
 
     def ended(self, job: str, attempt: int) -> None:
+        self._stopping.pop(job, None)
         worker = self._workers.pop((job, attempt), None)
         if worker is not None:
             self._done.append(worker)

@@ -17,11 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
-from msgspec import Struct
 
-from forge_actors.actors.attempts import Attempts, Worker
+from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.moves import Moves
+from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     AskStopped,
@@ -46,16 +46,14 @@ from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
-from forge_actors.domain.scopes import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.ports import Clock, Launcher, Store
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.steering import Steering
 
@@ -63,32 +61,6 @@ A = TypeVar("A")
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
-
-
-class Context(Struct, frozen=True):
-    """What a repository actor is given by its supervisor."""
-
-    store: Store
-    launcher: Launcher
-    clock: Clock
-    #: Tells the supervisor what could start now.
-    wanted: Callable[[str, tuple[Offer, ...]], None]
-    make_worker: Callable[[Grant, Mailbox[Message]], Worker]
-    #: Builds the order of a dispatched job.
-    make_order: Callable[[Job], LaunchOrder]
-    #: Says that a repository's folder is gone, or None if it is there.
-    gone: Callable[[str], str | None]
-    #: The receipt of an attempt that ended while nobody owned it.
-    kept_receipt: Callable[[str, int], Receipt | None]
-    #: The tokens of a job that runs already. Asked for only while an actor starts: the
-    #: supervisor, whose counts it changes, waits for that.
-    adopt: Callable[[Offer], Grant]
-    #: The outcome of an attempt is durable: nobody needs its receipt any more.
-    forget: Callable[[str, int], None]
-    #: Keeps one for whoever owns the repository next.
-    keep_receipt: Callable[[Receipt], None]
-    #: The pauses that the supervisor owns.
-    pauses: Callable[[], tuple[Pause, ...]]
 
 
 async def run(
@@ -195,8 +167,9 @@ class _Repository:
                 continue
             self._ledger.adopt(job)
             receipt = self._context.kept_receipt(job.id, job.attempt)
-            if receipt is not None or not self._adopt(job):
-                self._finish(job.id, job.attempt, receipt, now)
+            decided = receipt is not None and self._finish(job, receipt, now)
+            if not decided and not self._adopt(job):
+                self._finish(job, None, now)
         self.settle()
 
     def _adopt(self, job: Job) -> bool:
@@ -226,9 +199,8 @@ class _Repository:
             case WorkerStarted(job, attempt, identity):
                 changes = self._ledger.started(job, attempt, identity, now)
                 self._moves.add(changes, lazy=True)
-            case WorkerExited(job, attempt, receipt):
-                self._attempts.ended(job, attempt)
-                self._finish(job, attempt, receipt, now)
+            case WorkerExited(_, _, receipt):
+                self._exited(receipt, now)
             case Enqueue(jobs):
                 for accepted in jobs:
                     self._hear_of(accepted, now)
@@ -318,14 +290,32 @@ class _Repository:
         self._moves.add(self._ledger.fail_waiting("REPOSITORY_GONE", gone, now))
         return True
 
-    def _finish(
-        self, job: str, attempt: int, receipt: Receipt | None, now: float
-    ) -> None:
-        stopped = self._attempts.take_stop(job)
-        changes, outcome = self._ledger.finish(job, attempt, receipt, stopped, now)
-        if outcome is not None:
-            forget = partial(self._context.forget, job, attempt)
-            self._moves.add(changes, then=forget)
+    def _exited(self, receipt: Receipt, now: float) -> None:
+        job = self._ledger.jobs.get(receipt.job)
+        if job is None or job.attempt != receipt.attempt:
+            self._moves.add(self._ledger.refuse(receipt, now), lazy=True)
+        elif self._finish(job, receipt, now):
+            self._attempts.ended(job.id, receipt.attempt)
+
+    def _finish(self, job: Job, receipt: Receipt | None, now: float) -> bool:
+        """Decide what becomes of a job whose attempt is over; False if it is not."""
+        store, attempt = self._context.store, job.attempt
+        lost = receipt is None or receipt.ending == "lost"
+        changes, outcome = self._ledger.finish(
+            job.id,
+            attempt,
+            receipt,
+            self._attempts.why_stopped(job.id),
+            now,
+            child=store.child_of(job.id) if job.kind == "dispatch-task" else None,
+            budget=store.spec(job.id).budgets.execution if lost else None,
+        )
+        if outcome is None:
+            self._moves.add(changes, lazy=True)
+            return False
+        forget = partial(self._context.forget, job.id, attempt)
+        self._moves.add(changes, then=forget)
+        return True
 
     def _cancel(
         self,

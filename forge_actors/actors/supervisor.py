@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import Struct
 
-from forge_actors.actors import repository, repository_messages
+from forge_actors.actors import (
+    repository,
+    repository_context,
+    repository_messages,
+)
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.supervisor_messages import (
@@ -134,7 +138,7 @@ class _Supervisor:
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
         self._stop: StopReason | None = None
-        self._child = repository.Context(
+        self._child = repository_context.Context(
             store=context.store,
             launcher=context.launcher,
             clock=context.clock,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import trio
+from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown, MailboxClosed
 from forge_actors.domain.launch import Receipt, WorkerExited, WorkerStarted
@@ -117,11 +118,15 @@ class Worker:
         self._suspended = suspended
         (running.pause if suspended else running.resume)()
 
-    async def watch(self, job: str, attempt: int) -> None:
+    async def watch(self, job: str, attempt: int, fence: int) -> None:
         """The task of a worker that has adopted this attempt."""
         assert self._running is not None, "it has adopted one"
         with self._grant:
             receipt = await self._until_gone(self._running, job, attempt, KILL_GRACE)
+            if receipt.fence != fence:
+                # Of another dispatch, as a store that was restored has them: all that
+                # it proves of this one is that nothing runs.
+                receipt = structs.replace(receipt, ending="lost", fence=fence)
             self._tell_exit(receipt)
 
     def _tell_exit(self, receipt: Receipt) -> None:

@@ -125,7 +125,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.command:
         raise UsageError("no command: put it behind --, as in: submit -- make test")
     try:
-        answer = service.post("jobs", body={"jobs": [_request(args)]})
+        request = _request(args)
+        if (parent := _parent(service.home)) is not None:
+            request["parent"] = parent
+        answer = service.post("jobs", body={"jobs": [request]})
     except InputRefused as error:
         # There is one job, so its place among the jobs says nothing.
         message = str(error).removeprefix("jobs[0].").removeprefix("jobs[0]: ")
@@ -139,9 +142,24 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     if args.command:
         raise UsageError("--batch takes its commands from the file, not from behind --")
     query = [("base", os.getcwd())]
+    parent = _parent(service.home)
+    if parent is not None:
+        query.append(("parent", json.dumps(parent)))
     answer = service.post_bytes("batch", body=_read(args.batch), query=query)
     _print(answer["jobs"], args, answer["jobs"])
     return 0
+
+
+def _parent(home: str) -> dict[str, object] | None:
+    """The attempt that we are a part of, if it is one of this home's jobs."""
+    own = os.environ.get("FORGE_CONTROLLER_HOME")
+    job = os.environ.get("FORGE_JOB_ID")
+    attempt, fence = (os.environ.get(f"FORGE_{n}", "") for n in ("ATTEMPT", "FENCE"))
+    if not job or not own or not (attempt.isdecimal() and fence.isdecimal()):
+        return None
+    if os.path.realpath(own) != os.path.realpath(home):
+        return None
+    return {"job": job, "attempt": int(attempt), "fence": int(fence)}
 
 
 def _read(path: str) -> bytes:

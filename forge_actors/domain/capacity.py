@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.jobs import AGENT_KINDS, HEAVY_KINDS
 from forge_actors.domain.priority import Rank, effective
 
@@ -72,6 +73,7 @@ class RepositoryLimits(Struct, frozen=True):
     overtake_after: float
     #: The kinds of token that there are; None for any.
     known: frozenset[str] | None = None
+    backoff: Backoff = Backoff()
 
 
 class Offer(Struct, frozen=True):

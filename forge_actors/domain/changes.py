@@ -71,7 +71,7 @@ class JobRan(Struct, frozen=True):
 
 
 class JobRequeued(Struct, frozen=True):
-    """The attempt is over and the job waits for another one."""
+    """The attempt is over and the job waits for another one, not before `retry_at`."""
 
     job: str
     attempt: int
@@ -80,6 +80,7 @@ class JobRequeued(Struct, frozen=True):
     error: JobError | None
     at: float
     event: Event
+    retry_at: float | None = None
 
 
 class JobEnded(Struct, frozen=True):
@@ -93,6 +94,16 @@ class JobEnded(Struct, frozen=True):
     error: JobError | None
     at: float
     receipt: Receipt | None
+    event: Event
+
+
+class JobDelegated(Struct, frozen=True):
+    """An attempt handed its work to another job; of several the first counts."""
+
+    job: str
+    attempt: int
+    fence: int
+    child: str
     event: Event
 
 
@@ -148,6 +159,8 @@ class Noted(Struct, frozen=True):
     event: Event
 
 
+#: What has no effect unless it is of the current attempt.
+OfAttempt = JobDispatched | JobRan | JobRequeued | JobDelegated | JobEnded
 Change = (
     JobAdded
     | JobWaits
@@ -155,6 +168,7 @@ Change = (
     | JobRan
     | JobRequeued
     | JobEnded
+    | JobDelegated
     | JobHeld
     | JobEdited
     | PauseBegan

@@ -67,10 +67,14 @@ class ReleaseDamaged(Refused):
     code = "RELEASE_DAMAGED"
 
 
-class StaleFence(Refused):
-    """An attempt that is not the current one any more has nothing to say."""
+class FencingTokenStale(Refused):
+    """The attempt that asks is not the current one of its job any more."""
 
     code: Literal["FENCING_TOKEN_STALE"] = "FENCING_TOKEN_STALE"
+
+
+class StaleFence(FencingTokenStale):
+    """What is to be saved is of an attempt that is not the current one any more."""
 
     def __init__(self, job: str, attempt: int, fence: int | None) -> None:
         self.job = job

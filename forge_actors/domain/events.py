@@ -55,6 +55,8 @@ KINDS: tuple[str, ...] = (
     "job_paused",
     "job_resumed",
     "job_edited",
+    "job_delegated",
+    "receipt_refused",
     *(f"job_{state}" for state in STATES),
 )
 

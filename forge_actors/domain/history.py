@@ -54,6 +54,8 @@ class PastJob(Struct, kw_only=True):
     fence: int | None = None
     #: Why it waits or ended: what its last event says.
     reason: str | None = None
+    #: The first job that it handed its work to.
+    child: str | None = None
     #: Somebody asked to hold it: it waits, or if it runs it is suspended.
     held: bool = False
     #: Its processes stand still, for that or for a pause.
@@ -185,6 +187,8 @@ class History:
             job.suspended = word == "paused" or "also" in data
             if data["reason"] == ASKED:
                 job.held = word == "paused"
+        elif word == "delegated":
+            job.child = job.child or str(data["child"])
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:
@@ -272,7 +276,12 @@ class History:
                 self.__init__()  # type: ignore[misc]
             case "settings_changed":
                 pass  # what it means for the limits is told by an event of theirs
-            case "write_refused" | "release_activated" | "release_superseded":
+            case (
+                "write_refused"
+                | "receipt_refused"
+                | "release_activated"
+                | "release_superseded"
+            ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":
                 self.runtime, self.ready = None, False

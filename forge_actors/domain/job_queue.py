@@ -1,13 +1,14 @@
 """The queue: what a repository's ledger holds, and what each of its jobs waits for.
 
-Jobs that wait for others are kept here; those that are ready are in its lanes. A job
-that is held is in neither.
+Jobs that wait for others or for their next attempt are kept here; those that are ready
+are in its lanes. A job that is held is in neither.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
 from forge_actors.domain.budgets import QueueBudgets
 from forge_actors.domain.changes import JobEnded, JobWaits
 from forge_actors.domain.events import Event
@@ -45,6 +46,7 @@ class JobQueue:
         overtake_after: float = 1800.0,
         known: frozenset[str] | None = None,
         pause: Pause | None = None,
+        backoff: Backoff = DEFAULT,
     ) -> None:
         self.repo = repo
         self.fence = fence
@@ -58,6 +60,8 @@ class JobQueue:
         self._dependents: dict[str, list[str]] = {}
         self._lanes = Lanes(overtake_after, known)
         self._budgets = QueueBudgets()
+        self.backoff = backoff
+        self._retries = Retries()
         #: Those that concern this repository: its own, and what its owner told of.
         self.pauses = Pauses(() if pause is None else (pause,))
         #: The one that keeps every job from starting, if there is one.
@@ -75,9 +79,11 @@ class JobQueue:
         return frozenset(self._unmet.get(job, ()))
 
     def next_deadline(self) -> float | None:
-        """When the next queue budget runs out, in wall-clock seconds."""
-        first = self._budgets.first()
-        return None if first is None else first[0]
+        """When the next queue budget runs out or attempt is due, by the wall clock."""
+        budget, retry = self._budgets.first(), self._retries.first()
+        if budget is None or (retry is not None and retry < budget[0]):
+            return retry
+        return budget[0]
 
     # -- questions -------------------------------------------------------------------
 
@@ -88,6 +94,8 @@ class JobQueue:
             return job.state
         if job_id in self._unmet:
             return "waiting_for_dependency"
+        if waiting.kind == "retry":
+            return "waiting_for_retry"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
         if not blocked:
             return "queued"
@@ -108,6 +116,10 @@ class JobQueue:
             names = tuple(sorted(unmet))
             detail = f"it runs after {', '.join(names)}"
             return Waiting("dependency", job.queued_at, detail, holders=names)
+        due = self._retries.due(job_id)
+        if due is not None:
+            detail = f"attempt {job.attempt + 1}"
+            return Waiting("retry", job.queued_at, detail, until=due)
         if not self.enabled:
             return Waiting("disabled", job.queued_at, "its repository is disabled")
         pause = self.pauses.covering(job.tokens)
@@ -158,6 +170,16 @@ class JobQueue:
             return False
         return self.enabled and len(self.leases) < self.workers
 
+    def _admit(self, job: Job, now: float, *, reason: str) -> list[Change]:
+        """It waits for no other job: from here on for its next attempt, or to start."""
+        due = job.retry_at
+        if job.state == "waiting_for_retry" and due is not None and due > now:
+            self._retries.add(job.id, due)
+            return []
+        changes = self._wait_in(job, "queued", now, reason=reason)
+        self._enter(job, now)
+        return changes
+
     def _enter(self, job: Job, now: float) -> None:
         """Nothing but a hold, a pause or a lack keeps it from starting from here on."""
         if job.held_at is None:
@@ -196,6 +218,7 @@ class JobQueue:
         error: JobError | None,
         now: float,
         receipt: Receipt | None = None,
+        accepted: str | None = None,
     ) -> list[Change]:
         check_move(job.state, state)
         fence = None
@@ -205,6 +228,7 @@ class JobQueue:
         elif job.id in self._lanes.ready:
             self._lanes.leave(job)
         self._unmet.pop(job.id, None)
+        self._retries.forget(job.id)
         self._lanes.release(job.id)
         self._budgets.forget(job.id)
         job.state = state
@@ -212,6 +236,8 @@ class JobQueue:
         data: dict[str, object] = {"attempt": job.attempt}
         if error is not None:
             data["error"] = error
+        if accepted is not None:
+            data["accepted"] = accepted
         event = Event(f"job_{state}", now, self.repo, job.id, data)
         attempt = job.attempt
         return [JobEnded(job.id, attempt, fence, state, error, now, receipt, event)]

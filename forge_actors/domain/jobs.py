@@ -176,6 +176,8 @@ class Job(Struct, kw_only=True, gc=False):
     admission_budget: float | None = None
     queue_budget: float | None = None
     started_at: float | None = None
+    #: Not before this moment is it tried again, while it waits for that.
+    retry_at: float | None = None
     #: Since when it is held or, while it runs, suspended because somebody asked.
     held_at: float | None = None
 

@@ -18,7 +18,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, check_move
-from forge_actors.domain.recovery import decide
+from forge_actors.domain.recovery import Evidence, decide
 from forge_actors.domain.steering import Steerable
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: somebody asks.
 LOOKED_AT_ONCE = 1000
 ANNOUNCED_AT_ONCE = 100
+
+#: Why a job that waited for its next attempt is queued.
+DUE = "its next attempt is due"
 
 
 class Ledger(Steerable):
@@ -64,6 +67,8 @@ class Ledger(Steerable):
             for dependency in waits_for:
                 self._dependents.setdefault(dependency, []).append(job.id)
             return []
+        if job.state == "waiting_for_retry":
+            return self._admit(job, now, reason=DUE)
         self._enter(job, now)
         return []
 
@@ -76,7 +81,7 @@ class Ledger(Steerable):
 
     def set_limits(self, limits: RepositoryLimits) -> None:
         """Go by other limits from now on; what runs is left alone."""
-        self.workers = limits.workers
+        self.workers, self.backoff = limits.workers, limits.backoff
         self._lanes.set_limits(limits.overtake_after, limits.known)
 
     def dependency_ended(
@@ -99,13 +104,16 @@ class Ledger(Steerable):
             unmet.discard(dependency)
             if not unmet:
                 del self._unmet[waiter]
-                changes += self._wait_in(job, "queued", now, reason="dependencies met")
-                self._enter(job, now)
+                changes += self._admit(job, now, reason="dependencies met")
         return changes
 
     def expire(self, now: float) -> list[Change]:
-        """End the jobs whose queue budget has run out."""
+        """End the jobs whose queue budget has run out, let in whose moment has come."""
         changes: list[Change] = []
+        for job_id in self._retries.take_due(now, self.backoff.longest):
+            job = self.jobs[job_id]
+            job.retry_at = None
+            changes += self._admit(job, now, reason=DUE)
         while (first := self._budgets.first()) is not None and first[0] <= now:
             job = self.jobs[first[1]]
             error = JobError("QUEUE_TIMEOUT", "it could not start in time")
@@ -156,19 +164,31 @@ class Ledger(Steerable):
         receipt: Receipt | None,
         stopped: StopReason | None,
         now: float,
+        *,
+        child: str | None = None,
+        budget: float | None = None,
     ) -> tuple[list[Change], Outcome | None]:
-        """The tree of an attempt is gone. None if it is not the current attempt."""
+        """An attempt is over. None if it is not the current one, or not as it was
+        dispatched: that changes nothing but the diagnostics.
+
+        `child` is the job that it handed its work to, `budget` how long it might run,
+        which only the end of what was lost depends on.
+        """
         job = self._current(job_id, attempt)
-        if job is None or job_id not in self.leases:
-            return [], None
+        if job is None or job_id not in self.leases or not fits(job, receipt):
+            return [] if receipt is None else self.refuse(receipt, now), None
         ran: list[Change] = []
         if receipt is not None and receipt.identity is not None:
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
             ran += (Noted(start.event) for start in starts)
-        outcome = decide(job, receipt, stopped)
+        overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
+        known = Evidence(receipt, stopped, child, overdue, now)
+        outcome = decide(job, known, self.backoff)
         if not outcome.again:
-            ended = self._end(job, outcome.state, outcome.error, now, receipt)
+            ended = self._end(
+                job, outcome.state, outcome.error, now, receipt, outcome.accepted
+            )
             return ran + ended, outcome
         self._free(job_id)
         check_move(job.state, outcome.state)
@@ -176,14 +196,40 @@ class Ledger(Steerable):
         assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
+        job.retry_at = now + outcome.delay if outcome.delay else None
         data: dict[str, object] = {"attempt": attempt}
         if outcome.error:
             data["error"] = outcome.error
-        event = Event("job_queued", now, self.repo, job_id, data)
-        self._enter(job, now)
+        if outcome.delay:
+            data["delay"] = round(outcome.delay, 3)
+        event = Event(f"job_{job.state}", now, self.repo, job_id, data)
+        self._admit(job, now, reason=DUE)
+        retry_at = job.retry_at
         error = outcome.error
-        again = JobRequeued(job_id, attempt, fence, job.state, error, now, event)
+        again = JobRequeued(
+            job_id, attempt, fence, job.state, error, now, event, retry_at
+        )
         return [*ran, again], outcome
+
+    def _is_overdue(
+        self, job: Job, receipt: Receipt | None, budget: float, now: float
+    ) -> bool:
+        """Whether it had run for longer than that when it was lost."""
+        began = None if receipt is None else receipt.started_at
+        began = job.started_at if began is None else began
+        if began is None:
+            return False
+        ended = now if receipt is None else receipt.ended_at - receipt.paused_seconds
+        stood_still = self.suspended_since(job.id)
+        return (ended if stood_still is None else stood_still) >= began + budget
+
+    def refuse(self, receipt: Receipt, now: float) -> list[Change]:
+        """A receipt of another attempt: it changes nothing, and is told."""
+        data: dict[str, object] = {"attempt": receipt.attempt, "fence": receipt.fence}
+        job = self.jobs.get(receipt.job)
+        if job is not None:
+            data["current"] = {"attempt": job.attempt, "fence": job.fence}
+        return [Noted(Event("receipt_refused", now, self.repo, receipt.job, data))]
 
     def cancel(self, job_id: str, now: float) -> tuple[list[Change], bool]:
         """End a waiting job; True if it runs instead and its worker must be stopped."""
@@ -243,3 +289,13 @@ class Ledger(Steerable):
     def _current(self, job_id: str, attempt: int) -> Job | None:
         job = self.jobs.get(job_id)
         return job if job is not None and job.attempt == attempt else None
+
+
+def fits(job: Job, receipt: Receipt | None) -> bool:
+    """Whether a receipt tells of the attempt of a job as it was dispatched.
+
+    One that only says that the attempt was lost may not know its fence.
+    """
+    if receipt is None or receipt.ending == "lost":
+        return True
+    return receipt.fence == job.fence

@@ -165,6 +165,9 @@ class Store(Protocol):
     def spec(self, job: str) -> JobSpec:
         """What the ledger does not hold of a job."""
 
+    def child_of(self, job: str) -> str | None:
+        """The first job that this one handed its work to."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
 

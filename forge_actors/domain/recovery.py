@@ -1,7 +1,7 @@
-"""What becomes of a job whose attempt ended: one decision for every way of ending.
+"""What becomes of a job whose attempt is over: one decision for every way of ending.
 
-The same function decides when the parent sees an exit, when a restarted runtime finds
-a receipt, and when it finds none, so that the paths can never disagree.
+The same function decides when an exit is told, when a runtime starts and finds what an
+earlier one left, and when what was lost is found out, so that they can never disagree.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from forge_actors.domain.jobs import JobError
+from forge_actors.domain.jobs import WAITING, JobError
 from forge_actors.domain.redaction import REDACTED, redact
 
 if TYPE_CHECKING:
+    from forge_actors.domain.backoff import Backoff
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.launch import Receipt
 
@@ -25,6 +26,8 @@ StopReason = Literal["cancelled", "shutdown", "detached"]
 #: How much of the end of an attempt's stderr its error tells.
 LAST_LINES = 5
 LAST_CHARACTERS = 1000
+#: Processes that an error names, of those that could not be proven gone.
+NAMED_PROCESSES = 8
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # The end of a key block whose beginning is not in the tail.
@@ -34,95 +37,180 @@ _END_OF_KEY = re.compile(
 )
 
 
+class Evidence(Struct, frozen=True):
+    """What is known at the moment `now` of an attempt that is over.
+
+    Without a `receipt` it was never launched, unless the job is known to have run.
+    """
+
+    receipt: Receipt | None = None
+    #: Why the runtime ended it, if it did.
+    stopped: StopReason | None = None
+    #: The job that it handed its work to.
+    child: str | None = None
+    #: Its execution budget had run out when it was lost.
+    overdue: bool = False
+    now: float = 0.0
+
+
 class Outcome(Struct, frozen=True):
-    """The state a job goes to; `again` means it is queued for another attempt."""
+    """The state a job goes to.
+
+    With `again` it waits for another attempt, `delay` seconds at least. With `accepted`
+    it has succeeded in that it handed its work to that job.
+    """
 
     state: State
     error: JobError | None = None
+    delay: float = 0.0
+    accepted: str | None = None
 
     @property
     def again(self) -> bool:
-        return self.state == "queued"
+        return self.state in WAITING
 
 
-def decide(
-    job: Job, receipt: Receipt | None, stopped: StopReason | None = None
-) -> Outcome:
+def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     """The one verdict for an attempt that is over.
 
-    `receipt` is None when the attempt was never launched. Interruptions (not the job's
-    own doing) are repeated only if its replay policy allows; own exits only under
-    `always`.
+    Interruptions (not the job's own doing) are repeated only if its replay policy
+    allows; own exits and failed starts only under `always`. What never began begins
+    again whatever the policy.
     """
-    if receipt is None:
-        if job.state == "running":
-            return _interrupted(job, "WORKER_LOST", "the service ended while it ran")
-        why = "the service ended before it was started"
-        return Outcome("queued", JobError("INTERRUPTED", why))
-    if receipt.ending == "exit" and receipt.exit_code == 0:
+    receipt = known.receipt
+    if receipt is not None and receipt.ending == "exit" and receipt.exit_code == 0:
         return Outcome("succeeded")
-    if receipt.ending == "cancel" and stopped is None:
-        stopped = "cancelled"
-    if stopped == "cancelled":
+    if receipt is not None and receipt.remaining:
+        return _orphaned(receipt)
+    if known.stopped == "cancelled" or (receipt and receipt.ending == "cancel"):
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
-    if receipt.ending == "stop" and receipt.started_at is None:
-        return Outcome("queued", JobError("INTERRUPTED", "it had not started yet"))
+    if receipt is None:
+        if job.state == "dispatched":
+            return _never_began("the service ended before it was started")
+        return _lost(job, known, "the service ended while it ran", backoff)
     match receipt.ending:
         case "wall":
-            why = _with_tail("it ran longer than its time limit", receipt)
-            return _timed_out("EXECUTION_TIMEOUT", why)
+            return _timed_out(receipt)
         case "idle":
             why = _with_tail("it printed nothing for too long", receipt)
-            return _timed_out("IDLE_TIMEOUT", why)
+            return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
         case "spawn":
-            return Outcome(
-                "failed",
-                JobError("WORKER_START_FAILED", receipt.error or "it did not start"),
-            )
+            why = f"{receipt.error or 'it did not start'}; it was attempt {job.attempt}"
+            return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
         case "lost":
-            return _interrupted(job, "WORKER_LOST", "the node agent ended while it ran")
+            return _lost(job, known, "the node agent ended while it ran", backoff)
+        case "stop" | "cancel" | "owner" if not has_begun(job, receipt):
+            return _never_began("it was stopped before it started")
         case "stop" | "cancel" | "owner":
-            return _interrupted(job, "INTERRUPTED", "the service stopped while it ran")
+            why = "the service stopped while it ran"
+            return _interrupted(job, known, "INTERRUPTED", why, backoff)
         case "exit":
-            return _own_exit(job, receipt)
+            return _exited(job, known, receipt, backoff)
 
 
-def _own_exit(job: Job, receipt: Receipt) -> Outcome:
+def has_begun(job: Job, receipt: Receipt | None) -> bool:
+    """Whether the program of the attempt is known to have run."""
+    if receipt is None:
+        return job.state == "running"
+    told = receipt.started_at is not None or receipt.identity is not None
+    return told or job.state == "running"
+
+
+def _never_began(why: str) -> Outcome:
+    return Outcome("queued", JobError("INTERRUPTED", why))
+
+
+def _orphaned(receipt: Receipt) -> Outcome:
+    pids = [str(process.pid) for process in receipt.remaining]
+    more = len(pids) - NAMED_PROCESSES
+    named = ", ".join(pids[:NAMED_PROCESSES]) + (
+        f" and {more} more" if more > 0 else ""
+    )
+    why = (
+        f"it was lost, and what it started could not be proven gone: process {named};"
+        " its claims are kept until it is"
+    )
+    return Outcome("orphaned", JobError("WORKER_TERMINATION_INCOMPLETE", why))
+
+
+def _timed_out(receipt: Receipt | None) -> Outcome:
+    why = _with_tail("it ran longer than its time limit", receipt)
+    return Outcome("timed_out", JobError("EXECUTION_TIMEOUT", why))
+
+
+def _lost(job: Job, known: Evidence, why: str, backoff: Backoff) -> Outcome:
+    """Nobody saw the end of it."""
+    if not has_begun(job, known.receipt):
+        why = "it was lost while it was being started, so it may have run"
+        code = "OPERATION_OUTCOME_AMBIGUOUS"
+        return _interrupted(job, known, code, why, backoff)
+    if known.overdue and not _accepted(job, known):
+        return _timed_out(None)
+    return _interrupted(job, known, "WORKER_LOST", why, backoff)
+
+
+def _exited(job: Job, known: Evidence, receipt: Receipt, backoff: Backoff) -> Outcome:
     if receipt.signal is not None:
         why = f"{receipt.signal} ended it, sent by someone else"
-        return _interrupted(job, "SIGNALLED", why, receipt)
+        return _interrupted(job, known, "SIGNALLED", why, backoff)
+    if receipt.exit_code is None:
+        why = "its exit status is not known"
+        return _interrupted(job, known, "WORKER_LOST", why, backoff)
     code = receipt.exit_code
+    again = job.replay == "always" and job.attempt < job.exit_attempts
+    why = f"attempt {job.attempt} exited {code}" if again else f"exit status {code}"
+    return _own_doing(job, JobError("EXIT_NONZERO", _with_tail(why, receipt)), backoff)
+
+
+def _own_doing(job: Job, error: JobError, backoff: Backoff) -> Outcome:
     if job.replay == "always" and job.attempt < job.exit_attempts:
-        why = _with_tail(f"attempt {job.attempt} exited {code}", receipt)
-        return Outcome("queued", JobError("EXIT_NONZERO", why))
-    why = _with_tail(f"exit status {code}", receipt)
-    return Outcome("failed", JobError("EXIT_NONZERO", why))
+        return _again(job, error, backoff)
+    return Outcome("failed", error)
 
 
 def _interrupted(
-    job: Job, code: str, why: str, receipt: Receipt | None = None
+    job: Job, known: Evidence, code: str, why: str, backoff: Backoff
 ) -> Outcome:
-    """`receipt` is given if the job's own last words may tell more."""
-    state: State = "failed"
+    if _accepted(job, known):
+        return Outcome("succeeded", accepted=known.child)
+    # What a job says to our own signal is not why it ended.
+    said = known.receipt if code == "SIGNALLED" else None
     if job.replay == "never":
-        state = "human_attention_required"
         if code == "SIGNALLED":
             code = "INTERRUPTED"
-        why += "; it is not marked as safe to repeat"
-    elif job.attempt < job.max_attempts:
-        state = "queued"
+        why += f" ({_traces(job, known)}); it is not marked as safe to repeat"
+        error = JobError(code, _with_tail(why, said))
+        return Outcome("human_attention_required", error)
+    if code == "OPERATION_OUTCOME_AMBIGUOUS":
+        code = "WORKER_LOST"
+    if job.attempt < job.max_attempts:
         why += f"; attempt {job.attempt} of {job.max_attempts}"
-    else:
-        why += f"; all {job.max_attempts} attempts are used"
-    return Outcome(state, JobError(code, _with_tail(why, receipt)))
+        return _again(job, JobError(code, _with_tail(why, said)), backoff)
+    why += f"; all {job.max_attempts} attempts are used"
+    return Outcome("failed", JobError(code, _with_tail(why, said)))
 
 
-def _attention(code: str, why: str) -> Outcome:
-    return Outcome("human_attention_required", JobError(code, why))
+def _accepted(job: Job, known: Evidence) -> bool:
+    """Its work is another job's by now: it was there only to hand it on."""
+    return job.kind == "dispatch-task" and known.child is not None
 
 
-def _timed_out(code: str, why: str) -> Outcome:
-    return Outcome("timed_out", JobError(code, why))
+def _again(job: Job, error: JobError, backoff: Backoff) -> Outcome:
+    delay = backoff.delay(job.id, job.attempt)
+    return Outcome("waiting_for_retry" if delay > 0 else "queued", error, delay)
+
+
+def _traces(job: Job, known: Evidence) -> str:
+    """What is known of an attempt, for whoever has to look what it did."""
+    receipt = known.receipt
+    parts = [f"attempt {job.attempt}"]
+    if receipt is not None and receipt.identity is not None:
+        parts.append(f"process {receipt.identity.pid}")
+    began = job.started_at if receipt is None else receipt.started_at or job.started_at
+    if began is not None:
+        ended = known.now if receipt is None else receipt.ended_at
+        parts.append(f"begun {max(0.0, ended - began):.0f} s before")
+    return ", ".join(parts)
 
 
 def _with_tail(why: str, receipt: Receipt | None) -> str:

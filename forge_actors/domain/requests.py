@@ -28,6 +28,14 @@ MAX_BATCH = 100_000
 T = TypeVar("T")
 
 
+class Parent(Struct, frozen=True, forbid_unknown_fields=True):
+    """The attempt of a running job that submits others: it hands its work on."""
+
+    job: str
+    attempt: int
+    fence: int
+
+
 class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """One job to submit: a line of a batch, the options of `submit`.
 
@@ -67,6 +75,7 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     pids: int | None = None
     after_job: str | None = None
     origin: str = "cli"
+    parent: Parent | None = None
 
 
 class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -59,7 +59,7 @@ class Steerable(JobQueue):
         on = job.held_at is not None
         event = Event("job_held" if on else "job_unheld", now, self.repo, job.id)
         changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
-        if job.id not in self._unmet:
+        if job.id not in self._unmet and self._retries.due(job.id) is None:
             if on:
                 self._lanes.leave(job)
                 self._lanes.release(job.id)
@@ -82,6 +82,15 @@ class Steerable(JobQueue):
         kind = "job_paused" if on else "job_resumed"
         event = Event(kind, now, self.repo, job.id, data)
         return [JobHeld(job.id, job.held_at, event)]
+
+    def suspended_since(self, job_id: str) -> float | None:
+        """Since when its processes are to stand still; None if they are not."""
+        if job_id not in self.suspended:
+            return None
+        job = self.jobs[job_id]
+        pause = self.pauses.suspending(job.tokens)
+        moments = (job.held_at, None if pause is None else pause.since)
+        return min(moment for moment in moments if moment is not None)
 
     def edit(
         self, job_id: str, edit: Edit, now: float

@@ -16,11 +16,23 @@ import trio
 from msgspec import structs
 
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
-from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
-from forge_actors.domain.jobs import TERMINAL, Job
+from forge_actors.domain.changes import (
+    JobAdded,
+    JobDelegated,
+    JobDetails,
+    accepted_event,
+)
+from forge_actors.domain.errors import (
+    FencingTokenStale,
+    ForgeError,
+    InvalidInput,
+    NotFound,
+    Refused,
+)
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
-from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest
+from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
@@ -126,6 +138,7 @@ class Admission:
         seen: dict[str, tuple[str, str | None]] = {}
         uniques: dict[tuple[str, str], str] = {}
         changes: list[JobAdded] = []
+        children: dict[Parent, list[str]] = {}
         for count, index in enumerate(order, start=1):
             if pauses and count % BUILT_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
@@ -140,6 +153,8 @@ class Admission:
             else:
                 accepted[index] = Accepted(existing, existing=True)
             job_id = accepted[index].id
+            if request.parent is not None:
+                children.setdefault(request.parent, []).append(job_id)
             if request.name is not None:
                 names[request.name] = job_id
             if request.request_id is not None:
@@ -149,10 +164,34 @@ class Admission:
         for place in places:
             if self._registry.get(place.repo.id) is None:
                 raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
+        handed_on = [self._delegated(*entry, now) for entry in children.items()]
         result = [accepted[index] for index in range(len(requests))]
-        if not changes:
+        if not changes and not handed_on:
             return result, None
-        return result, self._save(changes)
+        return result, self._save(changes, handed_on)
+
+    def _delegated(
+        self, parent: Parent, children: list[str], now: float
+    ) -> JobDelegated:
+        rows = self._store.read_pending("job_attempt", parent.job)
+        state, attempt, fence, repo = rows[0] if rows else (None, 0, 0, "")
+        current = state in RESERVED and (
+            (attempt, fence) == (parent.attempt, parent.fence)
+        )
+        if not current:
+            raise FencingTokenStale(
+                f"attempt {parent.attempt} of job {parent.job} (fence {parent.fence})"
+                " is not its current one any more, so it can submit nothing;"
+                " without FORGE_JOB_ID in the environment it is no part of a job"
+            )
+        data: dict[str, object] = {
+            "attempt": parent.attempt,
+            "fence": parent.fence,
+            "child": children[0],
+            "children": len(children),
+        }
+        event = Event("job_delegated", now, repo, parent.job, data)
+        return JobDelegated(parent.job, attempt, fence, children[0], event)
 
     async def retry(self, ids: Sequence[str], origin: str) -> list[Retried]:
         """See `Control.retry`; these are whole ids."""
@@ -173,7 +212,9 @@ class Admission:
             await self._save(retries.changes).wait()
         return [retries.made[job_id] for job_id in ids]
 
-    def _save(self, changes: Sequence[JobAdded]) -> Move:
+    def _save(
+        self, changes: Sequence[JobAdded], handed_on: Sequence[JobDelegated] = ()
+    ) -> Move:
         """Make them durable and tell of them, if there is room."""
         self._check_room(len(changes))
         jobs: dict[str, list[Job]] = {}
@@ -184,7 +225,7 @@ class Admission:
             for repo, added in jobs.items():
                 self._submitted(repo, tuple(added))
 
-        return self._store.save(changes, then=submitted)
+        return self._store.save([*changes, *handed_on], then=submitted)
 
     def _check_room(self, count: int) -> None:
         limit = self._settings().limits.queued_jobs

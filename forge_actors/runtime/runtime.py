@@ -108,6 +108,7 @@ async def _open(
                         repository_workers=limits.workers,
                         overtake_after=limits.overtake_after,
                         known=limits.known,
+                        backoff=limits.backoff,
                         lasting=stop != "cancelled",
                     ),
                     me,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
+from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import (
     AGENTS,
     HEAVY_CHECKS,
@@ -37,7 +38,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
-LIVE = frozenset({"limits", "pressure", "scheduling", "output", "providers"})
+LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "providers"})
 
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
@@ -70,6 +71,14 @@ class SchedulingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     overtake_after: str | float = "30m"
 
 
+class RetrySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a job that may run again waits before it does."""
+
+    #: After its first attempt; doubled with each further one.
+    first_delay: str | float = "1s"
+    max_delay: str | float = "5m"
+
+
 class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Bytes kept of each output stream of an attempt: its first and its last half.
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
@@ -98,6 +107,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     limits: LimitSettings = LimitSettings()
     pressure: PressureSettings = PressureSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
+    retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
     gateway: GatewaySettings = GatewaySettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
@@ -106,6 +116,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        if self.backoff.longest < self.backoff.first:
+            raise InvalidInput(
+                "retries.max_delay", "must not be less than retries.first_delay"
+            )
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
@@ -118,6 +132,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return parse_duration(
             self.scheduling.overtake_after, field="scheduling.overtake_after"
         )
+
+    @property
+    def backoff(self) -> Backoff:
+        first = parse_duration(self.retries.first_delay, field="retries.first_delay")
+        longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
+        return Backoff(first, longest)
 
     @property
     def repository_workers(self) -> int:
@@ -143,7 +163,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def repository_limits(self) -> RepositoryLimits:
         """The limits as the ledger of a repository knows them."""
         known = frozenset(self.token_limits().tokens)
-        return RepositoryLimits(self.repository_workers, self.overtake_after, known)
+        return RepositoryLimits(
+            self.repository_workers, self.overtake_after, known, self.backoff
+        )
 
     def values(self) -> dict[str, Value]:
         """Every setting by its full name, such as `limits.workers`."""

@@ -199,8 +199,8 @@ def sentence(
         if waiting.kind == "policy":
             return f"It cannot run: {waiting.detail}; since {since}."
         return (
-            f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place};"
-            f" since {since}."
+            f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
+            f"{_until(waiting.until, now)}; since {since}."
         )
     if view.error is not None:
         return f"It is {view.state}: {view.error.message} ({view.error.code})."
@@ -212,6 +212,12 @@ def sentence(
     if view.state == "running":
         return f"It runs as process {view.pid}, attempt {view.attempt}."
     return f"It is {view.state}."
+
+
+def _until(moment: float | None, now: float) -> str:
+    if moment is None:
+        return ""
+    return f", not before {timestamp(moment)} (in {_span(moment - now)})"
 
 
 def _span(seconds: float) -> str:

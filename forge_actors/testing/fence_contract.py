@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.changes import JobDelegated
 from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.events import Event
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
@@ -39,6 +41,9 @@ def _late(attempt: int, fence: int) -> tuple[Change, ...]:
         ran(attempt=attempt, fence=fence),
         requeued(attempt=attempt, fence=fence),
         ended(attempt=attempt, fence=fence),
+        JobDelegated(
+            "job", attempt, fence, "child", Event("job_delegated", 1.0, "repo", "job")
+        ),
     )
 
 

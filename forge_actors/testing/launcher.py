@@ -56,9 +56,14 @@ class FakeAttempt:
     """One attempt; see `domain.ports.RunningAttempt`."""
 
     def __init__(
-        self, launcher: FakeLauncher, order: LaunchOrder, identity: ProcessIdentity
+        self,
+        launcher: FakeLauncher,
+        order: LaunchOrder,
+        identity: ProcessIdentity,
+        began_at: float,
     ) -> None:
         self.order = order
+        self.began_at = began_at
         self.identity: ProcessIdentity | None = identity
         self.receipt: Receipt | None = None
         self.output_bytes = 0
@@ -227,7 +232,7 @@ class FakeLauncher:
         self.orders.append(order)
         number = len(self.orders)
         identity = ProcessIdentity("fake-boot", pid=1000 + number, start_ticks=number)
-        attempt = FakeAttempt(self, order, identity)
+        attempt = FakeAttempt(self, order, identity, self._now())
         self._attempts[attempt.key] = attempt
         outcome = self._auto(order)
         if outcome is not None:
@@ -347,7 +352,7 @@ class FakeLauncher:
             fence=order.fence,
             ending=ending,
             ended_at=self._now(),
-            started_at=self._now() if began else None,
+            started_at=attempt.began_at if began else None,
             identity=attempt.identity,
             exit_code=outcome.exit_code if began else None,
             signal=outcome.signal if began else None,

@@ -82,11 +82,18 @@ def ran(
 
 
 def requeued(
-    job_id: str = "job", repo: str = "repo", *, attempt: int = 1, fence: int = 1
+    job_id: str = "job",
+    repo: str = "repo",
+    state: State = "queued",
+    *,
+    attempt: int = 1,
+    fence: int = 1,
+    at: float = 40.0,
+    retry_at: float | None = None,
 ) -> JobRequeued:
     error = JobError("INTERRUPTED", "it was")
-    event = Event("job_queued", 40.0, repo, job_id)
-    return JobRequeued(job_id, attempt, fence, "queued", error, 40.0, event)
+    event = Event(f"job_{state}", at, repo, job_id)
+    return JobRequeued(job_id, attempt, fence, state, error, at, event, retry_at)
 
 
 def ended(

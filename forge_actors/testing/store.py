@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
+from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.changes import (
     JobAdded,
+    JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -29,6 +31,7 @@ from forge_actors.domain.changes import (
     JobRequeued,
     JobWaits,
     Noted,
+    OfAttempt,
     PauseBegan,
     PauseEnded,
     RepositoryAdded,
@@ -63,6 +66,8 @@ class Rows:
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
         self.pauses: dict[str, Pause] = {}
+        #: By parent.
+        self.children: dict[str, str] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -72,7 +77,7 @@ class Rows:
         Raises:
             StaleFence: it is.
         """
-        if not isinstance(change, JobDispatched | JobRan | JobRequeued | JobEnded):
+        if not isinstance(change, OfAttempt):
             return
         job = self.jobs[change.job]
         if isinstance(change, JobDispatched):
@@ -108,6 +113,9 @@ class Rows:
             case JobRequeued():
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
+                job.retry_at = change.retry_at
+            case JobDelegated():
+                self.children.setdefault(change.job, change.child)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobEdited(job_id, edit):
@@ -159,7 +167,11 @@ class MemoryStore:
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
-        self, *, repository_workers: int = 4, durable: Rows | None = None
+        self,
+        *,
+        repository_workers: int = 4,
+        backoff: Backoff = DEFAULT,
+        durable: Rows | None = None,
     ) -> None:
         #: Two stores that are given the same one are two on one file.
         self.durable = durable or Rows()
@@ -169,6 +181,7 @@ class MemoryStore:
         #: Raised by the next save of any kind.
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
+        self._backoff = backoff
         self._pending = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
@@ -302,6 +315,7 @@ class MemoryStore:
             enabled=held.enabled and held.removed_at is None,
             workers=self._repository_workers,
             pause=self._pending.pauses.get(repository_scope(repo)),
+            backoff=self._backoff,
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
@@ -314,6 +328,9 @@ class MemoryStore:
 
     def spec(self, job: str) -> JobSpec:
         return self._pending.specs[job]
+
+    def child_of(self, job: str) -> str | None:
+        return self._pending.children.get(job)
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

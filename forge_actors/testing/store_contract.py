@@ -15,6 +15,7 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.domain.changes import (
+    JobDelegated,
     JobEdited,
     JobHeld,
     JobWaits,
@@ -171,6 +172,24 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             dispatched(attempt=2, fence=2),
             {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
         ),
+        (
+            requeued(
+                attempt=2,
+                fence=2,
+                state="waiting_for_retry",
+                at=50.0,
+                retry_at=55.5,
+            ),
+            {"state": "waiting_for_retry", "queued_at": 50.0, "retry_at": 55.5},
+        ),
+        (
+            JobWaits("job", "queued", Event("job_queued", 56.0, "repo", "job")),
+            {"state": "queued"},
+        ),
+        (
+            dispatched(attempt=3, fence=3),
+            {"state": "dispatched", "attempt": 3, "fence": 3},
+        ),
     ]
     async with open_() as store:
         await store.save([repository(), job()]).wait()
@@ -181,7 +200,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             expected = structs.replace(expected, **fields)
             assert store.load_jobs("repo") == [expected]
     async with open_() as store:
-        await store.save([ended(attempt=2, fence=2)]).wait()
+        await store.save([ended(attempt=3, fence=3)]).wait()
         assert store.load_jobs("repo") == []
     async with open_() as store:
         assert store.load_jobs("repo") == []
@@ -252,6 +271,20 @@ async def check_a_hold_survives_until_it_ends(open_: Open) -> None:
         await store.save([let_go]).wait()
     async with open_() as store:
         assert store.load_jobs("repo")[0].held_at is None
+
+
+async def check_the_first_job_that_work_was_handed_to_is_kept(open_: Open) -> None:
+    async with open_() as store:
+        await store.save([repository(), job(), dispatched()]).wait()
+        assert store.child_of("job") is None
+        for child in ("first", "second"):
+            event = Event("job_delegated", 12.0, "repo", "job")
+            store.save([JobDelegated("job", 1, 1, child, event)])
+        assert store.child_of("job") == "first"
+        await store.save([ended()]).wait()
+    async with open_() as store:
+        assert store.child_of("job") == "first"
+        assert store.child_of("unknown") is None
 
 
 async def check_an_edit_changes_what_it_names_and_nothing_else(open_: Open) -> None:
@@ -326,6 +359,7 @@ CHECKS: tuple[Check, ...] = (
     check_an_end_is_told_once_it_is_durable,
     check_an_end_is_told_also_before_the_job_is_known,
     check_a_hold_survives_until_it_ends,
+    check_the_first_job_that_work_was_handed_to_is_kept,
     check_an_edit_changes_what_it_names_and_nothing_else,
     check_the_pause_of_a_repository_survives_until_it_ends,
     check_a_removed_repository_is_not_paused_any_more,

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from forge_actors.actors import repository, supervisor
 from forge_actors.actors.mailbox import Mailbox, Reply
+from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import Limits, tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails, RepositoryAdded
 from forge_actors.domain.claims import Claim
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.steering import Steering
     from forge_actors.domain.waiting import Waiting
 
+AT_ONCE = Backoff(0.0, 0.0)
 WRITE = (Claim("write", "repo-content", "*"),)
 
 
@@ -314,17 +316,19 @@ async def world(
     launcher: FakeLauncher | None = None,
     started: bool = True,
     stop: StopReason = "shutdown",
+    backoff: Backoff = AT_ONCE,
     **settings: Any,
 ) -> AsyncGenerator[World, None]:
     """A running supervisor; a store at `path`, or in memory without one."""
     fake = launcher or FakeLauncher()
     if path is None:
-        opening = MemoryStore().open()
+        opening = MemoryStore(backoff=backoff).open()
     else:
         opening = open_store(
             path / "store.sqlite",
             repository_workers=settings.pop("repository_workers", 100),
             overtake_after=settings.pop("overtake_after", 1800.0),
+            backoff=backoff,
         )  # type: ignore[assignment]
     async with opening as store, fake.open():
         made = World(store, fake)

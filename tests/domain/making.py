@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
+from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import Capacity, Limits, tokens_for
 from forge_actors.domain.claims import parse_claim, strongest
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 
 if TYPE_CHECKING:
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Kind, Replay, State
     from forge_actors.domain.launch import Ending
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.recovery import Outcome, StopReason
 
+AT_ONCE = Backoff(0.0, 0.0)
 IDENTITY = ProcessIdentity("boot", 4242, 77)
 
 
@@ -88,6 +94,21 @@ def dispatch_any(ledger: Ledger, now: float) -> str | None:
         assert job.id == offer.job
         return job.id
     return None
+
+
+def end_attempt(
+    ledger: Ledger,
+    job: str,
+    attempt: int,
+    receipt: Receipt | None,
+    stopped: StopReason | None,
+    now: float,
+) -> tuple[list[Change], Outcome | None]:
+    """The move `finish`, with a receipt that has the fence of the job's dispatch."""
+    held = ledger.jobs.get(job)
+    if receipt is not None and held is not None and held.fence is not None:
+        receipt = structs.replace(receipt, job=job, attempt=attempt, fence=held.fence)
+    return ledger.finish(job, attempt, receipt, stopped, now)
 
 
 def make_capacity(

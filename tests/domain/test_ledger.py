@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from forge_actors.domain.changes import (
     JobDispatched,
@@ -14,11 +15,13 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.jobs import WAITING, State
 from forge_actors.domain.ledger import ANNOUNCED_AT_ONCE, LOOKED_AT_ONCE, Ledger
 from tests.domain.making import (
+    AT_ONCE,
     FAILURE,
     IDENTITY,
     INTERRUPTED,
     SUCCESS,
     dispatch_any,
+    end_attempt,
     make_job,
     make_receipt,
 )
@@ -27,7 +30,7 @@ PLAIN = ("workers",)
 
 
 def test_a_new_ledger_is_idle_and_offers_nothing() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     assert ledger.idle
     assert ledger.offers(0.0) == ()
     assert ledger.dispatch(PLAIN, 0.0) == ([], None)
@@ -44,16 +47,17 @@ def test_a_job_goes_through_dispatched_and_running_to_its_end() -> None:
     [ran] = ledger.started("a", 1, IDENTITY, 2.0)
     assert isinstance(ran, JobRan)
     assert (job.state, job.started_at) == ("running", 2.0)
-    [ended], outcome = ledger.finish("a", 1, SUCCESS, None, 3.0)
+    [ended], outcome = end_attempt(ledger, "a", 1, SUCCESS, None, 3.0)
     assert isinstance(ended, JobEnded)
     assert outcome is not None
-    assert (ended.state, ended.error, ended.receipt) == ("succeeded", None, SUCCESS)
+    assert (ended.state, ended.error) == ("succeeded", None)
+    assert ended.receipt == structs.replace(SUCCESS, fence=42)
     assert ledger.idle
     assert not ledger.leases
 
 
 def test_a_job_that_starts_twice_runs_once() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     assert ledger.started("a", 1, IDENTITY, 1.0)
@@ -61,7 +65,7 @@ def test_a_job_that_starts_twice_runs_once() -> None:
 
 
 def test_the_best_job_is_dispatched_whatever_came_first() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("late", priority=2, queued_at=5.0), (), 10.0)
     ledger.add(make_job("b", priority=2, queued_at=1.0), (), 10.0)
     ledger.add(make_job("a", priority=2, queued_at=1.0), (), 10.0)
@@ -91,7 +95,7 @@ def test_a_disabled_repository_starts_nothing_and_says_so() -> None:
 
 
 def test_a_blocked_job_is_passed_over_and_wakes_when_the_holder_ends() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("holder", "write:path:a"), (), 0.0)
     assert dispatch_any(ledger, 0.0) == "holder"
     ledger.add(make_job("blocked", "write:path:a", priority=0, queued_at=1.0), (), 1.0)
@@ -101,12 +105,12 @@ def test_a_blocked_job_is_passed_over_and_wakes_when_the_holder_ends() -> None:
     assert (waiting.kind, waiting.holders) == ("claim", ("holder",))
     assert ledger.state_of("blocked", waiting) == "waiting_for_workspace"
     assert dispatch_any(ledger, 4.0) is None
-    ledger.finish("holder", 1, FAILURE, None, 5.0)
+    end_attempt(ledger, "holder", 1, FAILURE, None, 5.0)
     assert dispatch_any(ledger, 5.0) == "blocked"
 
 
 def test_a_lane_of_many_priorities_wakes_as_a_whole() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("holder", "write:path:a", priority=0), (), 0.0)
     assert dispatch_any(ledger, 0.0) == "holder"
     for level in (4, 2, 3):
@@ -116,19 +120,19 @@ def test_a_lane_of_many_priorities_wakes_as_a_whole() -> None:
     order = []
     running = "holder"
     while not ledger.idle:
-        ledger.finish(running, 1, SUCCESS, None, 1.0)
+        end_attempt(ledger, running, 1, SUCCESS, None, 1.0)
         running = dispatch_any(ledger, 1.0) or ""
         order.append(running)
     assert order == ["p2", "p3", "p4", ""]
 
 
 def test_a_job_queued_again_at_the_same_instant_is_still_one_job() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     for attempt in (1, 2, 3):
         if attempt == 1:
             ledger.add(make_job("a", replay="safe"), (), 0.0)
         assert dispatch_any(ledger, 0.0) == "a"
-        ledger.finish("a", attempt, INTERRUPTED, None, 0.0)
+        end_attempt(ledger, "a", attempt, INTERRUPTED, None, 0.0)
     assert ledger.idle
 
 
@@ -136,7 +140,7 @@ def test_a_job_queued_again_at_the_same_instant_is_still_one_job() -> None:
 
 
 def test_a_job_starts_when_all_it_runs_after_has_succeeded() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     job = make_job("c", state="waiting_for_dependency", after=("a", "b"))
     ledger.add(job, ("a", "b"), 0.0)
     assert dispatch_any(ledger, 0.0) is None
@@ -153,7 +157,7 @@ def test_a_job_starts_when_all_it_runs_after_has_succeeded() -> None:
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "timed_out", "stale"])
 def test_a_job_after_one_that_did_not_succeed_asks_for_attention(state: State) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("b", state="waiting_for_dependency"), ("a",), 0.0)
     [change] = ledger.dependency_ended("a", state, 1.0)
     assert isinstance(change, JobEnded)
@@ -165,7 +169,7 @@ def test_a_job_after_one_that_did_not_succeed_asks_for_attention(state: State) -
 
 
 def test_news_of_a_dependency_nobody_waits_for_changes_nothing() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("b", state="waiting_for_dependency"), ("a", "x"), 0.0)
     ledger.cancel("b", 0.0)
     assert ledger.dependency_ended("a", "failed", 1.0) == []
@@ -177,7 +181,7 @@ def test_news_of_a_dependency_nobody_waits_for_changes_nothing() -> None:
 
 
 def test_a_job_that_could_not_start_in_time_ends_timed_out() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", queue_budget=60.0), (), 10.0)
     assert ledger.next_deadline() == 70.0
     assert ledger.expire(69.0) == []
@@ -190,7 +194,7 @@ def test_a_job_that_could_not_start_in_time_ends_timed_out() -> None:
 
 
 def test_the_queue_budget_stands_still_while_a_dependency_holds_the_job() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     job = make_job("b", queue_budget=60.0, state="waiting_for_dependency")
     ledger.add(job, ("a",), 0.0)
     assert ledger.next_deadline() is None
@@ -200,7 +204,7 @@ def test_the_queue_budget_stands_still_while_a_dependency_holds_the_job() -> Non
 
 
 def test_a_job_that_runs_has_no_queue_deadline() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", queue_budget=60.0), (), 0.0)
     dispatch_any(ledger, 1.0)
     assert ledger.next_deadline() is None
@@ -208,11 +212,11 @@ def test_a_job_that_runs_has_no_queue_deadline() -> None:
 
 
 def test_a_job_queued_again_has_a_whole_new_queue_budget() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("first", "write:path:b", queue_budget=55.0), (), 0.0)
     ledger.add(make_job("again", replay="safe", queue_budget=60.0, priority=0), (), 0.0)
     assert dispatch_any(ledger, 0.0) == "again"
-    ledger.finish("again", 1, INTERRUPTED, None, 50.0)
+    end_attempt(ledger, "again", 1, INTERRUPTED, None, 50.0)
     [ended] = ledger.expire(70.0)
     assert isinstance(ended, JobEnded)
     assert ended.job == "first"
@@ -220,7 +224,7 @@ def test_a_job_queued_again_has_a_whole_new_queue_budget() -> None:
 
 
 def test_a_job_nobody_looked_at_in_time_ends_when_it_is_seen() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     [change] = ledger.add(make_job("a", admission_budget=5.0), (), 6.0)
     assert isinstance(change, JobEnded)
     assert change.error is not None
@@ -229,7 +233,7 @@ def test_a_job_nobody_looked_at_in_time_ends_when_it_is_seen() -> None:
 
 
 def test_a_job_that_was_tried_before_was_seen_before() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     job = make_job("a", admission_budget=5.0, attempt=1)
     assert ledger.add(job, (), 1000.0) == []
 
@@ -238,12 +242,12 @@ def test_a_job_that_was_tried_before_was_seen_before() -> None:
 
 
 def test_an_interrupted_job_that_is_safe_to_repeat_is_queued_again() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     job = make_job("a", "write:path:a", replay="safe")
     ledger.add(job, (), 0.0)
     dispatch_any(ledger, 0.0)
     ledger.started("a", 1, IDENTITY, 1.0)
-    [change], _ = ledger.finish("a", 1, INTERRUPTED, None, 9.0)
+    [change], _ = end_attempt(ledger, "a", 1, INTERRUPTED, None, 9.0)
     assert isinstance(change, JobRequeued)
     assert change.error is not None
     assert (job.state, job.fence, job.queued_at) == ("queued", None, 9.0)
@@ -253,26 +257,12 @@ def test_an_interrupted_job_that_is_safe_to_repeat_is_queued_again() -> None:
     assert (job.attempt, job.fence) == (2, 2)
 
 
-def test_news_of_an_older_attempt_changes_nothing() -> None:
-    ledger = Ledger("repo")
-    job = make_job("a", replay="safe")
-    ledger.add(job, (), 0.0)
-    dispatch_any(ledger, 0.0)
-    ledger.finish("a", 1, INTERRUPTED, None, 1.0)
-    assert ledger.finish("a", 1, SUCCESS, None, 2.0) == ([], None), "it waits"
-    dispatch_any(ledger, 2.0)
-    assert ledger.started("a", 1, IDENTITY, 3.0) == []
-    assert ledger.finish("a", 1, SUCCESS, None, 3.0) == ([], None)
-    assert (job.state, job.attempt) == ("dispatched", 2)
-    assert ledger.finish("unknown", 1, SUCCESS, None, 3.0) == ([], None)
-
-
 def test_what_was_saved_as_running_is_adopted_with_its_leases() -> None:
     ledger = Ledger("repo", fence=7)
     ledger.adopt(make_job("a", "write:path:a", state="running", attempt=1))
     ledger.add(make_job("b", "write:path:a"), (), 0.0)
     assert dispatch_any(ledger, 0.0) is None
-    [change], _ = ledger.finish("a", 1, None, None, 1.0)
+    [change], _ = end_attempt(ledger, "a", 1, None, None, 1.0)
     assert isinstance(change, JobEnded)
     assert change.state == "human_attention_required"
     assert dispatch_any(ledger, 1.0) == "b"
@@ -284,7 +274,7 @@ def test_what_was_saved_as_running_is_adopted_with_its_leases() -> None:
 
 @pytest.mark.parametrize("state", sorted(WAITING))
 def test_a_job_is_cancelled_in_every_state_in_which_it_waits(state: State) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     unmet = ("x",) if state == "waiting_for_dependency" else ()
     ledger.add(make_job("a", state=state), unmet, 0.0)
     [change], runs = ledger.cancel("a", 1.0)
@@ -297,7 +287,7 @@ def test_a_job_is_cancelled_in_every_state_in_which_it_waits(state: State) -> No
 
 @pytest.mark.parametrize("began", [False, True])
 def test_a_job_that_runs_is_cancelled_when_its_tree_is_gone(began: bool) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", replay="safe"), (), 0.0)
     dispatch_any(ledger, 0.0)
     if began:
@@ -305,7 +295,7 @@ def test_a_job_that_runs_is_cancelled_when_its_tree_is_gone(began: bool) -> None
     assert ledger.cancel("a", 2.0) == ([], True)
     assert "a" in ledger.leases
     receipt = make_receipt("stop", signal="SIGTERM", began=began)
-    [change], _ = ledger.finish("a", 1, receipt, "cancelled", 3.0)
+    [change], _ = end_attempt(ledger, "a", 1, receipt, "cancelled", 3.0)
     assert isinstance(change, JobEnded)
     assert change.state == "cancelled"
     assert ledger.idle
@@ -338,7 +328,7 @@ def test_when_the_folder_is_gone_waiting_jobs_fail_and_running_ones_go_on() -> N
 def test_the_state_names_what_a_job_waits_for_and_returns_to_queued(
     claim: str, state: State
 ) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", claim), (), 0.0)
     dispatch_any(ledger, 0.0)
     job = make_job("b", claim)
@@ -349,13 +339,13 @@ def test_the_state_names_what_a_job_waits_for_and_returns_to_queued(
     )
     assert job.state == state
     assert ledger.announce(2.0) == [], "nothing has changed"
-    ledger.finish("a", 1, SUCCESS, None, 3.0)
+    end_attempt(ledger, "a", 1, SUCCESS, None, 3.0)
     ledger.announce(3.0)
     assert job.state == "queued"
 
 
 def test_a_pass_saves_a_bounded_number_of_waiting_states() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", "write:path:a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     for number in range(LOOKED_AT_ONCE + 50):
@@ -368,7 +358,7 @@ def test_a_pass_saves_a_bounded_number_of_waiting_states() -> None:
 
 
 def test_the_place_of_a_job_counts_those_before_it_with_the_same_tokens() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", priority=1), (), 0.0)
     ledger.add(make_job("b"), (), 0.0)
     ledger.add(make_job("check", kind="check", priority=0), (), 0.0)

@@ -2,41 +2,92 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from msgspec.structs import replace
 
 from forge_actors.domain.ledger import Ledger
 from tests.domain.making import (
+    AT_ONCE,
     IDENTITY,
     INTERRUPTED,
     SUCCESS,
     dispatch_any,
+    end_attempt,
     make_job,
+    make_receipt,
 )
+
+if TYPE_CHECKING:
+    from forge_actors.domain.launch import Receipt
 
 PLAIN = ("workers",)
 
 
 @pytest.mark.parametrize("told", [False, True])
 def test_what_ran_has_one_event_of_it(told: bool) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     starts = ledger.started("a", 1, IDENTITY, 1.0) if told else []
     events = [change.event.kind for change in starts]
-    changes, _ = ledger.finish("a", 1, replace(SUCCESS, identity=IDENTITY), None, 2.0)
+    changes, _ = end_attempt(
+        ledger, "a", 1, replace(SUCCESS, identity=IDENTITY), None, 2.0
+    )
     events += [change.event.kind for change in changes]
     assert events == ["job_running", "job_succeeded"]
 
 
 def test_a_job_that_waits_again_waits_from_its_new_place() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", "write:path:a", replay="safe"), (), 0.0)
     ledger.add(make_job("like-a", "write:path:a", priority=3), (), 0.0)
     dispatch_any(ledger, 0.0)
     ledger.add(make_job("b", "write:path:b", queued_at=50.0), (), 50.0)
-    ledger.finish("a", 1, INTERRUPTED, None, 100.0)
+    end_attempt(ledger, "a", 1, INTERRUPTED, None, 100.0)
     assert [offer.job for offer in ledger.offers(100.0)] == ["b"]
     _, first = ledger.dispatch(PLAIN, 100.0)
     assert first is not None
     assert first.id == "b"
+
+
+def refused(ledger: Ledger, job: str, attempt: int, receipt: Receipt) -> bool:
+    """Whether a receipt changed nothing but the diagnostics."""
+    [change], outcome = ledger.finish(job, attempt, receipt, None, 2.0)
+    return (change.event.kind, outcome) == ("receipt_refused", None)
+
+
+def test_news_of_an_older_attempt_changes_nothing() -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    job = make_job("a", replay="safe")
+    ledger.add(job, (), 0.0)
+    dispatch_any(ledger, 0.0)
+    end_attempt(ledger, "a", 1, INTERRUPTED, None, 1.0)
+    assert refused(ledger, "a", 1, SUCCESS), "it waits"
+    dispatch_any(ledger, 2.0)
+    assert ledger.started("a", 1, IDENTITY, 3.0) == []
+    assert refused(ledger, "a", 1, SUCCESS)
+    assert (job.state, job.attempt) == ("dispatched", 2)
+    assert refused(ledger, "unknown", 1, SUCCESS)
+
+
+def test_a_receipt_of_another_dispatch_changes_nothing_and_is_told() -> None:
+    ledger = Ledger("repo", fence=6)
+    job = make_job("a", "write:path:a")
+    ledger.add(job, (), 0.0)
+    dispatch_any(ledger, 0.0)
+    late = replace(SUCCESS, fence=6)
+    [change], outcome = ledger.finish("a", 1, late, None, 1.0)
+    assert outcome is None
+    assert change.event.kind == "receipt_refused"
+    assert change.event.data == {
+        "attempt": 1,
+        "fence": 6,
+        "current": {"attempt": 1, "fence": 7},
+    }
+    assert (job.state, job.fence) == ("dispatched", 7)
+    assert "a" in ledger.leases
+    # That it was lost may be said by who never knew its fence.
+    lost = make_receipt("lost")
+    assert ledger.finish("a", 1, lost, None, 2.0)[1] is not None

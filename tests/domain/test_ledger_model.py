@@ -21,7 +21,15 @@ from forge_actors.domain.claims import conflict, first_conflict
 from forge_actors.domain.jobs import RESERVED, Job, Kind, Replay, State
 from forge_actors.domain.ledger import Ledger
 from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
-from tests.domain.making import FAILURE, IDENTITY, INTERRUPTED, SUCCESS, make_job
+from tests.domain.making import (
+    AT_ONCE,
+    FAILURE,
+    IDENTITY,
+    INTERRUPTED,
+    SUCCESS,
+    end_attempt,
+    make_job,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
@@ -37,7 +45,10 @@ class Model(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.ledger = Ledger(
-            "repo", workers=WORKERS, overtake_after=self.overtake_after
+            "repo",
+            workers=WORKERS,
+            overtake_after=self.overtake_after,
+            backoff=AT_ONCE,
         )
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, State] = {}
@@ -221,8 +232,8 @@ class Model(RuleBasedStateMachine):
         job = self.pick(data, reserved=True)
         if job is None:
             return
-        changes, outcome = self.ledger.finish(
-            job.id, job.attempt, receipt, None, self.now
+        changes, outcome = end_attempt(
+            self.ledger, job.id, job.attempt, receipt, None, self.now
         )
         assert outcome is not None
         if outcome.again:
@@ -236,8 +247,9 @@ class Model(RuleBasedStateMachine):
         job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
         before = (job.state, job.attempt, job.fence)
         for attempt in (job.attempt - 1, job.attempt + 1):
-            nothing = self.ledger.finish(job.id, attempt, SUCCESS, None, self.now)
-            assert nothing == ([], None)
+            nothing = end_attempt(self.ledger, job.id, attempt, SUCCESS, None, self.now)
+            [refused], outcome = nothing
+            assert (refused.event.kind, outcome) == ("receipt_refused", None)
             assert not self.ledger.started(job.id, attempt, IDENTITY, self.now)
         assert (job.state, job.attempt, job.fence) == before
 

@@ -13,7 +13,7 @@ from forge_actors.domain.jobs import RESERVED, Kind
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.scopes import Pause
 from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
-from tests.domain.making import SUCCESS, make_job
+from tests.domain.making import SUCCESS, end_attempt, make_job
 
 if TYPE_CHECKING:
     from forge_actors.domain.steering import Steering
@@ -115,7 +115,7 @@ class Reserving(RuleBasedStateMachine):
     def finish(self, data: st.DataObject) -> None:
         if self.ledger.leases:
             name = data.draw(st.sampled_from(sorted(self.ledger.leases)))
-            self.ledger.finish(name, 1, SUCCESS, None, self.now)
+            end_attempt(self.ledger, name, 1, SUCCESS, None, self.now)
 
     @invariant()
     def every_waiting_job_can_be_explained(self) -> None:
@@ -135,7 +135,7 @@ class Reserving(RuleBasedStateMachine):
             for offer in self.ledger.offers(self.now):
                 self.ledger.dispatch(offer.tokens, self.now)
             for name in list(self.ledger.leases):
-                self.ledger.finish(name, 1, SUCCESS, None, self.now)
+                end_attempt(self.ledger, name, 1, SUCCESS, None, self.now)
         assert self.ledger.idle
 
 

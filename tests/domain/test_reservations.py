@@ -7,7 +7,7 @@ import pytest
 from forge_actors.domain import lanes
 from forge_actors.domain.claims import Claim, first_conflict
 from forge_actors.domain.ledger import Ledger
-from tests.domain.making import SUCCESS, dispatch_any, make_job
+from tests.domain.making import SUCCESS, dispatch_any, end_attempt, make_job
 
 AFTER = 1800.0
 
@@ -34,10 +34,10 @@ def test_what_a_starving_job_claims_is_kept_free_for_it() -> None:
     ledger.add(make_job("other", "write:path:c", queued_at=1801.0), (), 1801.0)
     assert dispatch_any(ledger, 1801.0) == "other"
     assert dispatch_any(ledger, 1801.0) is None
-    ledger.finish("holder", 1, SUCCESS, None, 1802.0)
+    end_attempt(ledger, "holder", 1, SUCCESS, None, 1802.0)
     assert dispatch_any(ledger, 1802.0) == "big"
     assert dispatch_any(ledger, 1802.0) is None
-    ledger.finish("big", 1, SUCCESS, None, 1803.0)
+    end_attempt(ledger, "big", 1, SUCCESS, None, 1803.0)
     assert dispatch_any(ledger, 1803.0) == "small"
 
 
@@ -122,11 +122,11 @@ def test_two_starving_jobs_do_not_wait_for_each_other() -> None:
     ledger.add(make_job("x", "write:path:a", "write:path:c"), (), 0.0)
     ledger.add(make_job("y", "write:path:b", "write:path:c"), (), 0.0)
     assert dispatch_any(ledger, 2000.0) is None
-    ledger.finish("h2", 1, SUCCESS, None, 2000.0)
+    end_attempt(ledger, "h2", 1, SUCCESS, None, 2000.0)
     assert dispatch_any(ledger, 2001.0) is None, "c is kept for x"
-    ledger.finish("h1", 1, SUCCESS, None, 2002.0)
+    end_attempt(ledger, "h1", 1, SUCCESS, None, 2002.0)
     assert dispatch_any(ledger, 2002.0) == "x"
-    ledger.finish("x", 1, SUCCESS, None, 2003.0)
+    end_attempt(ledger, "x", 1, SUCCESS, None, 2003.0)
     assert dispatch_any(ledger, 2003.0) == "y"
 
 
@@ -138,7 +138,7 @@ def test_two_jobs_whose_order_ageing_turned_do_not_hold_back_each_other() -> Non
     ledger.add(make_job("top", "write:path:a", priority=0, kind="check"), (), 0.0)
     assert dispatch_any(ledger, 0.0) is None
     ledger.announce(AFTER)
-    ledger.finish("holder", 1, SUCCESS, None, AFTER)
+    end_attempt(ledger, "holder", 1, SUCCESS, None, AFTER)
     # For low, top comes first. Two hours later both are most urgent, and low has the
     # smaller id, so that it comes first for top.
     assert ledger.dispatch(("workers",), AFTER + 1)[1] is None
@@ -177,7 +177,7 @@ def run_all(ledger: Ledger, now: float) -> int:
         while dispatch_any(ledger, now) is not None:
             ledger.offers(now)
         for name in list(ledger.leases):
-            ledger.finish(name, 1, SUCCESS, None, now)
+            end_attempt(ledger, name, 1, SUCCESS, None, now)
             count += 1
     return count
 

@@ -15,7 +15,13 @@ from forge_actors.domain.lanes import MAX_RESERVING
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.line import Line
 from forge_actors.domain.priority import AGEING_STEP, PRIORITIES, bound, rank
-from tests.domain.making import SUCCESS, dispatch_any, make_capacity, make_job
+from tests.domain.making import (
+    SUCCESS,
+    dispatch_any,
+    end_attempt,
+    make_capacity,
+    make_job,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,7 +64,7 @@ def long_queue(claims: Callable[[int], tuple[str, ...]], count: int) -> Ledger:
 def step(ledger: Ledger, now: float) -> None:
     """All that run end, and as many start as may."""
     for name in list(ledger.leases):
-        ledger.finish(name, 1, SUCCESS, None, now)
+        end_attempt(ledger, name, 1, SUCCESS, None, now)
     while dispatch_any(ledger, now) is not None:
         pass
 

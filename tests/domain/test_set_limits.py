@@ -13,7 +13,13 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.line import Line
-from tests.domain.making import SUCCESS, dispatch_any, make_capacity, make_job
+from tests.domain.making import (
+    SUCCESS,
+    dispatch_any,
+    end_attempt,
+    make_capacity,
+    make_job,
+)
 
 PLAIN = tokens_for("repository-command", None)
 LOCAL = tokens_for("repository-command", "local")
@@ -123,10 +129,10 @@ def test_fewer_workers_of_a_repository_start_nothing_until_enough_have_ended() -
         ledger.add(make_job(name), (), 0.0)
     assert [dispatch_any(ledger, 0.0) for _ in range(3)] == ["a", "b", None]
     ledger.set_limits(RepositoryLimits(1, 1800.0))
-    ledger.finish("a", 1, SUCCESS, None, 1.0)
+    end_attempt(ledger, "a", 1, SUCCESS, None, 1.0)
     assert dispatch_any(ledger, 1.0) is None
     assert ledger.waiting("c", 1.0).detail == "1 of 1 workers of its repository run"
-    ledger.finish("b", 1, SUCCESS, None, 2.0)
+    end_attempt(ledger, "b", 1, SUCCESS, None, 2.0)
     assert dispatch_any(ledger, 2.0) == "c"
 
 
@@ -159,11 +165,11 @@ def test_a_job_whose_provider_is_gone_cannot_run_and_the_others_go_on() -> None:
     assert "no longer name its provider 'local'" in why.detail
     assert "[providers.local]" in why.detail
     assert ledger.state_of("stuck", why) == "queued"
-    ledger.finish("holder", 1, SUCCESS, None, 170.0)
+    end_attempt(ledger, "holder", 1, SUCCESS, None, 170.0)
     assert dispatch_any(ledger, 170.0) == "next"
     assert dispatch_any(ledger, 170.0) is None
     assert ledger.announce(170.0) == []
-    ledger.finish("next", 1, SUCCESS, None, 180.0)
+    end_attempt(ledger, "next", 1, SUCCESS, None, 180.0)
     ledger.set_limits(RepositoryLimits(4, 100.0, PLAIN_KINDS | {"provider:local"}))
     assert dispatch_any(ledger, 180.0) == "stuck"
 
@@ -185,6 +191,6 @@ def test_what_runs_on_a_kind_that_is_gone_ends_in_its_own_way() -> None:
     assert dispatch_any(ledger, 0.0) == "a"
     ledger.set_limits(RepositoryLimits(4, 1800.0, PLAIN_KINDS))
     assert "a" in ledger.leases
-    _, outcome = ledger.finish("a", 1, SUCCESS, None, 1.0)
+    _, outcome = end_attempt(ledger, "a", 1, SUCCESS, None, 1.0)
     assert outcome is not None
     assert outcome.state == "succeeded"

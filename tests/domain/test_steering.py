@@ -19,7 +19,14 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, describe
-from tests.domain.making import INTERRUPTED, SUCCESS, dispatch_any, make_job
+from tests.domain.making import (
+    AT_ONCE,
+    INTERRUPTED,
+    SUCCESS,
+    dispatch_any,
+    end_attempt,
+    make_job,
+)
 
 OVERTAKE = 100.0
 EVERYTHING = Pause("all", 5.0)
@@ -45,7 +52,7 @@ def starving() -> Ledger:
 
 
 def test_a_held_job_is_not_offered_until_it_is_let_go() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     [held], refusal = ledger.steer("a", "hold", 1.0)
     assert refusal is None
@@ -65,7 +72,7 @@ def test_a_held_job_is_not_offered_until_it_is_let_go() -> None:
 
 
 def test_a_held_job_stays_held_when_what_it_runs_after_has_succeeded() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", state="waiting_for_dependency"), ("other",), 0.0)
     ledger.steer("a", "hold", 1.0)
     waiting = ledger.waiting("a", 1.0)
@@ -78,7 +85,7 @@ def test_a_held_job_stays_held_when_what_it_runs_after_has_succeeded() -> None:
 
 
 def test_a_job_that_was_saved_as_held_comes_back_so() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     job = make_job("a")
     job.held_at = 1.0
     ledger.add(job, (), 2.0)
@@ -100,7 +107,7 @@ def test_a_job_that_was_saved_as_paused_stands_still_until_it_is_resumed() -> No
 
 
 def test_what_a_held_job_was_blocked_by_is_not_what_it_waits_for() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", "write:path:x"), (), 0.0)
     ledger.add(make_job("b", "write:path:x"), (), 0.0)
     dispatch_any(ledger, 0.0)
@@ -113,7 +120,7 @@ def test_what_a_held_job_was_blocked_by_is_not_what_it_waits_for() -> None:
 
 @pytest.mark.parametrize("how", ["hold", "unhold"])
 def test_a_job_that_runs_is_not_held_but_paused(how: str) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     changes, refusal = ledger.steer("a", how, 1.0)  # type: ignore[arg-type]
@@ -123,7 +130,7 @@ def test_a_job_that_runs_is_not_held_but_paused(how: str) -> None:
 
 
 def test_a_paused_job_keeps_its_leases_and_is_held_if_it_must_run_again() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", "write:path:x", replay="safe"), (), 0.0)
     dispatch_any(ledger, 0.0)
     [paused], _ = ledger.steer("a", "pause", 1.0)
@@ -131,7 +138,7 @@ def test_a_paused_job_keeps_its_leases_and_is_held_if_it_must_run_again() -> Non
     assert ledger.suspended == {"a"}
     assert ledger.leases.keys() == {"a"}
     assert ledger.steer("a", "pause", 2.0) == ([], None)
-    ledger.finish("a", 1, INTERRUPTED, "shutdown", 3.0)
+    end_attempt(ledger, "a", 1, INTERRUPTED, "shutdown", 3.0)
     assert ledger.suspended == set()
     assert offered(ledger, 3.0) == set()
     assert ledger.waiting("a", 3.0).kind == "pause"
@@ -157,7 +164,7 @@ def test_a_job_that_cannot_start_any_more_reserves_nothing(end: str) -> None:
 
 
 def test_a_paused_repository_offers_nothing_and_its_jobs_say_so() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     [began] = ledger.pause(1.0, jobs=False)
     assert isinstance(began, PauseBegan)
@@ -176,7 +183,7 @@ def test_a_paused_repository_offers_nothing_and_its_jobs_say_so() -> None:
 
 
 def test_a_paused_provider_holds_back_only_its_own_jobs() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("with", provider="local"), (), 0.0)
     ledger.add(make_job("without"), (), 0.0)
     ledger.told_of([LOCAL], 6.0)
@@ -189,7 +196,7 @@ def test_a_paused_provider_holds_back_only_its_own_jobs() -> None:
 
 
 def test_a_pause_with_jobs_suspends_them_and_its_end_continues_them() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     for name in ("a", "b"):
         ledger.add(make_job(name), (), 0.0)
         dispatch_any(ledger, 0.0)
@@ -209,7 +216,7 @@ def test_a_pause_with_jobs_suspends_them_and_its_end_continues_them() -> None:
 
 
 def test_a_resumed_job_waits_for_the_pause_that_covers_it_too() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     ledger.steer("a", "pause", 1.0)
@@ -223,7 +230,7 @@ def test_a_resumed_job_waits_for_the_pause_that_covers_it_too() -> None:
 
 @pytest.mark.parametrize("by", ["hold", "all", "repo", "provider"])
 def test_a_queue_budget_stands_still_while_a_pause_holds_the_job(by: str) -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", provider="local", queue_budget=50.0), (), 0.0)
     if by == "hold":
         ledger.steer("a", "hold", 30.0)
@@ -248,7 +255,7 @@ def test_a_queue_budget_stands_still_while_a_pause_holds_the_job(by: str) -> Non
 
 
 def test_an_edited_job_takes_its_new_place_at_once() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     for name in ("a", "b"):
         ledger.add(make_job(name), (), 0.0)
     [edited], refusal = ledger.edit("b", Edit(priority=0), 1.0)
@@ -263,7 +270,7 @@ def test_an_edited_job_takes_its_new_place_at_once() -> None:
 
 
 def test_a_job_behind_one_that_was_edited_is_not_lost() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     ledger.edit("a", Edit(priority=0), 1.0)
     ledger.add(make_job("b", queued_at=2.0), (), 2.0)
@@ -272,7 +279,7 @@ def test_a_job_behind_one_that_was_edited_is_not_lost() -> None:
 
 
 def test_only_a_job_that_waits_can_be_edited() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a"), (), 0.0)
     dispatch_any(ledger, 0.0)
     changes, refusal = ledger.edit("a", Edit(priority=0), 1.0)
@@ -281,11 +288,11 @@ def test_only_a_job_that_waits_can_be_edited() -> None:
         "job a runs: only a job that waits can be edited",
     )
     assert ledger.jobs["a"].priority == 2
-    ledger.finish("a", 1, SUCCESS, None, 2.0)
+    end_attempt(ledger, "a", 1, SUCCESS, None, 2.0)
 
 
 def test_an_edit_begins_a_queue_budget_or_takes_it_away() -> None:
-    ledger = Ledger("repo")
+    ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", queue_budget=50.0), (), 0.0)
     ledger.edit("a", Edit(queue_timeout=100.0), 40.0)
     assert ledger.next_deadline() == 140.0

@@ -15,7 +15,13 @@ from msgspec import Struct, structs
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import KINDS, STATES
-from forge_actors.domain.requests import MAX_BATCH, JobQuery, JobRequest, convert
+from forge_actors.domain.requests import (
+    MAX_BATCH,
+    JobQuery,
+    JobRequest,
+    Parent,
+    convert,
+)
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import logs, state, steering
 from forge_actors.edges.gateway.call import Answer, Call, Verb
@@ -183,6 +189,11 @@ async def submit_batch(call: Call) -> Answer:
     if base is not None:
         for request in requests:
             request.repo = beside(base, request.repo)
+    parent = call.query.one("parent")
+    if parent is not None:
+        told = decode(parent.encode(), Parent)
+        for request in requests:
+            request.parent = told
     try:
         check_places(requests)
         accepted = await call.control.submit(requests)
@@ -350,7 +361,7 @@ ROUTES = (
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),
-    Route("POST", "/v1/batch", submit_batch, ("base",)),
+    Route("POST", "/v1/batch", submit_batch, ("base", "parent")),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
     Route("GET", "/v1/jobs/{job}/fence", check_fence, ("attempt", "fence")),

@@ -46,9 +46,21 @@ WHERE id = ? AND attempt = ? AND fence = ?
 
 -- name: requeue_job
 -- dispatched, running -> waiting: another attempt
-UPDATE job SET state = ?, error = ?, queued_at = ?
+UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
+
+-- name: delegate_job
+-- Of several jobs that one handed its work to the first counts.
+UPDATE job SET child = coalesce(child, ?)
+WHERE id = ? AND attempt = ? AND fence = ?
+    AND (state = 'dispatched' OR state = 'running');
+
+-- name: job_child
+SELECT child FROM job WHERE id = ?;
+
+-- name: job_attempt
+SELECT state, attempt, fence, repo FROM job WHERE id = ?;
 
 -- name: end_job
 -- dispatched, running -> terminal; a receipt knows better when the attempt began
@@ -99,7 +111,7 @@ FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 -- name: load_jobs
 -- The queue of one repository as its ledger needs it.
 SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, fence, queued_at, started_at, held_at, spec
+    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec
 FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
@@ -208,7 +220,7 @@ FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT val
 -- Jobs to be made anew, their ids given as one JSON array: the columns of `load_jobs`,
 -- then the rest. What is made anew is not held.
 SELECT job.id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, job.fence, queued_at, started_at, NULL, spec,
+    max_attempts, job.fence, queued_at, started_at, NULL, NULL, spec,
     repo, job.name, labels, unique_key, created_at, origin, repository.name
 FROM job JOIN repository ON repository.id = job.repo
 WHERE job.id IN (SELECT value FROM json_each(?));

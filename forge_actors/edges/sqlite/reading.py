@@ -108,6 +108,7 @@ class StoreReader:
             overtake_after=self.limits.overtake_after,
             known=self.limits.known,
             pause=None if scope is None else pause_from(row[3:]),
+            backoff=self.limits.backoff,
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
@@ -128,6 +129,11 @@ class StoreReader:
         if spec is not None:
             return spec
         return spec_from(self.read_pending("job_spec", job)[0])
+
+    def child_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("job_child", job)
+        return rows[0][0] if rows else None
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)

@@ -31,7 +31,8 @@ def spec_from(row: tuple[Any, ...]) -> JobSpec:
 def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     """A row of the query `load_jobs`."""
     (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
-    (attempt, max_attempts, fence, queued_at, started_at, held_at, spec) = row[8:]
+    (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
+    retry_at, spec = row[14:]
     details = _spec.decode(spec)
     return Job(
         id=job_id,
@@ -49,6 +50,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         queued_at=queued_at,
         started_at=started_at,
         held_at=held_at,
+        retry_at=retry_at,
         admission_budget=details.budgets.admission,
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,

@@ -16,6 +16,7 @@ import apsw
 import trio
 from trio_util import AsyncBool, AsyncValue
 
+from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
@@ -358,6 +359,7 @@ async def open_store(
     repository_workers: int,
     overtake_after: float,
     known: frozenset[str] | None = None,
+    backoff: Backoff = DEFAULT,
     lasting: bool = False,
 ) -> AsyncIterator[SqliteStore]:
     """The store at `path`, made if there is none; committing while the block lasts.
@@ -373,7 +375,7 @@ async def open_store(
         if lasting:
             with suppress(*_DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known)
+        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
         store = SqliteStore(writer, reader, limits=limits)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run)

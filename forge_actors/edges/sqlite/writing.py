@@ -11,6 +11,7 @@ from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
     JobAdded,
+    JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -30,7 +31,7 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import Change
+    from forge_actors.domain.changes import Change, OfAttempt
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -44,9 +45,7 @@ def _optional(value: object | None) -> str | None:
     return None if value is None else _json(value)
 
 
-def _check(
-    db: apsw.Connection, change: JobDispatched | JobRan | JobRequeued | JobEnded
-) -> None:
+def _check(db: apsw.Connection, change: OfAttempt) -> None:
     """Refuse a change that found no row: its attempt is not the current one.
 
     Raises:
@@ -85,8 +84,15 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
     attempt = (change.job, change.attempt, change.fence)
-    values = (change.state, _optional(change.error), change.at, *attempt)
+    error = _optional(change.error)
+    values = (change.state, error, change.at, change.retry_at, *attempt)
     db.execute(sql["requeue_job"], values)
+    _check(db, change)
+
+
+def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) -> None:
+    attempt = (change.job, change.attempt, change.fence)
+    db.execute(sql["delegate_job"], (change.child, *attempt))
     _check(db, change)
 
 
@@ -206,6 +212,7 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRan: _run,
     JobRequeued: _requeue,
     JobEnded: _end,
+    JobDelegated: _delegate,
     JobHeld: _hold,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
