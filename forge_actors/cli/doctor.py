@@ -117,6 +117,10 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _home(home: str) -> Check:
+    from forge_actors.runtime.homes import shared_problem
+
+    if problem := shared_problem(home):
+        return Check("home", "broken", problem)
     try:
         found = os.stat(home)
     except FileNotFoundError:
@@ -185,12 +189,16 @@ def _socket(home: str) -> Check:
 
 def _service(home: str) -> Check:
     try:
-        service = Service(home).get("status")["service"]
+        status = Service(home).get("status")
     except NoService:
         return Check("service", "missing", "not running; forge-actors serve starts it")
     except (ForgeError, OSError) as error:
         return Check("service", "broken", str(error))
-    return Check("service", "ok", f"pid {service['pid']}, version {service['version']}")
+    service, degraded = status["service"], status["degraded"]
+    named = f"pid {service['pid']}, version {service['version']}"
+    if degraded:
+        return Check("service", "broken", f"{named}: {'; '.join(degraded)}")
+    return Check("service", "ok", named)
 
 
 def _agent() -> Check:
@@ -250,18 +258,25 @@ def _pidfd() -> Check:
 
 
 def _cgroup() -> Check:
-    root = Path("/sys/fs/cgroup")
-    if not (root / "cgroup.controllers").exists():
-        return Check("cgroup", "missing", "no cgroup version 2")
-    if not os.access(root, os.W_OK):
-        return Check("cgroup", "missing", f"{root} cannot be written to")
-    return Check("cgroup", "ok", "version 2, writable")
+    from forge_actors.runtime.job_limits import limits_here
+
+    here = limits_here()
+    if here.cgroups is None:
+        return Check("cgroup", "missing", here.reason)
+    return Check("cgroup", "ok", f"jobs with limits get one in {here.cgroups}")
 
 
 def _limits() -> Check:
     """What `--memory` and `--pids` of a job mean here."""
-    if os.geteuid() == 0:
-        return Check(
-            "limits", "missing", "memory per process (rlimit), no pids of root"
-        )
-    return Check("limits", "ok", "memory per process, pids per user (rlimit)")
+    from forge_actors.runtime.job_limits import limits_here
+
+    here = limits_here()
+    memory, pids = "memory per process", "pids per user"
+    if here.memory_of_job:
+        memory = "memory of the whole job"
+    if here.pids_of_job:
+        pids = "pids of the whole job"
+    elif not here.pids:
+        pids = "no pids of root"
+    why = f" (rlimits, as {here.reason})" if here.reason else " (cgroups)"
+    return Check("limits", "ok" if here.pids else "missing", f"{memory}, {pids}{why}")

@@ -9,7 +9,7 @@ import argparse
 import importlib
 from dataclasses import dataclass, field
 
-from forge_actors.cli.main import VERBS
+from forge_actors.cli.main import VERBS, module_of
 from forge_actors.cli.verb import make_parser
 from forge_actors.domain import events
 from forge_actors.domain.jobs import KINDS, REPLAYS, STATES
@@ -69,7 +69,7 @@ def grammar() -> Grammar:
     """Every verb. Loads them all, which only the making of a script is worth."""
     verbs = []
     for name, text in VERBS.items():
-        module = importlib.import_module(f"forge_actors.cli.{name}")
+        module = importlib.import_module(module_of(name))
         verbs.append(_verb(name, text, make_parser(name, module)))
     verbs.append(Verb("help", "the help of a verb", (), tuple(VERBS)))
     return tuple(verbs)

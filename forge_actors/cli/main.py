@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-#: Verb, and what it does in a few words. Its module is `forge_actors.cli.<verb>`.
+#: Verb, and what it does in a few words. `module_of` says where it is.
 VERBS = {
     "serve": "run the service of a home",
     "repo": "add, list, show or remove repositories",
@@ -41,6 +41,9 @@ VERBS = {
     "secret": "set, list or remove secrets that jobs get",
     "backup": "copy the store of a home to a file",
     "restore": "give a home another store, a backup for one",
+    "export": "write a home to a file, for another machine",
+    "import": "make a new home of an export",
+    "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
 }
@@ -60,7 +63,7 @@ GROUPS = {
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events", "fence"),
     "steering jobs": ("cancel", "edit", "hold", "unhold", "pause", "resume"),
-    "a home as a whole": ("backup", "restore"),
+    "a home as a whole": ("backup", "restore", "export", "import", "purge"),
     "the shell": ("completions",),
 }
 USAGE = """\
@@ -142,10 +145,15 @@ def _usage() -> str:
     return USAGE.format(verbs="\n".join(lines))
 
 
+def module_of(verb: str) -> str:
+    """The module of a verb: its name, with a line behind it if Python has that word."""
+    return f"forge_actors.cli.{verb}{'_' if verb == 'import' else ''}"
+
+
 def _load(verb: str) -> ModuleType:
     import importlib
 
-    return importlib.import_module(f"forge_actors.cli.{verb}")
+    return importlib.import_module(module_of(verb))
 
 
 def _incomplete() -> Exception:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import note, print_json
 from forge_actors.client.home import prepare_socket_path, resolve_home, socket_path
 from forge_actors.domain.errors import ForgeError, InvalidInput
 
@@ -107,7 +107,10 @@ def start_detached(home: Path) -> int:
             os.close(writing)
     with open(reading, "rb") as ready:
         try:
-            if ready.read(1):
+            if told := ready.readline():
+                if told != b"\n":
+                    words = told.decode("utf-8", "replace").strip()
+                    note(f"the service is not ready yet; it waits for space: {words}")
                 return service.pid
         except KeyboardInterrupt:
             service.terminate()

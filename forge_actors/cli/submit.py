@@ -108,8 +108,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--pty", action="store_true", help="give it a terminal (80x24), nobody types")
     add("--nice", type=int, metavar="N", help="step back behind others: 0 to 19")
-    add("--memory", metavar="SIZE", help="what each process may allocate, like 2G")
-    add("--pids", type=int, metavar="N", help="processes and threads it may add")
+    add("--memory", metavar="SIZE", help="memory it may use, like 2G: see doctor")
+    add("--pids", type=int, metavar="N", help="processes and threads it may have")
     add(
         "--after-job",
         metavar="CMD",

@@ -38,9 +38,10 @@ class Secrets(dict[str, str]):
 class ProcessLimits(Struct, frozen=True, omit_defaults=True):
     """What the system keeps a job's processes to.
 
-    `nice` is added to the niceness, 0 to 19. `memory` is in bytes, for each process.
-    `pids` is how many processes and threads the user may have beyond what it has when
-    the job starts.
+    `nice` is added to the niceness, 0 to 19. `memory` is in bytes, `pids` a number of
+    processes and threads. Both are for the job as a whole where cgroups can keep them.
+    Elsewhere `memory` is for each process, and `pids` is how many the user may have
+    beyond what it has when the job starts.
     """
 
     nice: int = 0
@@ -131,8 +132,11 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: The runtime that gave the order, and the release it was of.
     instance: str = ""
     release: str = ""
-    #: What could not be proven gone, of an attempt that was lost.
+    #: What could not be proven gone: it was lost, the kernel holds it, or this user may
+    #: not end it. `error` says why.
     remaining: tuple[ProcessIdentity, ...] = ()
+    #: The system ended some of it, since all of it together used more than it may.
+    out_of_memory: bool = False
 
     @property
     def complete(self) -> bool:

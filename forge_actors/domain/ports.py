@@ -42,10 +42,17 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Where stored times come from. Durations come from `trio.current_time()`."""
+    """Where moments come from. Durations come from `trio.current_time()`."""
 
     def now(self) -> float:
-        """Seconds of the wall clock since 1970, UTC."""
+        """Seconds since 1970, UTC, that only go on: what the wall clock said when the
+        runtime began, and what has passed since."""
+
+    def wall(self) -> float:
+        """Seconds of the wall clock since 1970, UTC, for what people ask and see."""
+
+    def ahead(self) -> float:
+        """How far the wall clock is ahead of `now`, if it was set, else 0."""
 
 
 class RunningAttempt(Protocol):

@@ -126,8 +126,9 @@ def _orphaned(receipt: Receipt) -> Outcome:
     named = ", ".join(pids[:NAMED_PROCESSES]) + (
         f" and {more} more" if more > 0 else ""
     )
+    lost = "it was lost, and " if receipt.ending == "lost" else ""
     why = (
-        f"it was lost, and what it started could not be proven gone: process {named};"
+        f"{lost}what it started could not be proven gone: process {named};"
         " its claims are kept until it is"
     )
     return Outcome("orphaned", JobError("WORKER_TERMINATION_INCOMPLETE", why))
@@ -150,6 +151,9 @@ def _lost(job: Job, known: Evidence, why: str, backoff: Backoff) -> Outcome:
 
 
 def _exited(job: Job, known: Evidence, receipt: Receipt, backoff: Backoff) -> Outcome:
+    if receipt.signal is not None and receipt.out_of_memory:
+        why = _with_tail("it used more memory than it may (--memory)", receipt)
+        return Outcome("failed", JobError("OUT_OF_MEMORY", why))
     if receipt.signal is not None:
         why = f"{receipt.signal} ended it, sent by someone else"
         return _interrupted(job, known, "SIGNALLED", why, backoff)

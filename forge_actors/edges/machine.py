@@ -6,14 +6,21 @@ import os
 import resource
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.open_files import OpenFiles
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: Percent of the last 10 s in which every task waited for memory; more is pressure.
 MAX_MEMORY_STALL = 10.0
+
+#: Seconds by which a wall clock that was set differs at least: less is its drift.
+LEAST_STEP = 1.0
 
 _MIB = 1024 * 1024
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -22,11 +29,30 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Clock:
-    """The wall clock."""
+    """Time that only goes on, begun by the wall clock.
+
+    A clock that is set, and a machine that sleeps, leave it alone: nothing is due, old
+    or over because of them.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._steady = steady
+        self._begin = wall() - steady()
 
     def now(self) -> float:
+        return self._steady() + self._begin
 
-        return time.time()
+    def wall(self) -> float:
+        return self._wall()
+
+    def ahead(self) -> float:
+        ahead = self._wall() - self.now()
+        return ahead if abs(ahead) >= LEAST_STEP else 0.0
 
 
 class PressureGauge:

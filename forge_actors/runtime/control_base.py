@@ -69,7 +69,7 @@ class ControlBase:
         self._supervisor = mailbox
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
-        self._started_at = clock.now()
+        self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.
         self.stop_requested = trio.Event()

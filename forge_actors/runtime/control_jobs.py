@@ -99,10 +99,12 @@ class JobControl(ControlBase):
     async def why(self, selector: str) -> Explanation:
         job, waiting = await self._look(selector)
         suspended = self._suspended(self._row(job.id)) if job.paused else None
+        # Since when it waits its actor says, and since when it is paused the store.
+        now = self._clock.wall() if waiting is None else self._clock.now()
         return Explanation(
             job=job.id,
             state=job.state,
-            sentence=sentence(job, waiting, self._clock.now(), suspended),
+            sentence=sentence(job, waiting, now, suspended),
             waiting=None if waiting is None else waiting_view(waiting),
         )
 

@@ -94,7 +94,7 @@ class OutputControl(ControlBase):
     async def log_start(
         self, selector: str, stream: str, since: str, *, attempt: int | None = None
     ) -> int:
-        moment = parse_moment(since, self._clock.now(), field="since")
+        moment = parse_moment(since, self._clock.wall(), field="since")
         job = self._view(self._row(self._store.match(selector)))
         return kept_start(str(self._home), job, stream_named(stream), moment, attempt)
 

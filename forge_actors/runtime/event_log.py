@@ -127,7 +127,7 @@ class EventLog:
 
     def _moment(self, query: EventQuery) -> float | None:
         if isinstance(query.since, str):
-            return parse_moment(query.since, self._clock.now(), field="since")
+            return parse_moment(query.since, self._clock.wall(), field="since")
         return query.since
 
     def _views(self, events: list[Event]) -> list[EventView]:

@@ -43,6 +43,7 @@ from forge_actors.domain.requests import (
     nearest,
 )
 from forge_actors.runtime.exec_size import check_exec_size
+from forge_actors.runtime.job_limits import limits_here
 from forge_actors.runtime.secrets import check_name
 
 if TYPE_CHECKING:
@@ -227,10 +228,11 @@ def _limits(request: JobRequest, prefix: str) -> ProcessLimits | None:
     nice, memory, pids = request.nice, request.memory, request.pids
     if not nice and memory is None and pids is None:
         return None
-    if pids is not None and os.geteuid() == 0:
+    if pids is not None and not limits_here().pids:
         raise InvalidInput(
             f"{prefix}pids",
-            "cannot be kept for root: the system counts processes of other users only",
+            "cannot be kept for root: the system counts processes of other users only, "
+            "and no cgroup can; `doctor` says why",
         )
     return ProcessLimits(
         nice=parse_nice(nice, field=f"{prefix}nice"),

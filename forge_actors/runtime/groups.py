@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from forge_actors.domain.errors import WriterFenced
+from forge_actors.domain.errors import StoreDamaged, WriterFenced
 
 
 def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -16,17 +16,16 @@ def only_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     interrupts, _ = failures.split(KeyboardInterrupt)
     if interrupts is not None:
         return KeyboardInterrupt()
-    # Whatever else fails once the home is lost follows from that.
-    fenced, _ = failures.split(WriterFenced)
-    inner: BaseException = failures if fenced is None else _first(fenced)
+    # Whatever else fails once the home, or its store, is lost follows from that.
+    lost, _ = failures.split((WriterFenced, StoreDamaged))
+    inner: BaseException = failures if lost is None else _first(lost)
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
     return inner
 
 
-def _first(group: BaseExceptionGroup[WriterFenced]) -> WriterFenced:
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     inner: BaseException = group
     while isinstance(inner, BaseExceptionGroup):
         inner = inner.exceptions[0]
-    assert isinstance(inner, WriterFenced)
     return inner

@@ -6,17 +6,83 @@ import fcntl
 import re
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.damage import FOLDER, MARKER
+from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.edges.mounts import shared_with_others
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 #: The jobs, the repositories and their history.
 STORE_FILE = "store.sqlite"
+#: The output of jobs.
+LOGS = "logs"
+#: What node agents write down of attempts, until the store has it.
+RECEIPTS = "receipts"
+#: Locked by a runtime as long as it has the home.
+LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
 AGENT_LOCK = "agent.lock"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
+
+
+#: Every name that we give to something in a home. A draft of a file, or the file that
+#: says where a socket is, has the name of the file and more behind it.
+NAMES = (
+    STORE_FILE,
+    MARKER,
+    LOCK_FILE,
+    AGENT_LOCK,
+    "agent.json",
+    "agent.log",
+    "agent.sock",
+    "control.sock",
+    "release.json",
+    "release.lock",
+    "service.log",
+    "settings.toml",
+)
+FOLDERS = (
+    LOGS,
+    RECEIPTS,
+    REPLACED,
+    "clones",
+    FOLDER,
+    "importing",
+    "restoring",
+    "secrets",
+)
+
+
+def is_ours(name: str) -> bool:
+    """Whether something of this name in a home was put there by us."""
+    return name in FOLDERS or any(
+        name == ours or name.startswith((f"{ours}.", f"{ours}-", f".{ours}."))
+        for ours in NAMES
+    )
+
+
+def refuse_shared(home: Path) -> None:
+    """Refuse a home that more than one machine may write to.
+
+    Raises:
+        InvalidInput: saying what to do.
+    """
+    if problem := shared_problem(str(home)):
+        raise InvalidInput("home", problem)
+
+
+def shared_problem(home: str) -> str | None:
+    """Why a home may not be where it is, or None."""
+    kind = shared_with_others(home)
+    if kind is None:
+        return None
+    return (
+        f"{home} is on a file system of the kind {kind}, where locks and shared memory"
+        " do not hold between machines; give a folder on a disk of this machine, with"
+        " --home or FORGE_CONTROLLER_HOME"
+    )
 
 
 def refuse_living_agent(home: Path) -> None:

@@ -110,7 +110,10 @@ class Parts:
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
-            last_dispatch=dict(self._store.read("last_dispatches")),
+            # Not later than now, should the clock have been set back since.
+            last_dispatch={
+                repo: min(at, now) for repo, at in self._store.read("last_dispatches")
+            },
             busy=self._store.tally.busy,
             pauses=tuple(
                 pause

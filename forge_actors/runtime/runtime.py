@@ -15,7 +15,7 @@ from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
-from forge_actors.runtime.homes import STORE_FILE
+from forge_actors.runtime.homes import STORE_FILE, refuse_shared
 from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
@@ -93,6 +93,7 @@ async def _open(
     stop: StopReason,
     agent_socket: Callable[[], str] | None = None,
 ) -> AsyncIterator[Runtime]:
+    refuse_shared(folder)
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
@@ -110,6 +111,7 @@ async def _open(
                         known=limits.known,
                         backoff=limits.backoff,
                         lasting=stop != "cancelled",
+                        clock=clock,
                     ),
                     me,
                     clock.now(),
@@ -150,8 +152,8 @@ async def _open(
                 if control.ends_jobs:
                     stop = "shutdown"
                 await parts.stop(mailbox, stop)
-                if control.ends_jobs:
-                    launcher.end_all()
+                if control.ends_jobs or not store.tally.reserved:
+                    launcher.end_all()  # there is nothing that an agent is needed for
                 control.close()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:

@@ -8,7 +8,9 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING
 
 import trio
@@ -23,8 +25,10 @@ from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import open_served
+from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -53,7 +57,8 @@ def serve(
 
     It is 75 if the service ends because another release was made the active one.
     `place` makes ready where a socket is to be, and says where that is.
-    `ready_fd` is written one byte to and closed once requests are answered.
+    `ready_fd` is written an empty line to and closed once requests are answered; before
+    that, a line that says why for each time that the start has to wait.
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
@@ -92,7 +97,7 @@ async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_on_signal, signals, start, nursery.cancel_scope)
             with start.scope:
-                async with open_served(home, partial(place, AGENT_SOCKET)) as runtime:
+                async with open_with_room(home, place, start, ready_fd) as runtime:
                     start.done = True
                     door = Door(partial(place, CONTROL_SOCKET))
                     nursery.start_soon(_look_on_signal, hangups, runtime, door)
@@ -103,6 +108,36 @@ async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) 
         if not start.done:
             log.info("it was stopped before it was ready")
     return status
+
+
+@asynccontextmanager
+async def open_with_room(
+    home: Path, place: Callable[[str], str], start: Start, ready_fd: int | None
+) -> AsyncIterator[Runtime]:
+    """`open_served`, as soon as the disk of the home has room for it."""
+    started_at = timestamp(time())
+    while True:
+        async with AsyncExitStack() as stack:
+            try:
+                opening = open_served(home, partial(place, AGENT_SOCKET))
+                runtime = await stack.enter_async_context(opening)
+            except (ForgeError, OSError) as error:
+                if not lacks_room(error, home):
+                    raise
+                failure = error
+            else:
+                yield runtime
+                return
+        if ready_fd is not None:
+            _tell(ready_fd, f"{failure}\n".encode())
+        await wait_for_room(
+            home,
+            partial(place, CONTROL_SOCKET),
+            failure,
+            request_stop=start.request_stop,
+            started_at=started_at,
+        )
+        await trio.lowlevel.checkpoint_if_cancelled()
 
 
 class Start:
@@ -192,7 +227,14 @@ def _spare_collector() -> None:
 
 def _say_ready(runtime: Runtime, ready_fd: int | None) -> None:
     line = {"event": "ready", "pid": os.getpid(), "home": str(runtime.home)}
-    print(json.dumps({**line, "version": __version__}), file=sys.stderr, flush=True)
+    with suppress(OSError):  # a log on a full disk
+        print(json.dumps({**line, "version": __version__}), file=sys.stderr, flush=True)
     if ready_fd is not None:
-        os.write(ready_fd, b"\n")
+        _tell(ready_fd, b"\n")
         os.close(ready_fd)
+
+
+def _tell(ready_fd: int, line: bytes) -> None:
+    """Tell the one who started us: an empty line is ready, others say why not yet."""
+    with suppress(OSError):  # it waits no more
+        os.write(ready_fd, line)

@@ -1,4 +1,4 @@
-"""A wall clock for tests: it moves with trio's clock, so a mock clock moves both."""
+"""A clock for tests: it moves with trio's clock, so a mock clock moves both."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class FakeClock:
     def __init__(self, start: float = START) -> None:
         self._start = start
         self._origin: float | None = None
+        self._ahead = 0.0
 
     def now(self) -> float:
         moment = trio.current_time()
@@ -21,6 +22,16 @@ class FakeClock:
             self._origin = moment
         return self._start + (moment - self._origin)
 
+    def wall(self) -> float:
+        return self.now() + self._ahead
+
+    def ahead(self) -> float:
+        return self._ahead
+
     def shift(self, seconds: float) -> None:
-        """Set the clock forward or, with a negative number, back."""
+        """Let so much time have passed that nobody waited for."""
         self._start += seconds
+
+    def set_wall(self, seconds: float) -> None:
+        """Set the wall clock forward or, with a negative number, back."""
+        self._ahead += seconds

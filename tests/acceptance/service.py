@@ -259,6 +259,8 @@ class LiveService(Bench):
         """End the service as a crash would."""
         _kill(self.pid)
         assert wait_until_ended(self.pid)
+        if self._child is not None:
+            self._child.wait()
 
     def crash(self) -> None:
         """End the service and its agent, as a crash of the machine would."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
+
+import apsw
+
+from tests.acceptance.service import wait_until_ended
 
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
@@ -13,6 +18,18 @@ def damage(service: LiveService) -> None:
     """Cut the store of a stopped service short."""
     store = service.home / "store.sqlite"
     store.write_bytes(store.read_bytes()[: store.stat().st_size // 3])
+
+
+def overwrite(service: LiveService) -> None:
+    """Overwrite most of the store of a service that runs, its log included."""
+    path = service.home / "store.sqlite"
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.close()
+    with path.open("r+b") as file:
+        size = path.stat().st_size
+        file.seek(size // 3)
+        file.write(os.urandom(size - size // 3))
 
 
 def stop(service: LiveService) -> None:
@@ -50,3 +67,28 @@ def test_whoever_looks_at_a_home_with_a_damaged_store_is_told(
     checks = json.loads(service.cli("doctor", "--json", status=1).out)["checks"]
     [check] = [entry for entry in checks if entry["name"] == "store"]
     assert (check["state"], "restore" in check["detail"]) == ("broken", True)
+
+
+def test_a_service_whose_store_is_damaged_under_it_ends_and_does_not_begin_anew(
+    service: LiveService,
+) -> None:
+    service.cli("pause", "--all", status=0)
+    line = {"repo": "app", "argv": ["true", "x" * 4000]}
+    jobs = service.batch([line] * 3000)
+    file = service.root / "backup.sqlite"
+    service.cli("backup", file, status=0)
+    overwrite(service)
+    # Whatever it is asked now, it says so or is gone, until a write finds the damage.
+    service.cli("jobs", "--limit", "1000")
+    service.cli("cancel", "--state", "queued", "--repo", "app")
+    service.cli("resume", "--all")
+    assert wait_until_ended(service.pid)
+    said = (service.home / "service.log").read_text()
+    assert "forge-actors: the store is damaged" in said
+    service.cli("serve", status=3)
+    told = service.json("restore", file)
+    assert (told["waiting"], told["whole"]) == (3000, False)
+    service.start()
+    # Nobody can tell whether they began: they wait until somebody says so.
+    assert service.show(jobs[0])["state"] == "queued"
+    assert "unhold" in service.why(jobs[0])

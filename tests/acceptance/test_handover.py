@@ -93,7 +93,7 @@ def test_however_a_service_ends_what_runs_goes_on(
     else:
         os.kill(service.pid, signal.Signals[way])
     assert wait_until_ended(service.pid)
-    assert len(survivors(mark)) == 1
+    assert len(survivors(f"sleep\0{mark}")) == 1
     service.start()
     for one in (job, still):
         assert service.show(one)["state"] == "running"
@@ -179,7 +179,7 @@ def test_a_job_can_be_stopped_by_the_service_that_took_it_over(
     first, second = service.wait(polite, rude)
     assert (first["state"], first["forced"]) == ("cancelled", False)
     assert (second["state"], second["forced"]) == ("cancelled", True)
-    assert service.log(polite) == b"cleaned\n"
+    assert service.log(polite, "--stream", "stdout") == b"cleaned\n"
     assert survivors(mark) == []
 
 

@@ -141,5 +141,10 @@ def test_a_wrong_value_is_told_with_what_is_allowed(
 def test_doctor_tells_how_limits_are_kept(service: LiveService) -> None:
     checks = json.loads(service.cli("doctor", "--json").out)["checks"]
     [limits] = [check for check in checks if check["name"] == "limits"]
-    assert "memory per process" in limits["detail"]
-    assert "(rlimit)" in limits["detail"]
+    [cgroup] = [check for check in checks if check["name"] == "cgroup"]
+    if "(cgroups)" in limits["detail"]:
+        assert "memory of the whole job" in limits["detail"]
+        assert cgroup["state"] == "ok"
+    else:
+        assert "per process" in limits["detail"] or "per user" in limits["detail"]
+        assert "(rlimits, as " in limits["detail"]

@@ -33,7 +33,7 @@ def test_a_start_that_is_told_to_stop_ends_at_once_and_loses_nothing(
     argv = ["bash", "-c", f"echo $FORGE_JOB_ID >> {ran}"]
     jobs = service.batch([{"repo": "app", "argv": argv} for _ in range(50)])
     service.cli("resume", "--all", status=0)
-    service.cli("stop", "--jobs", status=0)
+    service.cli("stop", status=0)
     for turn in range(ROUNDS):
         with started("--home", service.home, "serve") as process:
             with contextlib.suppress(subprocess.TimeoutExpired):

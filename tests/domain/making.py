@@ -66,6 +66,7 @@ def make_receipt(
     began: bool = True,
     error: str | None = None,
     stderr: str = "",
+    out_of_memory: bool = False,
 ) -> Receipt:
     return Receipt(
         job="a",
@@ -78,6 +79,7 @@ def make_receipt(
         signal=signal,
         error=error,
         stderr_tail=stderr,
+        out_of_memory=out_of_memory,
     )
 
 

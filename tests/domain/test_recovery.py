@@ -43,6 +43,7 @@ RECEIPTS: dict[str, Receipt | None] = {
     "good": make_receipt(exit_code=0),
     "bad": make_receipt(exit_code=7),
     "signal": make_receipt(signal="SIGKILL"),
+    "starved": make_receipt(signal="SIGKILL", out_of_memory=True),
     "unknown": make_receipt(),
     "wall": make_receipt("wall", signal="SIGTERM"),
     "idle": make_receipt("idle", signal="SIGTERM"),
@@ -118,6 +119,8 @@ TABLE = [
     Row({"spawn"}, "", "failed", "WORKER_START_FAILED"),
     Row({"bad"}, "always exits", "again", "EXIT_NONZERO"),
     Row({"bad"}, "", "failed", "EXIT_NONZERO"),
+    # Of its own limit the system ended it, and would again.
+    Row({"starved"}, "", "failed", "OUT_OF_MEMORY"),
     # It only handed its work on.
     Row(INTERRUPTIONS, "accepted", "succeeded", None),
     # Nobody saw its end, and its time was over by then.

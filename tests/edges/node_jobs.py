@@ -22,6 +22,8 @@ from forge_actors.edges.node.launcher import NodeLauncher, open_launcher
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from forge_actors.edges.node.attempt import Attempt
+
 ROOT = Path(forge_actors.__file__).parents[1]
 _numbers = itertools.count()
 
@@ -92,6 +94,13 @@ async def opened(home: Path, **how: Any) -> AsyncGenerator[NodeLauncher, None]:
 def owner(epoch: int, release: str = "r1") -> Owner:
     process = ProcessIdentity("boot", os.getpid(), 1)
     return Owner(epoch, f"instance-{epoch}", process, release, 0.0)
+
+
+def adopted(launcher: NodeLauncher, job: str, attempt: int = 1) -> Attempt:
+    """The attempt that an earlier launcher began."""
+    found = launcher.adopt(job, attempt)
+    assert found is not None
+    return found
 
 
 def end_agent(home: Path) -> None:

@@ -131,6 +131,9 @@ def test_what_is_written_down_names_the_fence_and_who_ordered_it() -> None:
     }
     desk.came_to(A, receipt(A, after_job={"unfinished": True}))
     assert world.lines[A]["after_job"] == {"unfinished": True}
+    desk.started(A)  # told late, or again
+    assert world.said[-1]["event"] == "started"
+    assert world.lines[A]["after_job"] == {"unfinished": True}
     desk.ended(A, receipt(A))
     assert world.lines[A] == receipt(A, **stamp)
     assert world.said[-1] == {"event": "exited", "receipt": world.lines[A]}
@@ -171,8 +174,9 @@ def test_without_a_service_all_that_is_written_is_synced() -> None:
     desk.obey(start(A))
     assert "sync" not in world.log
     desk.service_gone()
+    assert world.log == [("begin", A), "sync"]
     desk.ended(A, receipt(A))
-    assert world.log[-1] == "sync"
+    assert world.log == [("begin", A), "sync", "sync"]
 
 
 def test_an_earlier_owner_of_the_home_is_not_served() -> None:

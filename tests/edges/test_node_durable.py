@@ -15,11 +15,15 @@ import trio
 import trio.lowlevel
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.edges.node import agent_lock, finding
+from forge_actors.edges.node import (
+    agent_lock,
+    finding,
+)
 from forge_actors.edges.node.finding import read_card
 from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import (
     ROOT,
+    adopted,
     named,
     opened,
     order,
@@ -28,7 +32,7 @@ from tests.edges.node_jobs import (
 )
 
 if TYPE_CHECKING:
-    from forge_actors.edges.node.launcher import Attempt, NodeLauncher
+    pass
 
 SERVICE = """
 import os, sys, trio
@@ -67,12 +71,6 @@ async def killed_service(home: Path, lasting: str) -> None:
 
 def keys(home: Path, *jobs: str) -> dict[tuple[str, int], None]:
     return dict.fromkeys((named(home, job), 1) for job in jobs)
-
-
-def adopted(launcher: NodeLauncher, job: str, attempt: int = 1) -> Attempt:
-    found = launcher.adopt(job, attempt)
-    assert found is not None
-    return found
 
 
 async def test_jobs_go_on_when_the_service_is_killed_and_are_adopted_by_the_next(

@@ -15,6 +15,7 @@ import trio.testing
 from forge_actors.edges.node.agent import tree
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
+    lasting_time,
     named,
     opened,
     order,
@@ -223,6 +224,43 @@ async def test_jobs_that_fork_twice_leave_no_defunct_child(home: Path) -> None:
             if process.parent == launcher.agent_pid
         ]
         assert children == []
+
+
+#: Forks twice, into a session of its own each time, closes everything it has, and
+#: then runs `env ARGV[2:] sleep ARGV[1]`.
+HIDE = """
+import os, sys
+for _ in range(2):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+null = os.open(os.devnull, os.O_RDWR)
+for fd in range(3):
+    os.dup2(null, fd)
+os.chdir("/")
+os.execvp("env", ["env", *sys.argv[2:], "sleep", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("emptied", [[], ["-i"]], ids=["marked", "unmarked"])
+async def test_stop_leaves_nothing_of_a_job_that_hides_fifty_times_of_fifty(
+    home: Path, emptied: list[str]
+) -> None:
+    async with opened(home) as launcher:
+        for number in range(50):
+            lasting = lasting_time()
+            daemon = shlex.join([sys.executable, "-I", "-c", HIDE, lasting, *emptied])
+            wanted = shell(home, f"{daemon}; echo; sleep 60", job=f"job-{number}")
+            attempt = launcher.launch(wanted)
+            # It is stopped before, while and after it hides.
+            if number % 3:
+                await launcher.wait_output(wanted.job, 1, 0)
+            elif number % 2:
+                await attempt.started()
+            # What forks at the moment of the signal runs until the grace is over.
+            attempt.stop(grace=0.2)
+            assert (await attempt.exited()).ending == "stop"
+            assert not survivors(lasting), number
 
 
 async def test_kept_leftovers_outlive_an_older_job_as_well(

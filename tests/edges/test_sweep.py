@@ -145,6 +145,14 @@ async def test_a_session_that_nothing_proves_is_named_and_not_touched(
     assert still_alive([leader, orphan]) == (orphan,)
 
 
+async def test_who_is_older_than_the_leader_is_a_stranger(start: Starter) -> None:
+    leader, orphan = start(f"({start.sleep} &)")
+    start.reap()
+    recorded = replace(leader, start_ticks=orphan.start_ticks + 1)
+    assert await sweep({KEY: recorded}) == {KEY: ()}
+    assert still_alive([orphan]) == (orphan,)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

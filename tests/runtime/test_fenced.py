@@ -93,8 +93,8 @@ from tests.runtime.test_fenced import take_over
 home = Path(sys.argv[1])
 start = parts.Parts.start
 
-async def lose(self, *words, **options):
-    mailbox = await start(self, *words, **options)
+async def lose(self, *words, **more):
+    mailbox = await start(self, *words, **more)
     await take_over(home)
     self._store.save([], lazy=True)
     return mailbox

@@ -8,6 +8,7 @@ jobs run on and no other one may start. So it notices, and makes the socket agai
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = logging.getLogger(__name__)
+
+#: The system has no room for another connection.
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+#: Seconds until the next try then.
+SHORT_SECONDS = 0.2
 
 
 class Door(trio.abc.Listener[trio.SocketStream]):
@@ -41,13 +47,26 @@ class Door(trio.abc.Listener[trio.SocketStream]):
         self._open()
 
     async def accept(self) -> trio.SocketStream:
+        short = False
         while True:
             listener = self._listener
             try:
-                return await listener.accept()
+                client = await listener.accept()
             except trio.ClosedResourceError:
                 if listener is self._listener:
                     raise
+            except OSError as error:
+                if error.errno not in _SHORT:
+                    raise
+                if not short:
+                    log.error("there is no file for another client: %s", error.strerror)
+                short = True
+                # Others have to close some first, which nobody tells.
+                await trio.sleep(SHORT_SECONDS)
+            else:
+                if short:
+                    log.info("there are files for clients again")
+                return client
 
     async def aclose(self) -> None:
         """Listen no more; the socket stays until it is removed."""

@@ -23,7 +23,7 @@ from forge_actors.domain.requests import (
     convert,
 )
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway import fences, logs, state, steering
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
@@ -210,17 +210,6 @@ async def why(call: Call) -> Answer:
     return json_response(await call.control.why(call.parts[0]))
 
 
-async def check_fence(call: Call) -> Answer:
-    # 0 is none of either, so what is left out is told as that.
-    attempt, fence = (
-        call.query.number(name, 0, least=1) for name in ("attempt", "fence")
-    )
-    if not (attempt and fence):
-        raise InvalidInput("fence", "needs attempt=N and fence=N")
-    job = call.parts[0]
-    return json_response(await call.control.check_fence(job, attempt, fence))
-
-
 async def read_log(call: Call) -> Answer:
     selector, stream = call.parts
     return await logs.log_stream(call.control, selector, stream, call.query)
@@ -364,7 +353,7 @@ ROUTES = (
     Route("POST", "/v1/batch", submit_batch, ("base", "parent")),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
-    Route("GET", "/v1/jobs/{job}/fence", check_fence, ("attempt", "fence")),
+    Route("GET", "/v1/jobs/{job}/fence", fences.check, ("attempt", "fence")),
     Route("GET", "/v1/jobs/{job}/wait", wait_one, ("timeout",), holds=True),
     Route(
         "GET",

@@ -11,11 +11,15 @@ import stat
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.domain.repositories import Checkout, Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
 
 #: Seconds one git command may take before it counts as hung.
 GIT_SECONDS = 30.0
@@ -145,6 +149,42 @@ class GitProgram:
         raise Unavailable(f"git {arguments[-1]} took longer than {seconds:.0f} s")
 
 
+def known_ids(common_dir: str) -> set[str]:
+    """The ids in the file of a git common directory; none if there is no such file."""
+    with suppress(OSError):
+        folder = os.open(os.path.join(common_dir, OUR_FOLDER), _FOLDER_FLAGS)
+        try:
+            return set(_read_ids(folder))
+        finally:
+            os.close(folder)
+    return set()
+
+
+def drop_ids(common_dir: str, ids: Collection[str]) -> None:
+    """Take ids out of the file again; with the last of them our folder goes.
+
+    Raises:
+        OSError: it cannot be changed.
+    """
+    path = os.path.join(common_dir, OUR_FOLDER)
+    folder = os.open(path, _FOLDER_FLAGS)
+    try:
+        _lock(folder)
+        left = [known for known in _read_ids(folder) if known not in ids]
+        if left:
+            _replace_ids(folder, left)
+            return
+    finally:
+        os.close(folder)
+    shutil.rmtree(path)
+
+
+def _lock(folder: int) -> None:
+    with suppress(OSError):  # some network disks have no locks
+        # Two services that write at once must not lose an id; closing unlocks.
+        fcntl.flock(folder, fcntl.LOCK_EX)
+
+
 def _read_ids(folder: int) -> tuple[str, ...]:
     # Anything may lie there: no link is followed and no pipe is waited for.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -165,16 +205,18 @@ def _add_id(folder: int, repo_id: str) -> None:
     """Replace the id file by one that begins with a new id, whole or not at all."""
     if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
         os.fchmod(folder, 0o700)
-    with suppress(OSError):  # some network disks have no locks
-        # Two services that write at once must not lose an id; closing unlocks.
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    _lock(folder)
     ids = [repo_id, *(known for known in _read_ids(folder) if known != repo_id)]
+    _replace_ids(folder, ids[:MAX_IDS])
+
+
+def _replace_ids(folder: int, ids: Sequence[str]) -> None:
     draft = f"{ID_FILE}.{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(draft, flags, 0o600, dir_fd=folder)
     try:
         with open(fd, "w", encoding="ascii") as file:
-            file.writelines(f"{known}\n" for known in ids[:MAX_IDS])
+            file.writelines(f"{known}\n" for known in ids)
             file.flush()
             # The registration is durable; without its id it would not be recognised.
             os.fsync(fd)

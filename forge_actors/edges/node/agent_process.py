@@ -85,10 +85,11 @@ class AgentProcess:
         Raises:
             LauncherDown: it ended instead, or took longer than 10 s.
         """
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            process = _start_process(home, theirs.fileno(), listen)
+        try:
+            ours, process = _start_connected(home, listen)
+        except OSError as error:
+            message = f"the node agent could not be started: {error.strerror}"
+            raise LauncherDown(message) from None
         started = cls(home, ours, process.pid, 0, process)
         try:
             with trio.fail_after(ANSWER_LIMIT):
@@ -187,6 +188,16 @@ class AgentProcess:
             # Otherwise Popen complains that we did not wait for it.
             self.process.returncode = self.process.returncode or 0
 
+    @property
+    def idle(self) -> bool:
+        """It runs nothing, and waits to run nothing."""
+        return not self.ready.running and not self.ready.held
+
+    async def retire(self) -> None:
+        """Tell one that is idle to end."""
+        await self._say(wire.encode(wire.Quit()) + b"\n")
+        self.socket.close()
+
     async def end(self) -> None:
         """Kill it, if it lives still, and wait until it is gone."""
         self.signal(signal.SIGKILL)
@@ -199,6 +210,19 @@ class AgentProcess:
             await trio.to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
         else:
             await wait_for_end(self._home)
+
+
+def _start_connected(
+    home: Path, listen: str | None
+) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with theirs:
+        try:
+            return ours, _start_process(home, theirs.fileno(), listen)
+        except BaseException:
+            ours.close()
+            raise
 
 
 def _start_process(

@@ -122,12 +122,18 @@ async def find_agent(home: Path, hello: wire.Hello) -> AgentProcess | None:
             f" end them all: kill {card.pid}"
         )
     try:
-        return await _talk_to(home, card, hello)
+        agent = await _talk_to(home, card, hello)
     except HungUp:
         await wait_until_ended(home)
         return None
     except _NobodyListens:
-        return await _have_it_listen(home, card, process, hello)
+        agent = await _have_it_listen(home, card, process, hello)
+    if agent is not None and agent.idle and card.release != hello.release:
+        # Nothing keeps us from having one of our own release.
+        await agent.retire()
+        await wait_until_ended(home)
+        return None
+    return agent
 
 
 async def wait_until_ended(home: Path) -> None:

@@ -10,8 +10,8 @@ agent takes its place.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import trio
@@ -25,6 +25,7 @@ from forge_actors.edges.node.journals import Archive
 from forge_actors.edges.node.outbox import Outbox
 from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
 from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
+from forge_actors.edges.node.successors import Successors
 from forge_actors.edges.node.sweep import still_alive
 from forge_actors.edges.node.sweep import sweep as sweep
 
@@ -46,8 +47,6 @@ _DETACH_LIMIT = 2.0
 _HANG_UP_LIMIT = 1.0
 #: Receipts the agent keeps at most although they are saved; it costs one message each.
 _FORGET_TOGETHER = 64
-#: With more new agents than this in the period, seconds, nothing is started any more.
-_RESTARTS, _RESTART_PERIOD = 5, 60.0
 
 _PING = wire.Ping()
 
@@ -115,6 +114,9 @@ class NodeLauncher:
         #: Why nothing can be started any more.
         self._down: str | None = None
         self._given_up = trio.Event()
+        start = partial(AgentProcess.start, home, hello, listen)
+        self._successors = Successors(start)
+        self._replacing = trio.CancelScope()
         # What an earlier service left is to be adopted.
         for event in agent.news:
             if isinstance(event, wire.Exited):
@@ -199,7 +201,7 @@ class NodeLauncher:
         """Wait until it has given up: too many agents died, or one is out of reach.
 
         Raises:
-            LauncherDown: always, with the reason.
+            LauncherDown: always.
         """
         await self._given_up.wait()
         raise LauncherDown(self._down)
@@ -241,6 +243,7 @@ class NodeLauncher:
         limit = _DETACH_LIMIT if self._detaches else _CLOSE_LIMIT
         self._scope.deadline = trio.current_time() + limit
         self._outbox.finish()
+        self._replacing.cancel()
 
     async def run(self) -> None:
         """Serve one agent after the other until `close`; cancelling does not end it.
@@ -248,7 +251,6 @@ class NodeLauncher:
         Not, because an agent that is not listened to leaves attempts without receipt.
         `close` sets the limit.
         """
-        starts: deque[float] = deque(maxlen=_RESTARTS)
         lives_on = False
         try:
             with self._scope:
@@ -263,8 +265,7 @@ class NodeLauncher:
                         if found:
                             continue
                     await self._bury()
-                    starts.append(trio.current_time())
-                    if not await self._replace(starts):
+                    if not await self._replace():
                         break
         finally:
             if lives_on or (self._closed and self._detaches):
@@ -378,18 +379,18 @@ class NodeLauncher:
             if watched is None or watched.receipt is not None:
                 self._watches.pop((job, number, known)).set()
 
-    async def _replace(self, starts: deque[float]) -> bool:
-        """Start the next agent, unless too many were needed lately."""
-        if len(starts) == _RESTARTS and starts[-1] - starts[0] < _RESTART_PERIOD:
-            self._give_up(f"the node agent ended {_RESTARTS} times within a minute")
-            return False
-        try:
-            agent = await AgentProcess.start(self._home, self._hello, self._listen)
-        except LauncherDown as error:
-            self._give_up(str(error))
-            return False
-        self._meet(agent)
-        return True
+    async def _replace(self) -> bool:
+        """Have the next agent, unless too many were needed lately."""
+        with trio.CancelScope() as self._replacing:
+            if self._closed:
+                return False
+            try:
+                self._meet(await self._successors.next())
+            except LauncherDown as error:
+                self._give_up(str(error))
+                return False
+            return True
+        return False  # closed meanwhile
 
     def _give_up(self, reason: str) -> None:
         """Refuse from now on; what waited for the next agent certainly never ran."""

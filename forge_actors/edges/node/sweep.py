@@ -1,10 +1,10 @@
 """Ending what belongs to attempts that no agent looks after any more.
 
-Four things prove that a process belongs to an attempt: it is its leader, it carries its
-mark, it is in the leader's session, or it descends from such a process. A group is part
-of one session, so that says all that the group could. What proves nothing gets no
-signal: a number that was given to another process since, a process of another boot or
-of another pid namespace.
+Five things prove that a process belongs to an attempt: it is its leader, it carries its
+mark, it is in its cgroup, it is in the leader's session, or it descends from such a
+process. A group is part of one session, so that says all that the group could. What
+proves nothing gets no signal: a number that was given to another process since, a
+process of another boot or of another pid namespace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.launch import ProcessIdentity
-from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent import cgroup, tree
 from forge_actors.edges.node.agent.tree import Process, Snapshot
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.25
 #: Looks in a row that must find nothing: between its fork and its exec a process still
 #: shows the environment of its parent, and one look can miss it.
 _CALM_LOOKS = 2
+#: The same for looks during which processes were started and ended all the time, so
+#: that each of them can miss one.
+_RESTLESS_LOOKS = 8
 
 
 async def sweep(
@@ -44,12 +47,12 @@ async def sweep(
     """
     hunt = _Hunt(lost)
     pause = _FIRST_PAUSE
-    calm = 0
     with trio.move_on_after(SWEEP_LIMIT):
-        while hunt.open and calm < _CALM_LOOKS:
-            calm = 0 if await trio.to_thread.run_sync(hunt.look) else calm + 1
+        while not hunt.over:
+            found = await trio.to_thread.run_sync(hunt.look)
             await trio.sleep(pause)
-            pause = min(pause * 2, _LAST_PAUSE)
+            pause = min(pause * 2, _LAST_PAUSE) if found else _FIRST_PAUSE
+    await trio.to_thread.run_sync(hunt.remove_cgroups)
     return hunt.remaining()
 
 
@@ -74,12 +77,7 @@ def _is_foreign(identity: ProcessIdentity, namespace: int) -> bool:
 def _lives(identity: ProcessIdentity) -> bool:
     if not tree.HAS_PROC:
         return tree.group_exists(identity.pid)
-    process = tree.read_process(identity.pid)
-    return (
-        process is not None
-        and process.start == identity.start_ticks
-        and not process.defunct
-    )
+    return tree.lives(identity.pid, identity.start_ticks)
 
 
 class _Session:
@@ -150,6 +148,12 @@ class _Hunt:
         self._boot, self._namespace = tree.boot_id(), tree.pid_namespace()
         self._own = os.getpid()
         self._lost: dict[Key, _Lost] = {}
+        #: Those that somebody was found in, by their folders.
+        self._cgroups: dict[Key, dict[str, cgroup.Cgroup]] = {key: {} for key in lost}
+        #: What is marked in this look, and how much of the proof is there that nothing
+        #: is left.
+        self._marked: dict[Key, list[Process]] = {}
+        self._calm = 0.0
         #: What is known without a look.
         self._out_of_sight: dict[Key, tuple[ProcessIdentity, ...]] = {}
         #: What this user may not end, by pid and start.
@@ -165,24 +169,44 @@ class _Hunt:
         return leader.boot_id == self._boot and not _is_foreign(leader, self._namespace)
 
     @property
-    def open(self) -> bool:
-        """Whether there is anything to look for."""
-        return bool(self._lost)
+    def over(self) -> bool:
+        """Whether another look would find nothing."""
+        return not self._lost or self._calm >= 1.0
 
     def look(self) -> bool:
         """Kill what is there now. Whether some of it may have to be killed again."""
-        snapshot = Snapshot()
-        marked: dict[Key, list[Process]] = {key: [] for key in self._lost}
-        for process in snapshot.processes.values():
-            if process.pid != self._own and not process.defunct:
-                mark = snapshot.mark(process.pid)
-                if mark in marked:
-                    marked[mark].append(process)
+        self._marked = {key: [] for key in self._lost}
+        snapshot = Snapshot(self._seen)
         busy = False
         for key, lost in self._lost.items():
-            for process in lost.find(snapshot, marked[key], self._own):
+            for group in self._cgroups[key].values():
+                group.kill()
+            for process in lost.find(snapshot, self._marked[key], self._own):
                 busy = self._kill(process) or busy
+        looks = _CALM_LOOKS if snapshot.steady else _RESTLESS_LOOKS
+        self._calm = 0.0 if busy else self._calm + 1 / looks
         return busy
+
+    def _seen(self, process: Process) -> None:
+        """Sort it by its mark and by the cgroup it is in."""
+        if process.pid == self._own or process.defunct:
+            return
+        mark = tree.mark_of(process.pid)
+        if mark in self._lost and mark is not None:
+            self._marked[mark].append(process)
+        contained = cgroup.of_process(process.pid)
+        if contained is not None and contained[0] in self._lost:
+            key, folder = contained
+            self._marked[key].append(process)
+            self._cgroups[key][folder] = cgroup.Cgroup(folder)
+
+    def remove_cgroups(self) -> None:
+        """Also those in which nobody was found."""
+        for known in self._cgroups.values():
+            for group in known.values():
+                group.remove()
+        for group in cgroup.leftovers(self._cgroups):
+            group.remove()
 
     def _kill(self, process: Process) -> bool:
         """False where another try would be in vain."""

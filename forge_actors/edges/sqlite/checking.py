@@ -45,6 +45,14 @@ def look_through(db: apsw.Connection) -> None:
         raise Damage(found.strip().splitlines()[-1])
 
 
+def found_in_use(error: BaseException) -> StoreDamaged:
+    """What is said of a store that turns out to be damaged while it is used."""
+    return StoreDamaged(
+        f"the store is damaged ({error}); the next start looks through it and sets it"
+        " aside"
+    )
+
+
 def refuse_marked(path: Path) -> None:
     """Refuse a store that was set aside before.
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from msgspec import convert
 
-from forge_actors.domain.errors import NotFound, Refused, Unavailable
+from forge_actors.domain.clock_steps import take_in
+from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
+from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
 from forge_actors.edges.sqlite.statements import queries
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
+    from forge_actors.domain.ports import Clock
 
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
@@ -42,10 +45,16 @@ class StoreReader:
         self._sql = queries()
         #: What ledgers go by that are loaded from now on.
         self.limits = limits
+        #: The clock of the runtime; without one moments are stored as they come.
+        self.clock: Clock | None = None
         #: Specs of the jobs accepted last, so that most starts need not read theirs.
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
         self.ends = Ends()
+
+    def damaged(self, error: BaseException) -> StoreDamaged:
+        """What is raised when a page turns out not to be what was written."""
+        return found_in_use(error)
 
     def read(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The committed rows of a named query."""
@@ -57,6 +66,8 @@ class StoreReader:
             return history.read(self.reader, self._sql, after, limit)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def find_events(
         self, after: int, until: int, fields: Mapping[str, Sequence[str]]
@@ -66,6 +77,8 @@ class StoreReader:
             return history.find(self.reader, self._sql, after, until, fields)
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def read_pending(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a named query, those included that are not durable yet."""
@@ -78,6 +91,8 @@ class StoreReader:
             return db.execute(self._sql[name], values).fetchall()
         except apsw.ConnectionClosedError:
             raise Unavailable("the runtime has ended") from None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
 
     def match(self, selector: str) -> str:
         """The id that a selector means: itself, or a unique prefix or tail of one.
@@ -113,7 +128,12 @@ class StoreReader:
 
     def load_jobs(self, repo: str) -> list[Job]:
         """The jobs of a repository that have not ended, oldest first."""
-        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+        jobs = [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+        if self.clock is not None:
+            ahead, now = self.clock.ahead(), self.clock.now()
+            for job in jobs:
+                take_in(job, ahead, now)
+        return jobs
 
     def repositories(self) -> list[Repository]:
         """Every repository that is not removed."""

@@ -20,7 +20,7 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.statements import queries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import apsw
 
@@ -45,27 +45,34 @@ def retell(
     now: float,
     data: dict[str, object],
     *,
-    after: int,
-    whole: bool,
+    after: int = 0,
+    whole: bool = True,
+    disabled: Mapping[str, str] | None = None,
 ) -> None:
     """Write that the store was restored, with this `data`, and all there is in it:
     repositories, pauses, jobs that have not ended, and those that ended with this.
 
-    `after` is the last number that was given; not `whole`, there were more.
+    `after` is the last number that was given; not `whole`, there were more. `disabled`
+    says why repositories are, by their ids.
     """
     last = max(after, history.last(db, queries()))
     first = last + 1 + (0 if whole else UNKNOWN_EVENTS)
-    events = [Event("store_restored", now, data=data), *_repositories(db, now)]
+    events = [
+        Event("store_restored", now, data=data),
+        *_repositories(db, now, disabled or {}),
+    ]
     events += _jobs(db, now)
     history.append(db, queries(), first, events)
 
 
-def _repositories(db: apsw.Connection, now: float) -> Iterator[Event]:
+def _repositories(
+    db: apsw.Connection, now: float, disabled: Mapping[str, str]
+) -> Iterator[Event]:
     for repo, name, path, enabled in db.execute(_REPOSITORIES):
         told = {"name": name, "path": path}
         yield Event("repository_added", now, repo, data=told)
         if not enabled:
-            told = {"name": name, "reason": RESTORED}
+            told = {"name": name, "reason": disabled.get(repo, RESTORED)}
             yield Event("repository_disabled", now, repo, data=told)
     for scope, jobs in db.execute(_PAUSES):
         told = {"scope": scope, "jobs": bool(jobs)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 import msgspec
 
+from forge_actors.domain.errors import StoreFailed
 from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.copying import check_ours, opened_to_read
 
@@ -69,6 +70,20 @@ def read_store(path: Path) -> Salvaged:
     except (*DAMAGE, apsw.Error):
         whole = False
     return Salvaged(tables, whole)
+
+
+def marks_of(path: Path) -> list[tuple[str, str]]:
+    """The common directory and the id of every repository a store ever had.
+
+    Raises:
+        StoreFailed: it cannot be read, whoever wrote it.
+    """
+    try:
+        with opened_to_read(path) as db:
+            rows = db.execute("SELECT common_dir, id FROM repository").fetchall()
+    except apsw.Error as error:
+        raise StoreFailed(f"{path} cannot be read: {error}") from error
+    return [(str(common), str(repo)) for common, repo in rows]
 
 
 def _read_table(

@@ -42,6 +42,7 @@ def order_for(job: Job, receipt: dict[str, Any], *, owner_gone: bool) -> Order:
     after.wall = OWNER_LIMIT if owner_gone else LIMIT
     after.grace = min(order.grace, GRACE)
     after.after_job = None
+    after.cgroup = None
     return after
 
 
@@ -55,4 +56,7 @@ def receipt_with(result: dict[str, Any], command: dict[str, Any]) -> dict[str, A
     if command["ending"] == "wall":
         told["timed_out"] = True
     sizes = {name: command[name] for name in ("stdout_bytes", "stderr_bytes")}
-    return {**result, **sizes, "after_job": told}
+    receipt = {**result, **sizes, "after_job": told}
+    if "remaining" in command:
+        receipt["remaining"] = result.get("remaining", []) + command["remaining"]
+    return receipt

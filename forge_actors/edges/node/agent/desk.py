@@ -11,6 +11,7 @@ any book mentions never began, and neither did what was held last.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -109,6 +110,8 @@ class Desk(Generic[J]):
         #: The fence of what is held or runs, and which service of which release
         #: ordered it.
         self._stamps: dict[Mark, Message] = {}
+        #: Those that run whose result is in the book already.
+        self._came_to: set[Mark] = set()
         self._epoch = -1
         self._instance = self._release = ""
         self._quoted_names = _names_quoted("", "")
@@ -173,6 +176,9 @@ class Desk(Generic[J]):
         self.alone = self.leaving = True
         if self._bound:
             self.end()
+        elif self.jobs:
+            with suppress(OSError):  # what is written next is synced as well
+                self._book.sync()
 
     def end(self) -> None:
         """End every job, and then itself."""
@@ -311,8 +317,9 @@ class Desk(Generic[J]):
     def started(self, key: Mark) -> None:
         """It runs long enough for its start to be told."""
         identity = self._hands.identity(self.jobs[key])
-        record = _record("started", key, self._stamps[key])
-        self._write_down(key, line_of({**record, "identity": identity}))
+        if key not in self._came_to:  # whose line must stay
+            record = _record("started", key, self._stamps[key])
+            self._write_down(key, line_of({**record, "identity": identity}))
         about = {"event": "started", "job": key[0], "attempt": key[1]}
         pid, ticks = identity["pid"], identity["start_ticks"]
         started = {**about, "pid": pid, "start_ticks": ticks}
@@ -320,12 +327,14 @@ class Desk(Generic[J]):
 
     def came_to(self, key: Mark, receipt: Message) -> None:
         """Its result stands, but something of it goes on to run."""
+        self._came_to.add(key)
         self._write_down(key, line_of(receipt | self._stamps[key]))
 
     def ended(self, key: Mark, receipt: Message) -> None:
         """Nothing of it runs any more."""
         del self.jobs[key]
         receipt |= self._stamps.pop(key)
+        self._came_to.discard(key)
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()

@@ -8,6 +8,7 @@ posix_spawn that can begin a session.
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from forge_actors.edges.node.agent.child import SpawnFailed
@@ -17,23 +18,20 @@ from forge_actors.edges.node.agent.terminal import TERM, Terminal, take_control
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.edges.node.agent.cgroup import Cgroups
     from forge_actors.edges.node.agent.child import Child
     from forge_actors.edges.node.agent.order import Order
 
+    #: What are stdin, stdout and stderr of the job.
+    Streams = tuple[int, int, int]
 
-def with_terminal(order: Order) -> Child:
+
+def with_terminal(order: Order, cgroups: Cgroups) -> Child:
     """Start a job on a terminal of its own.
 
     Raises:
         SpawnFailed, OSError, ValueError: it does not run.
     """
-    limit = _limits(order)
-
-    def prepare() -> None:
-        take_control()
-        if limit is not None:
-            limit()
-
     order.env.setdefault(b"TERM", TERM)
     try:
         terminal = Terminal()
@@ -41,33 +39,48 @@ def with_terminal(order: Order) -> Child:
         raise SpawnFailed(f"there is no terminal: {error.strerror}") from None
     end = terminal.job_side
     try:
-        pid = _popen(order, end, end, end, prepare)
+        pid = _start(order, cgroups, (end, end, end), take_control)
     except BaseException:
         terminal.close()
         raise
     return pid, terminal.fd, -1, terminal
 
 
-def start(order: Order, stdin: int, stdout: int, stderr: int) -> int:
+def start(order: Order, cgroups: Cgroups, streams: Streams) -> int:
     """Start a job with these streams and its limits; its pid.
 
     Raises:
         SpawnFailed, OSError, ValueError: it does not run.
     """
-    return _popen(order, stdin, stdout, stderr, _limits(order))
+    return _start(order, cgroups, streams, None)
 
 
-def _limits(order: Order) -> Callable[[], None] | None:
-    return None if order.limits is None else Preparation(decode(order.limits))
-
-
-def _popen(
-    order: Order,
-    stdin: int,
-    stdout: int,
-    stderr: int,
-    prepare: Callable[[], None] | None,
+def _start(
+    order: Order, cgroups: Cgroups, streams: Streams, first: Callable[[], None] | None
 ) -> int:
+    """Start it; the child does `first`, then what its limits need."""
+    if order.limits is None:
+        return _popen(order, streams, first)
+    limits = decode(order.limits)
+    if limits.memory is not None or limits.pids is not None:
+        order.cgroup = cgroups.make(order.key)
+    try:
+        with closing(Preparation(limits, order.cgroup)) as limit:
+
+            def prepare() -> None:
+                if first is not None:
+                    first()
+                limit()
+
+            return _popen(order, streams, prepare)
+    except BaseException:
+        if order.cgroup is not None:
+            order.cgroup.remove()
+        raise
+
+
+def _popen(order: Order, streams: Streams, prepare: Callable[[], None] | None) -> int:
+    stdin, stdout, stderr = streams
     try:
         child = subprocess.Popen(
             order.argv,

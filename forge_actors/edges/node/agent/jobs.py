@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import signal
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.loop import NEVER
@@ -37,6 +37,8 @@ LINGER = 2.0
 KEEP_DRAIN = 0.1
 #: Seconds between the signal to leftovers and the kill.
 LEFTOVER_GRACE = 2.0
+#: Seconds that what is killed may take to go. Only what the kernel holds takes longer.
+KILL_LIMIT = 8.0
 #: Seconds to the first look at a tree that should be going, doubled up to the last.
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.25
 
@@ -50,11 +52,8 @@ class Job:
     """
 
     __slots__ = (
-        "_forced",
         "_grouped",
         "_pause",
-        "_problems",
-        "_spared",
         "_suspension",
         "_terminal",
         "_told",
@@ -62,6 +61,7 @@ class Job:
         "began",
         "due",
         "ending",
+        "forced",
         "group_gone",
         "key",
         "last_output",
@@ -71,6 +71,8 @@ class Job:
         "phase",
         "pid",
         "previous",
+        "problems",
+        "spared",
         "start",
         "started_at",
         "status",
@@ -121,11 +123,13 @@ class Job:
         self.output_held = False
         #: Counts of bytes that somebody waits to see passed.
         self.watched: list[int] = []
-        self._forced = False
+        #: SIGKILL was needed.
+        self.forced = False
         self._grouped = False
         self._told = False
-        self._problems: list[str] = []
-        self._spared: set[tuple[int, int]] = set()
+        self.problems: list[str] = []
+        #: What could not be ended, by pid and start.
+        self.spared: dict[tuple[int, int], Process] = {}
         self._pause = FIRST_PAUSE
         self._until = NEVER
         #: Only of a job that was ever paused.
@@ -173,7 +177,7 @@ class Job:
         """Let a paused tree go on, with the budgets it had left."""
         if self.paused:
             # Looked at before the first one runs again, the tree is complete.
-            self._continue(now, self._without_spared(members(self)))
+            self._continue(now, members(self))
             self.due = self._budget()
 
     def _continue(self, now: float, members: list[Process]) -> None:
@@ -229,7 +233,7 @@ class Job:
         if self.paused:
             # Its leader was killed meanwhile: what is left must be able to end.
             self._continue(now, alive)
-        if not alive and self.status is not None:
+        if not alive and (self.status is not None or self._is_spared(self)):
             return True
         if self.phase == STOPPING and not self._told:
             self._told = True
@@ -244,19 +248,21 @@ class Job:
                     return True
                 self.stop(now, LEFTOVER_GRACE, self.ending)
                 return False
+            if self.phase == KILLING:
+                for process in alive:
+                    self._spare(process, "does not end: the kernel holds it")
+                return True
             self.phase = KILLING
+            self._until = now + KILL_LIMIT
         if self.phase == KILLING:
             self._kill(alive)
-        self.due = now + self._pause
-        if self.phase != KILLING:
-            self.due = min(self.due, self._until)
+        self.due = min(now + self._pause, self._until)
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return False
 
     def _advance_running(self, now: float, members: Members) -> None:
         if self._suspension is not None and self.paused:
-            alive = self._without_spared(members(self))
-            self.due = self._suspension.halt(alive, self._send, now)
+            self.due = self._suspension.halt(members(self), self._send, now)
         elif now >= self._budget():
             ending = "wall" if now >= self._wall() else "idle"
             self.stop(now, self.order.grace, ending)
@@ -272,9 +278,12 @@ class Job:
         return held
 
     def _without_spared(self, members: list[Process]) -> list[Process]:
-        if not self._spared:
+        if not self.spared:
             return members
-        return [m for m in members if (m.pid, m.start) not in self._spared]
+        return [member for member in members if not self._is_spared(member)]
+
+    def _is_spared(self, process: Process | Job) -> bool:
+        return (process.pid, process.start) in self.spared
 
     def _tell(self, members: list[Process]) -> None:
         """Send the stop signal to those outside of the group, and wake the stopped.
@@ -290,10 +299,13 @@ class Job:
 
     def _kill(self, members: list[Process]) -> None:
         if self._signal_group(signal.SIGKILL):
-            self._forced = True
+            self.forced = True
+        cgroup = self.order.cgroup
+        if cgroup is not None and cgroup.populated() and cgroup.kill():
+            self.forced = True
         for process in members:
             if self._send(process, signal.SIGKILL):
-                self._forced = True
+                self.forced = True
 
     def _signal_group(self, number: int) -> bool:
         """All of the group in one call, so that no member can fork past it.
@@ -309,68 +321,17 @@ class Job:
         return True
 
     def _send(self, process: Process, number: int) -> bool:
-        """A process that we may not signal is named in the receipt, not waited for."""
+        """Whether it got the signal. One that may not be killed is not waited for."""
         try:
             return tree.send(process, number)
         except PermissionError:
-            self._spared.add((process.pid, process.start))
-            who = f"{process.pid} {process.name}"
-            self._problems.append(f"process {who} may not be ended by this user")
+            cgroup = self.order.cgroup
+            contained = cgroup is not None and process.pid in cgroup.pids()
+            if number == signal.SIGKILL and not contained:
+                self._spare(process, "may not be ended by this user")
             return False
 
-    def identity(self, boot_id: str, namespace: int) -> dict[str, Any]:
-        """The fields of its `domain.launch.ProcessIdentity`."""
-        return {
-            "boot_id": boot_id,
-            "pid": self.pid,
-            "start_ticks": self.start,
-            "namespace": namespace,
-        }
-
-    def receipt(self, boot_id: str, namespace: int) -> dict[str, Any]:
-        """What `domain.launch.Receipt` holds, fields at their default left out."""
-        stdout, stderr = self.streams
-        receipt: dict[str, Any] = {
-            "job": self.key[0],
-            "attempt": self.key[1],
-            "ending": self.ending,
-            "ended_at": time(),
-            "started_at": self.started_at,
-            "identity": self.identity(boot_id, namespace),
-            "stdout_bytes": stdout.total,
-            "stderr_bytes": stderr.total,
-        }
-        if self.status is not None:
-            if os.WIFSIGNALED(self.status):
-                receipt["signal"] = _signal_name(os.WTERMSIG(self.status))
-            else:
-                receipt["exit_code"] = os.WEXITSTATUS(self.status)
-        if self.usage is not None:
-            receipt["user_seconds"] = self.usage.ru_utime
-            receipt["system_seconds"] = self.usage.ru_stime
-            receipt["max_rss_kib"] = self.usage.ru_maxrss
-        if self._forced:
-            receipt["forced"] = True
-        if self.paused_seconds:
-            receipt["paused_seconds"] = round(self.paused_seconds, 3)
-        tail = stderr.tail or stdout.tail
-        if tail:
-            receipt["stderr_tail"] = tail.decode(errors="replace")
-        if self.leftovers:
-            receipt["leftovers"] = [f"{p.pid} {p.name}" for p in self.leftovers]
-        if self.output_held:
-            receipt["output_held"] = True
-        for name, stream in (("stdout_lost", stdout), ("stderr_lost", stderr)):
-            if stream.error is not None:
-                receipt[name] = stream.total - stream.kept
-        problems = self._problems + [s.error for s in self.streams if s.error]
-        if problems:
-            receipt["error"] = "; ".join(problems)
-        return receipt
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"
+    def _spare(self, process: Process, why: str) -> None:
+        """It is named in the receipt: what it holds must not be given to others."""
+        self.spared[process.pid, process.start] = process
+        self.problems.append(f"process {process.pid} {process.name} {why}")

@@ -29,6 +29,8 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
     """
     if tree.group_exists(job.pid):
         return False
+    if job.order.cgroup is not None and job.order.cgroup.populated():
+        return False
     if not tree.HAS_PROC:
         return True
     newest = tree.last_pid()
@@ -112,7 +114,13 @@ class Kin:
         # the first time it is seen empty it proves nothing.
         if job.status is not None and not group_seen:
             job.group_gone = True
+        if job.order.cgroup is not None:
+            roots += filter(None, map(self._process, job.order.cgroup.pids()))
         return snapshot.with_descendants(roots)
+
+    def _process(self, pid: int) -> Process | None:
+        """Also one that is younger than the snapshot."""
+        return self._snapshot.processes.get(pid) or tree.read_process(pid)
 
     def _is_stray_of(self, process: Process, job: Job) -> bool:
         """An orphan with no evidence ends with the last job that can have started it.

@@ -21,6 +21,7 @@ from forge_actors.edges.node.agent.lines import line_of, message_of
 from forge_actors.edges.node.agent.listener import Listener
 from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Order, environment
+from forge_actors.edges.node.agent.receipt import identity_of, receipt_of
 from forge_actors.edges.node.agent.spawn import Spawner
 from forge_actors.edges.node.agent.starts import Starts
 
@@ -64,7 +65,7 @@ class Node:
         self._desk: Desk[Job] = Desk(self, journal, about)
         self._boot_id: str = about["boot_id"]
         self._namespace: int = about["namespace"]
-        self._spawner = Spawner()
+        self._spawner = Spawner(about["instance"])
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
         #: The table of the desk.
@@ -222,7 +223,8 @@ class Node:
             job.watched.append(known)
 
     def identity(self, job: Job) -> dict[str, Any]:
-        return (job.previous or job).identity(self._boot_id, self._namespace)
+        leader = job.previous or job
+        return identity_of(leader.pid, leader.start, self._boot_id, self._namespace)
 
     def say(self, line: bytes) -> None:
         self._news = True
@@ -309,7 +311,11 @@ class Node:
                 self._close_pipe(stream)
         if job.leftovers and job.order.keep_leftovers:
             self._kept.keep(job)
-        receipt = job.receipt(self._boot_id, self._namespace)
+        if job.status is None:  # its leader could not be ended
+            self._leaders.pop(job.pid, None)
+        receipt = receipt_of(job, self._boot_id, self._namespace)
+        if job.order.cgroup is not None:
+            job.order.cgroup.remove()
         if job.previous is not None:
             receipt = after_job.receipt_with(self._results.pop(job.key), receipt)
         elif job.order.after_job is not None:

@@ -7,9 +7,12 @@ one character a byte, so that every byte passes through JSON.
 from __future__ import annotations
 
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent.masking import masked_values
+
+if TYPE_CHECKING:
+    from forge_actors.edges.node.agent.cgroup import Cgroup
 
 
 class Malformed(ValueError):
@@ -22,6 +25,7 @@ class Order:
     __slots__ = (
         "after_job",
         "argv",
+        "cgroup",
         "cwd",
         "env",
         "grace",
@@ -66,6 +70,8 @@ class Order:
             self.limits: dict[str, int] | None = message.get("limits")
             after: str | None = message.get("after_job")
             self.after_job = None if after is None else _bytes(after)
+            #: Made when it is started, if it needs one and there can be one.
+            self.cgroup: Cgroup | None = None
         except Malformed:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:

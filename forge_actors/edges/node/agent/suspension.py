@@ -46,7 +46,7 @@ class Suspension:
     def halt(
         self,
         members: Iterable[Process],
-        send: Callable[[Process, int], object],
+        send: Callable[[Process, int], bool],
         now: float,
     ) -> float:
         """Stop what runs; the time of the next look, NEVER when the tree stands still.
@@ -56,8 +56,8 @@ class Suspension:
         shows as running: so the second look after all were stopped is the proof.
         """
         running = [process for process in members if not process.stopped]
-        for process in running:
-            send(process, signal.SIGSTOP)
+        # What is gone or may not be stopped by this user is not waited for.
+        running = [process for process in running if send(process, signal.SIGSTOP)]
         # The kernel holds it, for a vfork or a disk: the signal acts when it returns.
         waits = tree.HAS_PROC and any(not process.held for process in running)
         self._calm = 0 if waits else self._calm + 1

@@ -14,7 +14,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 # Held open: every job that ends asks for the last pid.
@@ -124,6 +127,12 @@ def start_ticks(pid: int) -> int:
     return process.start if process else 0
 
 
+def lives(pid: int, start: int) -> bool:
+    """Whether the process that began then still runs; a defunct one does not."""
+    process = read_process(pid)
+    return process is not None and process.start == start and not process.defunct
+
+
 def mark_of(pid: int) -> Mark | None:
     """The job and attempt named in the environment of a process."""
     for _ in range(_ENVIRON_TRIES):
@@ -193,10 +202,17 @@ def group_exists(group: int) -> bool:
 
 
 class Snapshot:
-    """The processes of this machine at one time, none that lived throughout missing."""
+    """The processes of this machine at one time, none that lived throughout missing.
 
-    def __init__(self) -> None:
+    `seen` is called with each one right after it was read: a moment later one that
+    forks all the time would be another. `steady`: none can have come and gone meanwhile
+    that has left a child which is not here.
+    """
+
+    def __init__(self, seen: Callable[[Process], object] | None = None) -> None:
         self.processes: dict[int, Process] = {}
+        self.steady = False
+        self._seen = seen
         self._marks: dict[int, Mark | None] = {}
         self._children: dict[int, list[Process]] = {}
         if not HAS_PROC:
@@ -207,7 +223,8 @@ class Snapshot:
         for _ in range(_PASSES):
             before = last_pid()
             self._read_unknown()
-            if last_pid() == before:
+            self.steady = last_pid() == before
+            if self.steady:
                 break
         self._read_again_without_parent()
         for process in self.processes.values():
@@ -219,6 +236,8 @@ class Snapshot:
                 process = read_process(pid)
                 if process is not None:
                     self.processes[process.pid] = process
+                    if self._seen is not None:
+                        self._seen(process)
 
     def _read_again_without_parent(self) -> None:
         """Correct what became an orphan while we read.

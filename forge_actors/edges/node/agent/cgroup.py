@@ -1,0 +1,239 @@
+"""Control groups (version 2) of jobs, where a folder of them is ours to use.
+
+What is in a cgroup stays in it whatever it does, is ended by one write without a race,
+and is limited as a whole. But putting a process into one makes the kernel wait for all
+processors, 12 ms on a calm machine: so only jobs get one that ask for a limit.
+
+`forge-actors-<instance>/<job>.<attempt>` is made for a job and removed when it is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PREFIX = "forge-actors-"
+#: What `--memory` and `--pids` need.
+CONTROLLERS = frozenset({"memory", "pids"})
+#: How systemd says that a cgroup is left to whoever runs in it.
+_DELEGATED = ("user.delegate", "trusted.delegate")
+#: Bytes read of a list of processes: enough for some ten thousand of them.
+_LIST_LIMIT = 1 << 17
+
+Key = tuple[str, int]
+
+
+class Place(NamedTuple):
+    """A folder in which cgroups may be made, and what is missing there, and why."""
+
+    folder: str | None
+    #: Those of `CONTROLLERS` that its cgroups can have.
+    controllers: frozenset[str]
+    reason: str
+
+
+def find_place() -> Place:
+    """Where this process may make cgroups: beside its own one, or in that.
+
+    Nothing is changed. A cgroup with processes in it gives its cgroups no controllers;
+    beside ours is a place where systemd was told so.
+    """
+    own = _own_folder()
+    if own is None:
+        return Place(None, frozenset(), "there is no cgroup version 2")
+    above = os.path.dirname(own)
+    beside = _is_delegated(above) and _is_writable(above)
+    folder = above if beside else own
+    if not _is_writable(folder):
+        return Place(None, frozenset(), f"{folder} is not ours to write to")
+    offered = _words(os.path.join(folder, "cgroup.controllers"))
+    usable = _words(os.path.join(folder, "cgroup.subtree_control"))
+    # Processes in the first cgroup of all do not matter.
+    if beside or not os.path.exists(os.path.join(folder, "cgroup.type")):
+        usable |= offered
+    if usable >= CONTROLLERS:
+        return Place(folder, CONTROLLERS, "")
+    reason = "a unit of systemd needs Delegate=yes and DelegateSubgroup="
+    if not offered >= CONTROLLERS:
+        reason = f"{folder} has no {' and '.join(sorted(CONTROLLERS - offered))}"
+    return Place(folder, usable & CONTROLLERS, reason)
+
+
+def of_process(pid: int) -> tuple[Key, str] | None:
+    """The attempt in whose cgroup a process is, and that cgroup's folder."""
+    path = _path_of(str(pid))
+    above, _, name = path.rpartition("/")
+    job, _, attempt = name.rpartition(".")
+    if not above.rpartition("/")[2].startswith(_PREFIX) or not attempt.isdecimal():
+        return None
+    folder = _folder(path)
+    return None if folder is None else ((job, int(attempt)), folder)
+
+
+def leftovers(keys: Iterable[Key]) -> list[Cgroup]:
+    """The cgroups of attempts whose agents are gone, near to where we are."""
+    own = _own_folder()
+    if own is None:
+        return []
+    agents = []
+    for base in (own, os.path.dirname(own)):
+        with contextlib.suppress(OSError):
+            agents += [e.path for e in os.scandir(base) if e.name.startswith(_PREFIX)]
+    folders = [os.path.join(agent, _name(key)) for agent in agents for key in keys]
+    return [Cgroup(folder) for folder in folders if os.path.isdir(folder)]
+
+
+class Cgroup:
+    """One job's cgroup. Whatever it cannot do, the job does without."""
+
+    __slots__ = ("folder",)
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def limit(self, name: str, value: int) -> bool:
+        """Set `memory.max` or `pids.max`. False where that is not ours to set."""
+        return _write(os.path.join(self.folder, name), b"%d" % value)
+
+    def enter(self) -> int:
+        """A descriptor that puts into the cgroup who writes `0` to it."""
+        path = os.path.join(self.folder, "cgroup.procs")
+        return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+
+    def pids(self) -> list[int]:
+        text = _read(os.path.join(self.folder, "cgroup.procs"), _LIST_LIMIT)
+        # Cut off at the limit, the last number may be the beginning of another one.
+        return [int(pid) for pid in text.rpartition("\n")[0].split() if pid != "0"]
+
+    def populated(self) -> bool:
+        """Whether a process that is not defunct is in it. False if it is removed."""
+        return "populated 1" in _read(os.path.join(self.folder, "cgroup.events"))
+
+    def kill(self) -> bool:
+        """End all that is in it at once. False where the kernel is too old for it."""
+        return _write(os.path.join(self.folder, "cgroup.kill"), b"1")
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something of it for its `memory.max`."""
+        text = _read(os.path.join(self.folder, "memory.events"))
+        counts = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+        return int(counts.get("oom_kill", 0)) > 0
+
+    def remove(self) -> None:
+        """Remove it, and the agent's if that was the last. Not while one is in it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self.folder)
+            os.rmdir(os.path.dirname(self.folder))
+
+
+class Cgroups:
+    """The cgroups of one agent. Its own is made for the first job that needs one."""
+
+    def __init__(self, instance: str) -> None:
+        place = find_place()
+        self._place = place
+        self._folder = os.path.join(place.folder or "", _PREFIX + instance)
+
+    def make(self, key: Key) -> Cgroup | None:
+        """A new cgroup for an attempt; None where there can be none."""
+        if self._place.folder is None or "/" in key[0]:
+            return None
+        cgroup = Cgroup(os.path.join(self._folder, _name(key)))
+        try:
+            if not os.path.isdir(self._folder):
+                os.mkdir(self._folder)
+                self._hand_down(self._place.folder)
+                self._hand_down(self._folder)
+            os.mkdir(cgroup.folder)
+        except OSError:
+            return None
+        return cgroup
+
+    def _hand_down(self, folder: str) -> None:
+        """Let the cgroups in a folder have limits; what is refused is left out."""
+        for name in self._place.controllers:
+            _write(os.path.join(folder, "cgroup.subtree_control"), b"+" + name.encode())
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}.{key[1]}"
+
+
+def _own_folder() -> str | None:
+    return _folder(_path_of("self"))
+
+
+def _path_of(process: str) -> str:
+    for line in _read(f"/proc/{process}/cgroup").splitlines():
+        if line.startswith("0::"):
+            return line.removeprefix("0::")
+    return ""
+
+
+def _folder(path: str) -> str | None:
+    """Where a cgroup's path is mounted."""
+    if not path or path.startswith("/.."):  # above what we may see
+        return None
+    for line in _read("/proc/self/mountinfo", 1 << 20).splitlines():
+        fields, _, kind = line.partition(" - ")
+        if kind.startswith("cgroup2 "):
+            root, mount = fields.split(" ")[3:5]
+            inside = path.removeprefix(root.rstrip("/"))
+            if inside.startswith("/"):
+                return (mount + inside).rstrip("/")
+    return None
+
+
+def _is_writable(folder: str) -> bool:
+    procs = os.path.join(folder, "cgroup.procs")
+    return os.access(folder, os.W_OK | os.X_OK) and os.access(procs, os.W_OK)
+
+
+def _is_delegated(folder: str) -> bool:
+    for name in _DELEGATED:
+        with contextlib.suppress(OSError):
+            if os.getxattr(folder, name) == b"1":
+                return True
+    return False
+
+
+def _words(path: str) -> frozenset[str]:
+    return frozenset(_read(path).split())
+
+
+def _read(path: str, limit: int = 1 << 16) -> str:
+    """A file of the kernel's; nothing if it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    data = b""
+    try:
+        while len(data) < limit:
+            part = os.read(fd, limit - len(data))
+            if not part:
+                break
+            data += part
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+    return data.decode(errors="replace")
+
+
+def _write(path: str, data: bytes) -> bool:
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.write(fd, data)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True

@@ -1,0 +1,135 @@
+"""Removing everything that is ours: a home, its sockets, our folder in repositories.
+
+Nothing else is touched. What lies in the home and has no name of ours stays, with the
+home around it; and so does what other homes have put into a repository.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from forge_actors.domain.damage import MARKER
+from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.edges.git.checkout import drop_ids, known_ids
+from forge_actors.edges.sqlite.salvage import marks_of
+from forge_actors.runtime.homes import (
+    FOLDERS,
+    LOCK_FILE,
+    STORE_FILE,
+    is_ours,
+    refuse_living_agent,
+)
+from forge_actors.runtime.ownership import own_home
+
+#: Where the stores of a home are, the one in use first.
+STORES = (STORE_FILE, "damaged/*.sqlite", "replaced/*.sqlite")
+
+
+class Plan(NamedTuple):
+    """Everything that a purge removes, and what it leaves alone."""
+
+    home: Path
+    #: What is in the home, sockets elsewhere behind it.
+    files: list[Path]
+    #: Common directories of repositories, each with the ids there that are ours.
+    repositories: dict[str, list[str]]
+    #: What else is in the home.
+    strangers: list[Path]
+    #: Whether a store could not be read, so that repositories may be missing.
+    unread: bool
+
+    def paths(self) -> list[str]:
+        """All that goes, as a person reads it."""
+        ours = [f"{common}/forge-actors" for common in self.repositories]
+        return [*map(str, self.files), *ours]
+
+
+def plan(home: Path) -> Plan:
+    """Look for everything of ours.
+
+    Raises:
+        NotFound: there is no home, or it is none of ours.
+    """
+    if not any((home / name).exists() for name in (STORE_FILE, MARKER, LOCK_FILE)):
+        raise NotFound(f"{home} is no home of a service")
+    ids, unread = _ids(home)
+    entries = sorted(home.iterdir())
+    files = [path for path in entries if is_ours(path.name)]
+    repositories = {common: mine for common in ids if (mine := _mine(common, ids))}
+    strangers = [path for path in entries if not is_ours(path.name)]
+    return Plan(home, [*files, *_sockets(home)], repositories, strangers, unread)
+
+
+def purge(home: Path) -> Plan:
+    """Remove all of it.
+
+    Raises:
+        NotFound: as `plan`. Refused: the home is served, or jobs of it still run.
+        StoreFailed: something cannot be removed; what is left is removed by the next.
+    """
+    plan(home)
+    with own_home(home):
+        refuse_living_agent(home)
+        found = plan(home)
+        try:
+            for common, ids in found.repositories.items():
+                drop_ids(common, ids)
+            # Without its lock a home is free for others: that goes last.
+            for path in sorted(found.files, key=lambda path: path.name == LOCK_FILE):
+                _remove(path)
+        except OSError as error:
+            where = error.filename or home
+            raise StoreFailed(f"{where} cannot be removed: {error.strerror}") from None
+        with suppress(OSError):
+            home.rmdir()
+    return found
+
+
+def _ids(home: Path) -> tuple[dict[str, list[str]], bool]:
+    """The ids that this home gave, by the common directories they were written to."""
+    found: dict[str, list[str]] = {}
+    unread = False
+    for pattern in STORES:
+        for path in sorted(home.glob(pattern)):
+            try:
+                for common, repo in marks_of(path):
+                    found.setdefault(common, []).append(repo)
+            except StoreFailed:
+                unread = True
+    return found, unread
+
+
+def _mine(common: str, ids: dict[str, list[str]]) -> list[str]:
+    return sorted(known_ids(common) & set(ids[common]))
+
+
+def _sockets(home: Path) -> list[Path]:
+    """Sockets that have no room in the home, and the folder they are in."""
+    found: list[Path] = []
+    for note in sorted(home.glob("*.sock.path")):
+        with suppress(OSError, UnicodeDecodeError):
+            place = Path(note.read_text("utf-8").strip())
+            status = place.parent.lstat()
+            private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+            if private and place.name in ("control.sock", "agent.sock"):
+                found.append(place)
+    folders = dict.fromkeys(place.parent for place in found)
+    return [*(place for place in found if os.path.lexists(place)), *folders]
+
+
+def _remove(path: Path) -> None:
+    try:
+        if not path.is_dir() or path.is_symlink():
+            path.unlink()
+        elif path.name in FOLDERS:
+            shutil.rmtree(path)
+        else:
+            with suppress(OSError):  # somebody else's socket is in it
+                path.rmdir()
+    except FileNotFoundError:
+        pass

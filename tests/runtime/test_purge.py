@@ -1,0 +1,120 @@
+"""Purging removes everything that is ours, and nothing that is not."""
+
+from __future__ import annotations
+
+import fcntl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.runtime.ownership import own_home
+from forge_actors.runtime.purge import plan, purge
+from tests.runtime.kit import make_repository, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def make_home(home: Path, *repositories: Path) -> None:
+    async with running(home) as runtime:
+        for path in repositories:
+            await runtime.add_repository(path)
+            await (await runtime.submit(path, ["echo", "x"])).wait()
+
+
+def ours(repository: Path) -> Path:
+    return repository / ".git" / "forge-actors"
+
+
+async def test_nothing_of_ours_is_left_anywhere(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    app, lib = (make_repository(tmp_path / name) for name in ("app", "lib"))
+    before = {path for path in app.rglob("*") if path.is_file()}
+    await make_home(home, app, lib)
+    assert ours(app).is_dir()
+    found = plan(home)
+    assert str(ours(app)) in found.paths()
+    assert home.exists()
+    assert ours(app).exists()
+    assert purge(home) == found
+    assert not home.exists()
+    assert not ours(app).exists()
+    assert not ours(lib).exists()
+    assert {path for path in app.rglob("*") if path.is_file()} == before
+
+
+async def test_what_is_not_ours_stays(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    app = make_repository(tmp_path / "app")
+    await make_home(home, app)
+    (home / "notes.txt").write_text("mine")
+    (home / "photos").mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    (home / "clones").symlink_to(outside)
+    found = purge(home)
+    assert [path.name for path in found.strangers] == ["notes.txt", "photos"]
+    assert sorted(path.name for path in home.iterdir()) == ["notes.txt", "photos"]
+    assert (outside / "file").read_text() == "mine"
+    with pytest.raises(NotFound):
+        plan(home)
+    with pytest.raises(NotFound):
+        plan(other)
+
+
+async def test_a_repository_keeps_the_mark_of_another_home(tmp_path: Path) -> None:
+    app = make_repository(tmp_path / "app")
+    await make_home(tmp_path / "first", app)
+    ids = (ours(app) / "id").read_text()
+    (ours(app) / "id").write_text(f"{ids}{'0' * 19}\n")
+    purge(tmp_path / "first")
+    assert (ours(app) / "id").read_text() == f"{'0' * 19}\n"
+
+
+async def test_a_repository_that_is_gone_or_was_removed_is_no_obstacle(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    app, lib = (make_repository(tmp_path / name) for name in ("app", "lib"))
+    await make_home(home, app, lib)
+    async with running(home) as runtime:
+        await runtime.control.remove_repository("lib")
+    app.rename(tmp_path / "moved")
+    purge(home)
+    assert not ours(lib).exists()
+    assert not home.exists()
+
+
+async def test_a_home_in_use_is_not_purged(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    await make_home(home)
+    with own_home(home), pytest.raises(Refused, match="another service"):
+        purge(home)
+    with (home / "agent.lock").open("w") as agent:
+        fcntl.flock(agent, fcntl.LOCK_EX)
+        with pytest.raises(Refused, match="still run under its node agent"):
+            purge(home)
+    assert (home / "store.sqlite").exists()
+
+
+async def test_a_store_that_cannot_be_read_is_told_and_purged(tmp_path: Path) -> None:
+    home, app = tmp_path / "home", make_repository(tmp_path / "app")
+    await make_home(home, app)
+    (home / "damaged").mkdir()
+    (home / "store.sqlite").rename(home / "damaged" / "store-1.sqlite")
+    (home / "store.sqlite").write_bytes(b"my diary\n" * 1000)
+    found = purge(home)
+    assert found.unread
+    # The one that was set aside still knew where our marks are.
+    assert not ours(app).exists()
+    assert not home.exists()
+
+
+def test_somebody_elses_folder_is_never_purged(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "settings.toml").write_text("[mine]\n")
+    with pytest.raises(NotFound, match="no home of a service"):
+        purge(tmp_path)
+    assert (tmp_path / "settings.toml").exists()
