@@ -122,6 +122,34 @@ def new_home(folder: Path, *, workers: int = 4, repositories: int = 20) -> Path:
 @contextlib.contextmanager
 def running(home: Path) -> Iterator[Service]:
     """A service of the home that answers requests, then its end."""
+    service = start(home)
+    try:
+        yield service
+    finally:
+        stop(service)
+
+
+@contextlib.contextmanager
+def killed(home: Path) -> Iterator[Service]:
+    """The same, but its end is that of a crash: jobs and agent are left alone."""
+    service = start(home)
+    try:
+        yield service
+        process = os.pidfd_open(service.pid)
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        select.select([process], [], [])
+        os.close(process)
+    except BaseException:
+        stop(service)
+        raise
+
+
+def start(home: Path) -> Service:
+    """A service of the home that answers requests.
+
+    Raises:
+        ServiceFailed: it does not start.
+    """
     with (home / "serve.err").open("w+") as errors:
         started = subprocess.run(
             [*PROGRAM, "serve", "--home", str(home), "--detach"],
@@ -136,11 +164,7 @@ def running(home: Path) -> Iterator[Service]:
             errors.seek(0)
             last = errors.read().strip().splitlines()[-1:]
             raise ServiceFailed(f"serve ended with {started.returncode}: {last}")
-    service = Service(home)
-    try:
-        yield service
-    finally:
-        stop(service)
+    return Service(home)
 
 
 @contextlib.contextmanager

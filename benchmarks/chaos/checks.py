@@ -118,10 +118,13 @@ def _hit(evidence: Evidence, story: Story, run: Run) -> bool:
     plan = evidence.plans[run.name]
     slack = SLACK if plan.child == "none" else LEFTOVER_SLACK
     end = math.inf if run.ended is None else run.ended + slack
-    end = min(end, _decided(story, run))
-    return any(
-        run.began <= after and before <= end for before, after in _killed(evidence)
-    )
+    # It is there before it can say so: its first line comes after its dispatch.
+    begin = run.began
+    for attempt in story.attempts(run.job):
+        if attempt.number == run.attempt:
+            begin = attempt.dispatched
+            end = min(end, math.inf if attempt.decided is None else attempt.decided)
+    return any(begin <= after and before <= end for before, after in _killed(evidence))
 
 
 def _decided(story: Story, run: Run) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from benchmarks.chaos.processes import (
     END_SECONDS,
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from benchmarks.chaos.processes import Manager
 
 #: `starting`: the service, before it is ready. `both`: service and agent, in either
-#: order. `all`: these, and every process of the jobs.
-Target = Literal["service", "starting", "agent", "both", "all"]
-TARGETS: tuple[Target, ...] = get_args(Target)
+#: order. `all`: these, and every process of the jobs. `stop` kills nobody: the service
+#: is stopped in order, which what runs is not to notice either.
+Target = Literal["service", "starting", "agent", "both", "all", "stop"]
 WITH_AGENT = frozenset[Target]({"agent", "both", "all"})
 
 #: Seconds from one kill to the next; between two of one blow; until the service is
 #: started again; and from the beginning of a start to a kill in it.
 PAUSE, GAP, OUTAGE, STARTING = (0.0, 1.2), (0.0, 0.3), (0.0, 0.6), (0.0, 0.6)
+#: Of so many kills there is one stop.
+KILLS_A_STOP = 10
 
 
 @dataclass
@@ -59,11 +61,15 @@ class Blow:
 
 
 def make_targets(rng: random.Random, kills: int, agent_kills: int) -> list[Target]:
-    """So many targets in random order, with at least so many agents among them."""
+    """So many kills in random order, with at least so many of an agent among them.
+
+    There are a few stops between them.
+    """
     agents: list[Target] = ["agent", "both", "all"]
     chosen = [agents[number % 3] for number in range(min(agent_kills, kills))]
     rest: list[Target] = ["service", "service", "starting"]
     chosen += [rest[number % 3] for number in range(kills - len(chosen))]
+    chosen += ["stop"] * (kills // KILLS_A_STOP)
     rng.shuffle(chosen)
     return chosen
 
@@ -77,11 +83,16 @@ class Killer:
         self._rng = rng
 
     def strike(self, target: Target, *, outage: float | None = None) -> Blow:
-        """One blow; afterwards the service is ready again."""
+        """One blow; afterwards the service is ready again.
+
+        With an `outage` all of it falls at once, and nobody is there for so long.
+        """
         blow = Blow(len(self.blows) + 1, target)
         self.blows.append(blow)
         agent_first = self._rng.random() < 0.5
         gap = self._rng.uniform(*GAP) if self._rng.random() < 0.5 else 0.0
+        if outage is not None:
+            agent_first, gap = False, 0.0
         if target == "agent":
             self._kill_agent(blow)
             return blow
@@ -92,6 +103,9 @@ class Killer:
             self._kill_service(blow)
         elif target == "service":
             self._kill_service(blow)
+        elif target == "stop":
+            self._manager.terminate()
+            blow.service = time.monotonic()
         else:
             first, then = self._kill_service, self._kill_agent
             if agent_first:

@@ -125,6 +125,17 @@ class Manager:
         self._child.wait()
         self._forget_ready()
 
+    def terminate(self) -> None:
+        """End it as its manager does: by SIGTERM.
+
+        Raises:
+            ServiceFailed: it does not end, or not in order.
+        """
+        assert self._child is not None
+        self._child.terminate()
+        if (status := self._ended()) != 0:
+            raise ServiceFailed(f"SIGTERM ended it with {status}: {self._last_words()}")
+
     def look(self) -> bool:
         """Start it again if it ended by itself; whether it had."""
         assert self._child is not None

@@ -27,6 +27,8 @@ class Report:
     #: Kills, by what they were aimed at; and how many of them found their agent.
     kills: Counter[str] = field(default_factory=Counter)
     agent_kills: int = 0
+    #: Orderly ends of the service.
+    stops: int = 0
     killed_processes: int = 0
     begun: int = 0
     #: Runs that never ended by their own account.
@@ -39,8 +41,9 @@ class Report:
     #: Jobs that ended while no service was there.
     ended_alone: int = 0
     ready: Spread | None = None
-    #: From ready to the right state of what was interrupted, by target.
-    decided: dict[str, Spread] = field(default_factory=dict)
+    #: From ready, and from the start of the service, to the right state of what was
+    #: interrupted, by target.
+    decided: dict[str, tuple[Spread, Spread]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
@@ -64,14 +67,15 @@ class Report:
             f"kills: {sum(self.kills.values())} ({counts(self.kills)})",
             f"  that met an agent: {self.agent_kills}",
             f"  processes killed: {self.killed_processes}",
+            f"  stops in order between them: {self.stops}",
             f"submissions sent again: {self.repeated}",
             f"  jobs that were there already: {self.existing}",
             f"at once, at most: {at_once}",
             f"ready after a restart: {self.ready or 'none'}",
         ]
         lines += [
-            f"right state after a kill of {target}: {times}"
-            for target, times in self.decided.items()
+            f"right state after a kill of {target}: {ready}; since the start: {start}"
+            for target, (ready, start) in self.decided.items()
         ]
         if self.gave_up:
             lines.append(f"services that ended by themselves: {self.gave_up}")

@@ -106,7 +106,8 @@ def run(
         ]
     finally:
         chaos.submitter.give_up()
-        chaos.submitter.join()
+        if chaos.submitter.is_alive():
+            chaos.submitter.join()
         manager.clear()
     evidence.wrong += chaos.submitter.refusals
     evidence.wrong += manager.failed_starts
@@ -244,7 +245,7 @@ def _ended_alone(evidence: Evidence) -> int:
 
 def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report:
     evidence, submitter = chaos.evidence, chaos.submitter
-    decided = times.decision_times(evidence, story)
+    decided = times.decisions(evidence, story)
     violations = [*checks.violations(evidence, story), *times.late(decided)]
     if scenario == "outage":
         violations += _finished_alone(evidence)
@@ -256,7 +257,8 @@ def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report
         len(evidence.plans),
         states=Counter(view["state"] for view in evidence.views.values()),
         codes=Counter(told.code for told in story.jobs.values() if told.code),
-        kills=Counter(blow.target for blow in evidence.blows),
+        kills=Counter(blow.target for blow in evidence.blows if blow.target != "stop"),
+        stops=sum(blow.target == "stop" for blow in evidence.blows),
         agent_kills=sum(blow.agent is not None for blow in evidence.blows),
         killed_processes=sum(len(blow.victims) for blow in evidence.blows),
         begun=len(found),
@@ -269,8 +271,15 @@ def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report
         ended_alone=_ended_alone(evidence),
         ready=times.spread([one.seconds for one in evidence.starts[1:]]),
         decided={
-            target: times.spread(list(seconds.values()))
-            for target, seconds in decided.items()
+            target: (
+                times.spread(
+                    [o.since_ready for o in decided if o.blow.target == target]
+                ),
+                times.spread(
+                    [o.since_start for o in decided if o.blow.target == target]
+                ),
+            )
+            for target in dict.fromkeys(one.blow.target for one in decided)
         },
         violations=violations,
     )

@@ -6,8 +6,10 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.chaos.processes import Start
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from benchmarks.chaos.evidence import Evidence
     from benchmarks.chaos.kills import Blow
@@ -38,31 +40,51 @@ def spread(durations: Sequence[float]) -> Spread:
     return Spread(len(durations), statistics.median(durations), max(durations))
 
 
-def decision_times(evidence: Evidence, story: Story) -> dict[str, dict[str, float]]:
-    """By target of the kill: jobs that it hit, and the seconds until each was decided.
+@dataclass(frozen=True)
+class Decision:
+    """How long it took to decide what becomes of one attempt that a kill hit."""
 
-    They begin with the first ready service after it that lived long enough; where only
-    the agent was killed, with that kill.
+    job: str
+    blow: Blow
+    #: Seconds since the next service was ready, and since its start began. Where only
+    #: the agent was killed both begin with that.
+    since_ready: float
+    since_start: float
+
+
+def decisions(evidence: Evidence, story: Story) -> list[Decision]:
+    """Of all attempts that were on their way when an agent was killed.
+
+    The service that counts is the first one that lived long enough.
     """
-    found: dict[str, dict[str, float]] = {}
+    found = []
     for blow in evidence.blows:
         if blow.agent is None:
             continue
-        times = found.setdefault(blow.target, {})
         for job, told in story.jobs.items():
             for attempt in told.attempts:
-                if _reserved(attempt, blow):
-                    begin = _begin(evidence, blow, attempt)
-                    if begin is not None and attempt.decided is not None:
-                        times[f"{job}, {blow}"] = max(0.0, attempt.decided - begin)
+                start = _start(evidence, blow, attempt)
+                decided = attempt.decided
+                if (
+                    _reserved(attempt, blow)
+                    and start is not None
+                    and decided is not None
+                ):
+                    spans = (
+                        max(0.0, decided - one) for one in (start.ready, start.began)
+                    )
+                    found.append(Decision(job, blow, *spans))
     return found
 
 
-def late(times: dict[str, dict[str, float]]) -> Iterator[str]:
+def late(decided: Iterable[Decision]) -> Iterator[str]:
     """The jobs that were not decided in time after everything had been killed."""
-    for what, seconds in times.get("all", {}).items():
-        if seconds > DECIDED_SECONDS:
-            yield f"it took {seconds:.2f} s from ready to the right state: {what}"
+    for one in decided:
+        if one.blow.target == "all" and one.since_ready > DECIDED_SECONDS:
+            yield (
+                f"it took {one.since_ready:.2f} s from ready until {one.job} was in its"
+                f" right state: {one.blow}"
+            )
 
 
 def _reserved(attempt: Attempt, blow: Blow) -> bool:
@@ -73,17 +95,17 @@ def _reserved(attempt: Attempt, blow: Blow) -> bool:
     return attempt.dispatched <= first and (decided is None or decided > blow.agent[1])
 
 
-def _begin(evidence: Evidence, blow: Blow, attempt: Attempt) -> float | None:
+def _start(evidence: Evidence, blow: Blow, attempt: Attempt) -> Start | None:
     assert blow.agent is not None
     if blow.service is None:
-        return blow.agent[1]
+        return Start(blow.agent[1], blow.agent[1])
     deaths = [one.service for one in evidence.blows if one.service is not None]
     for start in evidence.starts:
         if start.ready < blow.service:
             continue
         death = min((one for one in deaths if one > start.ready), default=None)
         if death is None or death > start.ready + DECIDED_SECONDS:
-            return start.ready
+            return start
         if attempt.decided is not None and attempt.decided < death:
-            return start.ready
+            return start
     return None

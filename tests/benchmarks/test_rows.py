@@ -78,7 +78,8 @@ def test_a_job_that_fails_has_no_rate(bench: Bench) -> None:
 
 
 def test_a_restart_that_lost_a_job_has_no_time(bench: Bench) -> None:
-    status = {"ready": True, "counts": {"queued": 6, "succeeded": 3}}
+    counts = {"queued": 6, "running": 3, "succeeded": 3}
+    status = {"ready": True, "counts": counts}
     restart.expect(status, bench)
     with pytest.raises(ServiceFailed, match="ready: True"):
         restart.expect(status, replace(bench, restart_queued=6))

@@ -17,6 +17,7 @@ from forge_actors.domain.ownership import Owner
 from forge_actors.edges.node import agent_lock, logs
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.finding import read_card
+from forge_actors.edges.node.journals import read_journal
 from forge_actors.edges.node.launcher import NodeLauncher, open_launcher
 
 if TYPE_CHECKING:
@@ -94,6 +95,12 @@ async def opened(home: Path, **how: Any) -> AsyncGenerator[NodeLauncher, None]:
 def owner(epoch: int, release: str = "r1") -> Owner:
     process = ProcessIdentity("boot", os.getpid(), 1)
     return Owner(epoch, f"instance-{epoch}", process, release, 0.0)
+
+
+def read_receipts(path: Path) -> list[Receipt]:
+    """Those that one agent wrote down."""
+    entries = read_journal(path).entries.values()
+    return [entry for entry in entries if isinstance(entry, Receipt)]
 
 
 def adopted(launcher: NodeLauncher, job: str, attempt: int = 1) -> Attempt:

@@ -9,11 +9,11 @@ from pathlib import Path
 from forge_actors.domain.launch import AfterJob
 from forge_actors.edges.node import wire
 from forge_actors.edges.node.agent import after_job
-from forge_actors.edges.node.receipts import read_receipts
 from tests.edges.node_jobs import (
     named,
     opened,
     order,
+    read_receipts,
     run,
     shell,
     stop_when_ready,

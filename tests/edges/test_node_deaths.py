@@ -16,20 +16,20 @@ import trio
 import trio.testing
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.edges.node import adoption, finding, wire
+from forge_actors.edges.node import adoption, agent_lock, finding, wire
 from forge_actors.edges.node.agent_process import AgentProcess
 from forge_actors.edges.node.launcher import (
     Attempt,
     open_launcher,
-    previous_receipts,
-    remove_receipts,
 )
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
     ROOT,
+    adopted,
     named,
     opened,
     order,
+    read_receipts,
     shell,
     survivors,
 )
@@ -73,7 +73,9 @@ async def test_when_the_owner_dies_everything_is_ended_and_written_down(
         assert await output.receive_some() == b"ready"
         owner.send_signal(number)
         await owner.wait()
-    found = {receipt.job: receipt for receipt in await previous_receipts(home)}
+    await agent_lock.wait_for_end(home)
+    (journal,) = (home / "receipts").iterdir()
+    found = {receipt.job: receipt for receipt in read_receipts(journal)}
     assert not survivors(lasting)
     assert {job: receipt.ending for job, receipt in found.items()} == {
         named(home): "owner",
@@ -81,10 +83,12 @@ async def test_when_the_owner_dies_everything_is_ended_and_written_down(
     }
     assert found[named(home)].forced
     assert not found[named(home, "calm")].forced
-    (home / "receipts" / "0-torn.jsonl").write_text('{"job":"torn","att')
-    assert len(await previous_receipts(home)) == 2
-    remove_receipts(home)
-    assert await previous_receipts(home) == []
+    async with opened(home) as launcher:
+        await launcher.reconcile({(job, 1): None for job in found}, same_boot=True)
+        for job, receipt in found.items():
+            assert await adopted(launcher, job).exited() == receipt
+            launcher.forget(job, 1)
+    assert list((home / "receipts").iterdir()) == []
 
 
 async def test_leaving_ends_what_runs_and_tells_of_it(home: Path, lasting: str) -> None:

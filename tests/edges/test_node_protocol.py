@@ -17,8 +17,7 @@ from forge_actors.domain.launch import Receipt
 from forge_actors.edges.node import agent_process, wire
 from forge_actors.edges.node.agent import journal, kin, tree
 from forge_actors.edges.node.agent.journal import Journal
-from forge_actors.edges.node.receipts import read_receipts
-from tests.edges.node_jobs import named, order, shell
+from tests.edges.node_jobs import named, order, read_receipts, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -327,3 +327,60 @@ async def test_a_lasting_store_has_its_log_ready_and_nothing_else(
         assert log.stat().st_size == size
         free = store.reader.execute("PRAGMA freelist_count").fetchall()
         assert free[0][0] >= CHECKPOINT_PAGES
+
+
+DYING = """
+import os, sys, trio
+from pathlib import Path
+from forge_actors.edges.sqlite import store
+
+class Dying:
+    def __init__(self, db):
+        self.db = db
+
+    def __enter__(self):
+        return self.db.__enter__()
+
+    def __exit__(self, *error):
+        return self.db.__exit__(*error)
+
+    def execute(self, statement, *bindings):
+        if statement == sys.argv[2]:
+            os._exit(9)
+        return self.db.execute(statement, *bindings)
+
+async def main():
+    place = Path(sys.argv[1])
+    async with store.open_store(
+        place, repository_workers=4, overtake_after=1800.0, lasting=True
+    ):
+        pass
+
+grow = store.grow_log
+store.grow_log = lambda db, folder: grow(Dying(db), folder)
+trio.run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO filler VALUES (zeroblob(?))",
+        "DROP TABLE filler",
+        "PRAGMA wal_checkpoint(RESTART)",
+    ],
+)
+def test_a_start_that_dies_while_the_log_grows_does_not_stop_the_next_one(
+    path: Path, statement: str
+) -> None:
+    died = subprocess.run([sys.executable, "-c", DYING, str(path), statement])
+    assert died.returncode == 9
+
+    async def main() -> None:
+        async with open_store(
+            path, repository_workers=4, overtake_after=1800.0, lasting=True
+        ) as store:
+            tables = store.reader.execute("SELECT name FROM sqlite_schema").fetchall()
+            assert ("filler",) not in tables
+
+    trio.run(main)

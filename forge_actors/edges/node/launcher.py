@@ -23,11 +23,8 @@ from forge_actors.edges.node.attempt import Attempt
 from forge_actors.edges.node.finding import find_agent
 from forge_actors.edges.node.journals import Archive
 from forge_actors.edges.node.outbox import Outbox
-from forge_actors.edges.node.receipts import previous_receipts as previous_receipts
-from forge_actors.edges.node.receipts import remove_receipts as remove_receipts
 from forge_actors.edges.node.successors import Successors
 from forge_actors.edges.node.sweep import still_alive
-from forge_actors.edges.node.sweep import sweep as sweep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -125,6 +125,8 @@ def grow_log(db: apsw.Connection, folder: Path) -> None:
         return
     try:
         with db:
+            # One is there if a service was killed while it did this.
+            db.execute("DROP TABLE IF EXISTS filler")
             db.execute("CREATE TABLE filler (content BLOB) STRICT")
             db.execute("INSERT INTO filler VALUES (zeroblob(?))", (size,))
         with db:

@@ -182,7 +182,12 @@ class Node:
     def begin(self, key: Mark, message: dict[str, Any]) -> Job:
         order = Order(message, self._base)
         before = tree.boot_ns()
-        child = self._spawner.spawn(order)
+        try:
+            child = self._spawner.spawn(order)
+        except SpawnFailed:
+            raise
+        except Exception as error:  # there is no child, so it must have a receipt
+            raise SpawnFailed(f"{type(error).__name__}: {error}") from error
         start = tree.start_between(child[0], before, tree.boot_ns())
         job = Job(order, child, start, monotonic())
         self._add(job)
