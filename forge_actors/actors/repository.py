@@ -24,6 +24,7 @@ from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
+    AskStopped,
     Cancel,
     DependencyEnded,
     EditJob,
@@ -208,6 +209,8 @@ class _Repository:
                 self._cancel(jobs, grace, reply, now)
             case Explain(jobs, reply):
                 reply.answer(explain(self._ledger, jobs, now))
+            case AskStopped(job, reply):
+                reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._steer(jobs, how, reply, now)
             case EditJob(job, edit, reply):
