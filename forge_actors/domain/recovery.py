@@ -120,8 +120,9 @@ def _never_began(why: str) -> Outcome:
 
 
 def _orphaned(receipt: Receipt) -> Outcome:
+    how = "was lost" if receipt.ending == "lost" else "ended"
     why = (
-        "it was lost, and what it started could not be proven gone:"
+        f"it {how}, and what it started could not be proven gone:"
         f" {named(receipt.remaining)}; its claims are kept until it is"
     )
     return Outcome("orphaned", JobError("WORKER_TERMINATION_INCOMPLETE", why))

@@ -17,7 +17,6 @@ from msgspec import structs
 from forge_actors.domain.changes import (
     JobEdited,
     JobHeld,
-    JobRequeued,
     JobWaits,
     Noted,
     PauseBegan,
@@ -28,15 +27,20 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, JobError
+from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
-from forge_actors.testing import ownership_contract, recovery_contract
+from forge_actors.testing import (
+    fence_contract,
+    ownership_contract,
+    recovery_contract,
+)
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
     job,
     ran,
     repository,
+    requeued,
 )
 
 if TYPE_CHECKING:
@@ -164,13 +168,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
         ),
         (ran(), {"state": "running", "started_at": 21.0}),
         (
-            JobRequeued(
-                "job",
-                "queued",
-                JobError("INTERRUPTED", "it was"),
-                40.0,
-                Event("job_queued", 40.0, "repo", "job"),
-            ),
+            requeued(),
             {"state": "queued", "queued_at": 40.0},
         ),
         (
@@ -178,12 +176,11 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
         ),
         (
-            JobRequeued(
-                "job",
-                "waiting_for_retry",
-                JobError("INTERRUPTED", "it was"),
-                50.0,
-                Event("job_waiting_for_retry", 50.0, "repo", "job"),
+            requeued(
+                attempt=2,
+                fence=2,
+                state="waiting_for_retry",
+                at=50.0,
                 retry_at=55.5,
             ),
             {"state": "waiting_for_retry", "queued_at": 50.0, "retry_at": 55.5},
@@ -206,7 +203,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             expected = structs.replace(expected, **fields)
             assert store.load_jobs("repo") == [expected]
     async with open_() as store:
-        await store.save([ended()]).wait()
+        await store.save([ended(attempt=3, fence=3)]).wait()
         assert store.load_jobs("repo") == []
     async with open_() as store:
         assert store.load_jobs("repo") == []
@@ -356,4 +353,5 @@ CHECKS: tuple[Check, ...] = (
     check_a_removed_repository_is_not_paused_any_more,
     *ownership_contract.CHECKS,
     *recovery_contract.CHECKS,
+    *fence_contract.CHECKS,
 )

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.actors.supervisor import LEASE_SECONDS, PING_SECONDS
+from forge_actors.actors.signs import LEASE_SECONDS, PING_SECONDS
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.testing.launcher import FakeLauncher
 from tests.actors.kit import WRITE, world

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from forge_actors.actors.supervisor import LEASE_SECONDS
+from forge_actors.actors.signs import LEASE_SECONDS
 from forge_actors.cli.doctor import _kept_claims
 from forge_actors.cli.status import _kept
 from forge_actors.domain.changes import Quarantined
