@@ -24,6 +24,7 @@ from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
+    AskStopped,
     Cancel,
     DependencyEnded,
     EditJob,
@@ -135,9 +136,8 @@ class _Repository:
         match message:
             case Granted(grant):
                 grant.give_back()
-            case WorkerExited(job, attempt, receipt):
+            case WorkerExited(_, _, receipt):
                 self._context.keep_receipt(receipt)
-                self._attempts.ended(job, attempt)
             case _:
                 pass
 
@@ -209,6 +209,8 @@ class _Repository:
                 self._cancel(jobs, grace, reply, now)
             case Explain(jobs, reply):
                 reply.answer(explain(self._ledger, jobs, now))
+            case AskStopped(job, reply):
+                reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._steer(jobs, how, reply, now)
             case EditJob(job, edit, reply):

@@ -87,6 +87,13 @@ class Explain(Struct, frozen=True):
     reply: Reply[dict[str, Waits]]
 
 
+class AskStopped(Struct, frozen=True):
+    """Whether the attempt that a job is in is being ended."""
+
+    job: str
+    reply: Reply[bool]
+
+
 class SetEnabled(Struct, frozen=True):
     enabled: bool
 
@@ -113,6 +120,7 @@ Message = (
     | DependencyEnded
     | Cancel
     | Explain
+    | AskStopped
     | Steer
     | EditJob
     | PauseHere
@@ -125,4 +133,4 @@ Message = (
 
 
 #: Messages with a reply.
-ASKS = (Cancel, Explain, Steer, EditJob, PauseHere)
+ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, PauseHere)

@@ -23,6 +23,7 @@ from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
 from forge_actors.domain.events import EventView
+from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
@@ -108,6 +109,12 @@ class Client:
 
     async def why(self, selector: str) -> Explanation:
         return convert(await self._call("GET", "jobs", selector, "why"), Explanation)
+
+    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
+        """Whether this attempt is the current one of a job, which its id names."""
+        query = (("attempt", attempt), ("fence", fence))
+        answer = await self._call("GET", "jobs", job, "fence", query=query)
+        return convert(answer, Holding)
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         answer = await self._call(

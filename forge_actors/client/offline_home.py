@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from forge_actors.client import offline
 from forge_actors.domain.errors import NotFound
+from forge_actors.domain.holding import Holder, holding
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING
 from forge_actors.domain.repositories import RepositoryDetails
 
@@ -20,6 +23,9 @@ FROM repository WHERE removed_at IS NULL ORDER BY name"""
 _COUNTS = "SELECT repo, state, count(*) FROM job GROUP BY repo, state"
 _RUNNING = """\
 SELECT id FROM job WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
+
+_HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
+_SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 
 def status(home: str) -> Json:
@@ -56,6 +62,23 @@ def why(home: str, selector: str) -> Json:
             f"It was {state} when the service ended; the next one decides about it."
         )
     return {"job": job["id"], "state": state, "sentence": sentence, "waiting": None}
+
+
+def check_fence(home: str, job: str, attempt: int, fence: int) -> Json:
+    """Whether an attempt is the current one of its job, as far as that was saved.
+
+    Raises:
+        Unavailable, StoreFailed, StoreFromTheFuture: it cannot be known.
+    """
+    found = None
+    for state, last, last_fence, repo, provider, held_at in offline.rows(
+        home, _HOLDER, [job]
+    ):
+        scopes = ["all", f"repo:{repo}", f"provider:{provider}"]
+        paused = held_at is not None or bool(offline.rows(home, _SUSPENDED, scopes))
+        found = Holder(state, last, last_fence, paused=paused)
+    answer: Json = to_builtins(holding(job, attempt, fence, found))
+    return answer
 
 
 def repositories(home: str) -> list[Json]:

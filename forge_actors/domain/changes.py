@@ -1,4 +1,8 @@
-"""Changes: what a move alters, as data. A store saves them; each carries its event."""
+"""Changes: what a move alters, as data. A store saves them; each carries its event.
+
+Those of an attempt carry its fence. A store refuses one whose attempt is not the
+current one of its job: whoever made it is late.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +63,8 @@ class JobDispatched(Struct, frozen=True):
 
 class JobRan(Struct, frozen=True):
     job: str
+    attempt: int
+    fence: int
     identity: ProcessIdentity
     at: float
     event: Event
@@ -68,6 +74,8 @@ class JobRequeued(Struct, frozen=True):
     """The attempt is over and the job waits for another one, not before `retry_at`."""
 
     job: str
+    attempt: int
+    fence: int
     state: State
     error: JobError | None
     at: float
@@ -76,7 +84,12 @@ class JobRequeued(Struct, frozen=True):
 
 
 class JobEnded(Struct, frozen=True):
+    """The job has ended: the attempt that has this fence, or without one while it
+    waited."""
+
     job: str
+    attempt: int
+    fence: int | None
     state: State
     error: JobError | None
     at: float
@@ -87,7 +100,7 @@ class JobEnded(Struct, frozen=True):
 class JobDelegated(Struct, frozen=True):
     """An attempt handed its work to another job; of several the first counts."""
 
-    parent: str
+    job: str
     attempt: int
     fence: int
     child: str
@@ -146,6 +159,8 @@ class Noted(Struct, frozen=True):
     event: Event
 
 
+#: What has no effect unless it is of the current attempt.
+OfAttempt = JobDispatched | JobRan | JobRequeued | JobDelegated | JobEnded
 Change = (
     JobAdded
     | JobWaits

@@ -58,6 +58,10 @@ def take_in(job: Job, ahead: float, now: float) -> None:
     It cannot have begun to wait later than now: the clock was set back since, and a job
     that is never as old as others would wait for ever.
     """
+    if job.retry_at is not None:
+        # Nor may it wait longer from now on than it was to wait at first.
+        delay = max(0.0, job.retry_at - job.queued_at)
+        job.retry_at = min(job.retry_at - ahead, now + delay)
     job.queued_at = min(job.queued_at - ahead, now)
     if job.held_at is not None:
         job.held_at -= ahead

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from forge_actors.domain.fence import Action, Reason
@@ -70,7 +70,20 @@ class ReleaseDamaged(Refused):
 class FencingTokenStale(Refused):
     """The attempt that asks is not the current one of its job any more."""
 
-    code = "FENCING_TOKEN_STALE"
+    code: Literal["FENCING_TOKEN_STALE"] = "FENCING_TOKEN_STALE"
+
+
+class StaleFence(FencingTokenStale):
+    """What is to be saved is of an attempt that is not the current one any more."""
+
+    def __init__(self, job: str, attempt: int, fence: int | None) -> None:
+        self.job = job
+        self.attempt = attempt
+        self.fence = fence
+        super().__init__(
+            f"{self.code}: attempt {attempt} with the fence {fence} is not the current"
+            f" one of job {job}"
+        )
 
 
 class Unavailable(ForgeError):

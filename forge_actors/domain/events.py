@@ -32,6 +32,7 @@ KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
     "runtime_stopped",
+    "write_refused",
     "store_restored",
     "release_activated",
     "release_superseded",

@@ -276,7 +276,12 @@ class History:
                 self.__init__()  # type: ignore[misc]
             case "settings_changed":
                 pass  # what it means for the limits is told by an event of theirs
-            case "release_activated" | "release_superseded" | "receipt_refused":
+            case (
+                "write_refused"
+                | "receipt_refused"
+                | "release_activated"
+                | "release_superseded"
+            ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":
                 self.runtime, self.ready = None, False

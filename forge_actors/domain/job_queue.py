@@ -221,7 +221,9 @@ class JobQueue:
         accepted: str | None = None,
     ) -> list[Change]:
         check_move(job.state, state)
+        fence = None
         if job.id in self.leases:
+            fence = job.fence
             self._free(job.id)
         elif job.id in self._lanes.ready:
             self._lanes.leave(job)
@@ -237,4 +239,5 @@ class JobQueue:
         if accepted is not None:
             data["accepted"] = accepted
         event = Event(f"job_{state}", now, self.repo, job.id, data)
-        return [JobEnded(job.id, state, error, now, receipt, event)]
+        attempt = job.attempt
+        return [JobEnded(job.id, attempt, fence, state, error, now, receipt, event)]

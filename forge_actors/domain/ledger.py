@@ -154,7 +154,8 @@ class Ledger(Steerable):
         check_move(job.state, "running")
         job.state, job.started_at = "running", now
         event = Event("job_running", now, self.repo, job.id, {"pid": identity.pid})
-        return [JobRan(job.id, identity, now, event)]
+        assert job.fence is not None, "a dispatch gave it one"
+        return [JobRan(job.id, attempt, job.fence, identity, now, event)]
 
     def finish(
         self,
@@ -191,6 +192,8 @@ class Ledger(Steerable):
             return ran + ended, outcome
         self._free(job_id)
         check_move(job.state, outcome.state)
+        fence = job.fence
+        assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
         job.retry_at = now + outcome.delay if outcome.delay else None
@@ -202,7 +205,10 @@ class Ledger(Steerable):
         event = Event(f"job_{job.state}", now, self.repo, job_id, data)
         self._admit(job, now, reason=DUE)
         retry_at = job.retry_at
-        again = JobRequeued(job_id, job.state, outcome.error, now, event, retry_at)
+        error = outcome.error
+        again = JobRequeued(
+            job_id, attempt, fence, job.state, error, now, event, retry_at
+        )
         return [*ran, again], outcome
 
     def _is_overdue(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.events import EventPage, EventQuery
+    from forge_actors.domain.holding import Holding
     from forge_actors.domain.jobs import Job, JobSpec, JobView, State
     from forge_actors.domain.launch import (
         Ending,
@@ -156,6 +157,10 @@ class Store(Protocol):
 
         `then` is called once they are durable. `lazy` changes start no commit of their
         own: they ride with the next one, at most 250 ms later.
+
+        Raises:
+            StaleFence: one is of an attempt that is not the current one of its job.
+                That is noted, and harms nobody else.
         """
 
     def load(self, repo: str) -> Ledger:
@@ -260,6 +265,9 @@ class Control(Protocol):
         """Several jobs as they are now, in the order of their selectors."""
 
     async def why(self, selector: str) -> Explanation: ...
+
+    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
+        """Whether this attempt is the current one of a job, which its id names."""
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         """End a job. One that runs is only asked to stop when this returns."""

@@ -9,8 +9,9 @@ import trio
 from msgspec import structs
 
 from forge_actors.actors import supervisor_messages
-from forge_actors.actors.repository_messages import Explain
-from forge_actors.domain.jobs import TERMINAL, WAITING, JobView
+from forge_actors.actors.repository_messages import AskStopped, Explain
+from forge_actors.domain.holding import Holder, Holding, holding
+from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.place import Waits
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
@@ -106,6 +107,20 @@ class JobControl(ControlBase):
             sentence=sentence(job, waiting, now, suspended),
             waiting=None if waiting is None else waiting_view(waiting),
         )
+
+    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
+        stopping = False
+        for row in self._store.read("view_job", job):
+            if row[1] in RESERVED:
+                stopping = await self._ask(
+                    row[25], lambda reply: AskStopped(job, reply)
+                )
+        found = None
+        # Read after the question: what was said of it meanwhile is known by now.
+        for row in self._store.read("view_job", job):
+            paused = self._suspended(row) is not None
+            found = Holder(row[1], row[7], row[9], stopping, paused)
+        return holding(job, attempt, fence, found)
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         job_id = self._store.match(selector)

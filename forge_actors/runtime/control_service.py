@@ -19,6 +19,7 @@ from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.control_output import OutputControl
+from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import timestamp
 
@@ -55,7 +56,7 @@ class ServiceControl(OutputControl):
             "limit": self._settings().limits.active_repositories,
         }
         files = open_files()
-        trouble = self._store.trouble
+        trouble, owner = self._store.trouble, self._store.owner
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
         served = self._served
         if self.successor is not None:
@@ -67,6 +68,9 @@ class ServiceControl(OutputControl):
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
+                "installation": known_installation(self._home),
+                "instance": None if owner is None else owner.instance,
+                "epoch": None if owner is None else owner.epoch,
                 "release": None
                 if served is None
                 else {

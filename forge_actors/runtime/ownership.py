@@ -21,6 +21,7 @@ from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.machine import own_identity
 from forge_actors.edges.sqlite.guard import owner_from
+from forge_actors.runtime.installation import PINNED_BY, installation_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -76,6 +77,7 @@ def own_home(home: Path, release: str = __version__) -> Iterator[Incarnation]:
 
     Raises:
         Refused: another runtime owns it; its pid and instance are named.
+        InstallationMismatch: the home is not the one that the environment names.
         InvalidInput: the lock file cannot be made, locked or written to.
     """
     path = home / LOCK_FILE
@@ -96,6 +98,7 @@ def own_home(home: Path, release: str = __version__) -> Iterator[Incarnation]:
                 f"another service ({_named(_read(lock))}) runs on {home};"
                 " stop it first: forge-actors stop, or wait if it ends already"
             )
+        installation_id(home, os.environ.get(PINNED_BY))
         me = new_incarnation(release)
         try:
             _write(lock, _record(me))

@@ -11,7 +11,11 @@ import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import MailboxClosed, WriterFenced
+from forge_actors.domain.errors import (
+    LauncherDown,
+    MailboxClosed,
+    WriterFenced,
+)
 from forge_actors.domain.events import Event
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
@@ -82,7 +86,10 @@ class Parts:
         `same_boot`: whether what the last owner ran may be there still.
         """
         now, settings = self._clock.now(), self._settings()
-        event = Event("runtime_started", now, data={"pid": os.getpid()})
+        data: dict[str, object] = {"pid": os.getpid()}
+        if (owner := self._store.owner) is not None:
+            data |= {"instance": owner.instance, "epoch": owner.epoch}
+        event = Event("runtime_started", now, data=data)
         self._store.save([Noted(event), Noted(in_force(settings, now))])
         if self._served is not None and self._served.new:
             self._store.save([Noted(activated(self._served.active, now))])
@@ -116,7 +123,7 @@ class Parts:
         )
         mailbox: Mailbox[supervisor_messages.Message]
         mailbox = await nursery.start(self._supervise, context)
-        nursery.start_soon(self._launcher.wait_down)
+        nursery.start_soon(self._until_down)
         nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
         # One without changes is refused where nothing can be saved, as nobody was
@@ -130,6 +137,19 @@ class Parts:
             [row] = self._store.read("job_launched", job)
             attempt, identity = launched_from(row)
             yield (job, attempt), identity
+
+    async def _until_down(self) -> None:
+        """End when nothing can be started any more.
+
+        Raises:
+            WriterFenced: because another runtime has the home, and so the node agent.
+            LauncherDown: for another reason.
+        """
+        try:
+            await self._launcher.wait_down()
+        except LauncherDown:
+            self._store.check_owner()
+            raise
 
     async def _until_fenced(self) -> None:
         """End at once when another runtime has the home: nothing can be saved, so

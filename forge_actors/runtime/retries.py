@@ -141,8 +141,8 @@ def read_old(store: SqliteStore, ids: Sequence[str]) -> list[Old]:
 
 def _old(row: tuple[object, ...]) -> Old:
     """A row of the query `retry_jobs`."""
-    job = job_from(str(row[15]), row[:15])
-    name, labels, unique, created_at, origin, repo = row[16:]
+    job = job_from(str(row[16]), row[:16])
+    name, labels, unique, created_at, origin, repo = row[17:]
     details = msgspec.convert(
         {
             "created_at": created_at,
@@ -154,4 +154,4 @@ def _old(row: tuple[object, ...]) -> Old:
         },
         JobDetails,
     )
-    return Old(job, spec_from((row[14],)), details, str(repo))
+    return Old(job, spec_from((row[15],)), details, str(repo))

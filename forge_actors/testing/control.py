@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.holding import Holder, Holding, holding
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -223,6 +224,13 @@ class FakeControl(FakeWatching, FakeSteering):
     async def why(self, selector: str) -> Explanation:
         view = await self.job(selector)
         return Explanation(view.id, view.state, "It waits its turn.", view.waiting)
+
+    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
+        view = self.views.get(job)
+        found = None
+        if view is not None:
+            found = Holder(view.state, view.attempt, view.fence)
+        return holding(job, attempt, fence, found)
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
         view = await self.job(selector)

@@ -11,10 +11,11 @@ from forge_actors.domain.changes import (
     JobDispatched,
     JobEnded,
     JobRan,
+    JobRequeued,
     RepositoryAdded,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, Job, JobSpec
+from forge_actors.domain.jobs import Budgets, Job, JobError, JobSpec
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.domain.repositories import Repository
 
@@ -72,14 +73,46 @@ def dispatched(
     return JobDispatched(job_id, repo, attempt, fence, 20.0, event)
 
 
-def ran(job_id: str = "job", repo: str = "repo") -> JobRan:
+def ran(
+    job_id: str = "job", repo: str = "repo", *, attempt: int = 1, fence: int = 1
+) -> JobRan:
     identity = ProcessIdentity("boot", 100, 7)
-    return JobRan(job_id, identity, 21.0, Event("job_running", 21.0, repo, job_id))
+    event = Event("job_running", 21.0, repo, job_id)
+    return JobRan(job_id, attempt, fence, identity, 21.0, event)
+
+
+def requeued(
+    job_id: str = "job",
+    repo: str = "repo",
+    state: State = "queued",
+    *,
+    attempt: int = 1,
+    fence: int = 1,
+    at: float = 40.0,
+    retry_at: float | None = None,
+) -> JobRequeued:
+    error = JobError("INTERRUPTED", "it was")
+    event = Event(f"job_{state}", at, repo, job_id)
+    return JobRequeued(job_id, attempt, fence, state, error, at, event, retry_at)
 
 
 def ended(
-    job_id: str = "job", repo: str = "repo", state: State = "succeeded"
+    job_id: str = "job",
+    repo: str = "repo",
+    state: State = "succeeded",
+    *,
+    attempt: int = 1,
+    fence: int = 1,
 ) -> JobEnded:
-    receipt = Receipt(job_id, 1, 1, "exit", 30.0, started_at=21.5, exit_code=0)
+    receipt = Receipt(
+        job_id, attempt, fence, "exit", 30.0, started_at=21.5, exit_code=0
+    )
     event = Event(f"job_{state}", 30.0, repo, job_id)
-    return JobEnded(job_id, state, None, 30.0, receipt, event)
+    return JobEnded(job_id, attempt, fence, state, None, 30.0, receipt, event)
+
+
+def ended_waiting(
+    job_id: str = "job", repo: str = "repo", state: State = "cancelled"
+) -> JobEnded:
+    event = Event(f"job_{state}", 30.0, repo, job_id)
+    return JobEnded(job_id, 0, None, state, None, 30.0, None, event)

@@ -31,13 +31,16 @@ from forge_actors.domain.changes import (
     JobRequeued,
     JobWaits,
     Noted,
+    OfAttempt,
     PauseBegan,
     PauseEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
 )
-from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
+from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed, WriterFenced
-    from forge_actors.domain.events import Event
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
@@ -69,12 +71,32 @@ class Rows:
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
+    def check(self, change: Change) -> None:
+        """Refuse what is of an attempt that is not the current one.
+
+        Raises:
+            StaleFence: it is.
+        """
+        if not isinstance(change, OfAttempt):
+            return
+        job = self.jobs[change.job]
+        if isinstance(change, JobDispatched):
+            newer = change.fence > self.repositories[change.repo].fence
+            good = newer and job.state in WAITING
+        elif change.fence is None:
+            good = job.state in WAITING
+        else:
+            current = (change.attempt, change.fence) == (job.attempt, job.fence)
+            good = current and job.state in RESERVED
+        if not good:
+            raise StaleFence(change.job, change.attempt, change.fence)
+
     def apply(self, change: Change) -> None:
         match change:
             case JobAdded(job, spec):
                 self.jobs[job.id] = copy.copy(job)
                 self.specs[job.id] = spec
-            case JobWaits(job_id, state) | JobEnded(job_id, state):
+            case JobWaits(job=job_id, state=state) | JobEnded(job=job_id, state=state):
                 self.jobs[job_id].state = state
             case JobDispatched():
                 job = self.jobs[change.job]
@@ -93,7 +115,7 @@ class Rows:
                 job.state, job.queued_at = change.state, change.at
                 job.retry_at = change.retry_at
             case JobDelegated():
-                self.children.setdefault(change.parent, change.child)
+                self.children.setdefault(change.job, change.child)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobEdited(job_id, edit):
@@ -218,6 +240,17 @@ class MemoryStore:
                 move.error = self._fence
                 move.done.set()
 
+    def _undo_and_note(self, error: StaleFence, changes: Sequence[Change]) -> None:
+        self._pending = copy.deepcopy(self.durable)
+        for move in self._moves:
+            for change in move.changes:
+                self._pending.apply(change)
+        about = next(c.event for c in changes if c.event.job == error.job)
+        data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
+        self.save(
+            [Noted(Event("write_refused", about.at, about.repo, error.job, data))]
+        )
+
     # What a test does to it.
 
     def hold(self, repo: str) -> None:
@@ -261,8 +294,13 @@ class MemoryStore:
         if self._fence is not None:
             raise self._fence
         move = Move(changes, then)
-        for change in changes:
-            self._pending.apply(change)
+        try:
+            for change in changes:
+                self._pending.check(change)
+                self._pending.apply(change)
+        except StaleFence as error:
+            self._undo_and_note(error, changes)
+            raise
         self._moves.append(move)
         self._woken.set()
         if not lazy:

@@ -18,7 +18,6 @@ from forge_actors.domain.changes import (
     JobDelegated,
     JobEdited,
     JobHeld,
-    JobRequeued,
     JobWaits,
     Noted,
     PauseBegan,
@@ -29,15 +28,16 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Budgets, JobError
+from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
-from forge_actors.testing import ownership_contract
+from forge_actors.testing import fence_contract, ownership_contract
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
     job,
     ran,
     repository,
+    requeued,
 )
 
 if TYPE_CHECKING:
@@ -165,13 +165,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
         ),
         (ran(), {"state": "running", "started_at": 21.0}),
         (
-            JobRequeued(
-                "job",
-                "queued",
-                JobError("INTERRUPTED", "it was"),
-                40.0,
-                Event("job_queued", 40.0, "repo", "job"),
-            ),
+            requeued(),
             {"state": "queued", "queued_at": 40.0},
         ),
         (
@@ -179,12 +173,11 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
         ),
         (
-            JobRequeued(
-                "job",
-                "waiting_for_retry",
-                JobError("INTERRUPTED", "it was"),
-                50.0,
-                Event("job_waiting_for_retry", 50.0, "repo", "job"),
+            requeued(
+                attempt=2,
+                fence=2,
+                state="waiting_for_retry",
+                at=50.0,
                 retry_at=55.5,
             ),
             {"state": "waiting_for_retry", "queued_at": 50.0, "retry_at": 55.5},
@@ -207,7 +200,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             expected = structs.replace(expected, **fields)
             assert store.load_jobs("repo") == [expected]
     async with open_() as store:
-        await store.save([ended()]).wait()
+        await store.save([ended(attempt=3, fence=3)]).wait()
         assert store.load_jobs("repo") == []
     async with open_() as store:
         assert store.load_jobs("repo") == []
@@ -371,4 +364,5 @@ CHECKS: tuple[Check, ...] = (
     check_the_pause_of_a_repository_survives_until_it_ends,
     check_a_removed_repository_is_not_paused_any_more,
     *ownership_contract.CHECKS,
+    *fence_contract.CHECKS,
 )

@@ -44,7 +44,7 @@ def test_a_process_that_refuses_the_kill_is_told_and_holds_nobody_up(
     job = service.bash("app", script, "--grace", "1s")
     bell.wait()
     end = cancelled(service, job)
-    assert (end["state"], end["exit_code"]) == ("cancelled", 0)
+    assert (end["state"], end["exit_code"]) == ("orphaned", 0)
     [line] = [line for line in survivors(mark) if " sleep " in line]
     pid = line.split()[0]
     assert end["problem"] == f"process {pid} sleep may not be ended by this user"
@@ -54,7 +54,7 @@ def test_a_process_that_refuses_the_kill_is_told_and_holds_nobody_up(
     assert wait_until_ended(service.agent_pid)
     service.start_patched(NO_KILL)
     again = service.show(job)
-    assert (again["state"], again["problem"]) == ("cancelled", end["problem"])
+    assert (again["state"], again["problem"]) == ("orphaned", end["problem"])
     assert service.end_of(service.bash("other", "true"))["state"] == "succeeded"
     assert line in survivors(mark)
 

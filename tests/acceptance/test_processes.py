@@ -190,6 +190,7 @@ def test_a_service_that_stops_with_its_jobs_ends_every_process_of_them(
     service.start()
     assert {service.show(job)["state"] for job in jobs} <= {
         "queued",
+        "waiting_for_retry",
         "dispatched",
         "running",
         "succeeded",

@@ -187,10 +187,11 @@ async def test_a_job_that_handed_its_work_on_has_succeeded_with_that(
             made.job("alone", kind="dispatch-task"),
             made.job("plain"),
         )
+        fences = {job.id: job.fence for job in made.store.load_jobs("repo")}
         for parent in ("parent", "plain"):
             event = Event("job_delegated", made.clock.now(), "repo", parent)
             for child in ("first", "second"):
-                change = JobDelegated(parent, 1, 1, child, event)
+                change = JobDelegated(parent, 1, fences[parent] or 0, child, event)
                 await made.store.save([change]).wait()
         assert made.store.child_of("parent") == "first"
         assert made.store.child_of("alone") is None

@@ -161,6 +161,7 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     assert await client.select(Selection(kind=["check"])) == [job.id]
     assert (await client.job(job.id)).argv == ["make", {"b64": "/w=="}]
     assert (await client.why(job.id)).sentence
+    assert not (await client.check_fence(job.id, 1, 1)).current
     with pytest.raises(TimeoutError):
         await client.wait(job.id, timeout=0)
     end(job.id)

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from forge_actors.domain import changes
-from forge_actors.domain.clock_steps import MOMENTS, shifted
+from forge_actors.domain.clock_steps import MOMENTS, shifted, take_in
 from forge_actors.edges.machine import LEAST_STEP, Clock
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.testing.clock import START, FakeClock
@@ -91,6 +91,20 @@ async def test_a_job_of_a_later_day_is_no_younger_than_now(path: Path) -> None:
         await store.save([repository(), job(queued_at=tomorrow)]).wait()
         [held] = store.load_jobs("repo")
     assert held.queued_at == clock.now()
+
+
+@pytest.mark.parametrize("step", [DAY, -DAY, 0.0])
+def test_a_retry_waits_as_long_as_it_was_to_and_no_longer(step: float) -> None:
+    """The clock was set by `step` between two runtimes, 10 s after the requeue."""
+    before = START
+    now = before + 10.0 + step
+    waits = job(queued_at=before).job
+    waits.retry_at = before + 60.0
+    take_in(waits, 0.0, now)
+    assert waits.retry_at is not None
+    assert waits.retry_at <= now + 60.0
+    assert waits.retry_at == (before + 60.0 if step >= 0 else now + 60.0)
+    assert waits.queued_at <= now
 
 
 def test_every_moment_of_every_change_is_shifted() -> None:

@@ -100,6 +100,8 @@ from tests.edges.node_jobs import open_launcher, order, shell, stop_when_ready
 home, lasting = Path(sys.argv[2]), sys.argv[3]
 async def main():
     async with open_launcher(home) as launcher:
+        older = launcher.launch(order(home, "sleep", "60", job="older"))
+        await older.started()
         other = f"setpriv --reuid=65534 sh -c 'echo $$; exec sleep {lasting}'"
         wanted = shell(home, f"trap 'exit 0' TERM; {other} & wait")
         receipt = await stop_when_ready(launcher, wanted, grace=0.2)
@@ -108,13 +110,15 @@ async def main():
         limits = ProcessLimits(memory=1 << 40)
         within = order(home, *shlex.split(other), job="within", limits=limits)
         contained = await stop_when_ready(launcher, within, grace=0.2)
+        older.stop()
+        old = await older.exited()
         after = await launcher.launch(order(home, "true", job="after")).exited()
     swept = await sweep({(wanted.job, 1): None})
     print(json.dumps([
         receipt.error, [each.pid for each in receipt.remaining],
         alone.error, [each.pid for each in alone.remaining], alone.identity.pid,
         [each.pid for each in contained.remaining], contained.identity.pid,
-        after.exit_code, [each.pid for each in swept[wanted.job, 1]],
+        old.error, after.exit_code, [each.pid for each in swept[wanted.job, 1]],
     ]))
 trio.run(main)
 """
@@ -138,13 +142,15 @@ def test_what_refuses_the_kill_is_named_and_others_go_on(
         assert done.stderr == ""
         answer: list[Any] = json.loads(done.stdout)
         child = int((home / "job.stdout").read_text())
-        error, remaining, *answer, after, swept = answer
+        error, remaining, *answer, older_error, after, swept = answer
         alone_error, alone, leader, contained, within = answer
         refused = r"process {} \w+ may not be ended by this user"
         assert re.fullmatch(refused.format(child), error)
         assert remaining == swept == [child]
         assert re.fullmatch(refused.format(leader), alone_error)
         assert alone == [leader]
+        # Not taken for its own by a job that is as old.
+        assert older_error is None
         assert after == 0
         # Who may write to a cgroup may end whatever is in it.
         refusing = [within] if find_place().folder is None else []

@@ -53,6 +53,9 @@ async def test_jobs_are_submitted_listed_and_shown(tmp_path: Path) -> None:
         assert [job["id"] for job in listed] == [second]
         status, view = await api("GET", f"/jobs/{first[-4:]}")
         assert (status, view["id"], view["state"]) == (200, first, "succeeded")
+        status, answer = await api("GET", f"/jobs/{first}/fence?attempt=1&fence=1")
+        assert (status, answer["current"]) == (200, False)
+        assert answer["code"] == "FENCING_TOKEN_STALE"
         status, answer = await api("GET", f"/jobs/{second}/why")
         assert answer["sentence"]
 
@@ -123,6 +126,9 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         ("GET", "/status?x=1", None, 400, "x: is no parameter here"),
         ("GET", "/jobs/nowhere", None, 404, "there is no job 'nowhere'"),
         ("GET", "/jobs/nowhere/why", None, 404, "there is no job"),
+        ("GET", "/jobs/nowhere/fence?attempt=1", None, 400, "attempt=N and fence=N"),
+        ("GET", "/jobs/nowhere/fence?attempt=1&fence=x", None, 400, "no whole number"),
+        ("GET", "/jobs/nowhere/fence?attempt=1&fence=0", None, 400, "fence: 0 is"),
         ("GET", "/jobs/nowhere/logs/stdout", None, 404, "there is no job"),
         ("GET", "/jobs/nowhere/logs/stdin", None, 400, "stream: 'stdin' is unknown"),
         ("POST", "/jobs/nowhere/cancel", None, 404, "there is no job"),

@@ -29,9 +29,10 @@ from forge_actors.edges.sqlite.connection import (
 )
 from forge_actors.edges.sqlite.statements import migrations, queries
 from forge_actors.edges.sqlite.store import open_store
-from forge_actors.testing.store_contract import (
+from forge_actors.testing.made_changes import (
     dispatched,
     ended,
+    ended_waiting,
     job,
     ran,
     repository,
@@ -94,7 +95,7 @@ async def test_a_unique_key_belongs_to_one_active_job(path: Path) -> None:
         store._db.execute("UPDATE job SET unique_key = 'k' WHERE id = 'a'")
         with pytest.raises(apsw.ConstraintError):
             store._db.execute("UPDATE job SET unique_key = 'k' WHERE id = 'b'")
-        await store.save([ended("a")]).wait()
+        await store.save([ended_waiting("a")]).wait()
         store._db.execute("UPDATE job SET unique_key = 'k' WHERE id = 'b'")
 
 
@@ -271,7 +272,8 @@ async def test_counts_include_every_state(path: Path) -> None:
         await store.save([repository(), *(job(f"j{n}") for n in range(5))]).wait()
         for number in range(3):
             await store.save([dispatched(f"j{number}", fence=number + 1)]).wait()
-        await store.save([ran("j0"), ended("j1"), ended("j2", state="failed")]).wait()
+        ends = [ended("j1", fence=2), ended("j2", state="failed", fence=3)]
+        await store.save([ran("j0"), *ends]).wait()
         expected = {"queued": 2, "running": 1, "succeeded": 1, "failed": 1}
         assert store.tally.by_state() == expected
     async with opened(path) as store:

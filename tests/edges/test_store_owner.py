@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -169,6 +170,8 @@ db = apsw.Connection(sys.argv[1])
 db.set_busy_timeout(int(sys.argv[2]))
 db.execute("PRAGMA synchronous = OFF")
 guard = Guard(db, queries())
+print("ready", flush=True)
+sys.stdin.readline()
 for _ in range(1000):
     guard.begin([])
     [(fence,)] = db.execute("SELECT fence FROM repository")
@@ -184,9 +187,19 @@ async def test_two_writers_that_read_and_then_write_never_meet_a_lock(
     async with opened(path) as store:
         await store.save([repository()]).wait()
         words = [sys.executable, "-c", _WRITE, str(path), str(BUSY_TIMEOUT_MS)]
-        async with trio.open_nursery() as nursery:
-            for _ in range(2):
-                nursery.start_soon(trio.run_process, words)
+        writers = [
+            await trio.lowlevel.open_process(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            assert (await writer.stdout.receive_some()).startswith(b"ready")
+        for writer in writers:
+            assert writer.stdin is not None
+            await writer.stdin.send_all(b"go\n")
+        assert [await writer.wait() for writer in writers] == [0, 0]
         assert store.load("repo").fence == 2000
 
 

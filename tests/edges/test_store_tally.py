@@ -10,7 +10,14 @@ import pytest
 from forge_actors.domain.changes import JobRequeued, JobWaits
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, TERMINAL
-from forge_actors.testing.store_contract import dispatched, ended, job, ran, repository
+from forge_actors.testing.made_changes import (
+    dispatched,
+    ended,
+    ended_waiting,
+    job,
+    ran,
+    repository,
+)
 from tests.edges.store_kit import opened, path
 
 if TYPE_CHECKING:
@@ -29,9 +36,9 @@ def waits(name: str, repo: str, state: State) -> JobWaits:
     return JobWaits(name, state, Event(f"job_{state}", 5.0, repo, name))
 
 
-def requeued(name: str, repo: str, state: State) -> JobRequeued:
+def requeued(name: str, repo: str, state: State, fence: int) -> JobRequeued:
     event = Event(f"job_{state}", 5.0, repo, name)
-    return JobRequeued(name, state, None, 5.0, event)
+    return JobRequeued(name, 1, fence, state, None, 5.0, event)
 
 
 class Jobs:
@@ -41,6 +48,7 @@ class Jobs:
         self._chance = random.Random(seed)
         self._jobs: dict[str, tuple[str, State]] = {}
         self._fence = 0
+        self._fences: dict[str, int] = {}
 
     def move(self) -> Change:
         chance = self._chance
@@ -60,15 +68,19 @@ class Jobs:
         chance = self._chance
         end: State = chance.choice(["succeeded", "failed", "cancelled"])
         other: State = chance.choice(["queued", "waiting_for_workspace"])
+        fence = self._fences.get(name, 0)
         if chance.random() < 0.2:
-            return ended(name, repo, end), end
+            if state in RESERVED:
+                return ended(name, repo, end, fence=fence), end
+            return ended_waiting(name, repo, end), end
         if state == "dispatched" and chance.random() < 0.6:
-            return ran(name, repo), "running"
+            return ran(name, repo, fence=fence), "running"
         if state in RESERVED:
-            return requeued(name, repo, other), other
+            return requeued(name, repo, other, fence), other
         if chance.random() < 0.4:
             return waits(name, repo, other), other
         self._fence += 1
+        self._fences[name] = self._fence
         return dispatched(name, repo, fence=self._fence), "dispatched"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import Any
 
+import pytest
 import trio
 from msgspec import convert
 
@@ -89,7 +91,17 @@ async def test_what_a_stranger_left_in_its_session_gets_no_signal() -> None:
     assert left == [child]
 
 
-async def test_a_pid_of_another_namespace_gets_no_signal() -> None:
+def first_or_not(monkeypatch: pytest.MonkeyPatch, first: bool) -> None:
+    """From the first namespace all can be seen; here we may be in any."""
+    namespace = tree.pid_namespace() if first else 1
+    monkeypatch.setattr(tree, "FIRST_NAMESPACE", namespace)
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_pid_of_another_namespace_gets_no_signal(
+    monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    first_or_not(monkeypatch, first)
     canary = await trio.lowlevel.open_process(["sleep", "60"])
     try:
         told = await inside(
@@ -100,10 +112,37 @@ async def test_a_pid_of_another_namespace_gets_no_signal() -> None:
         assert recorded.pid == canary.pid
         assert recorded.boot_id == tree.boot_id()
         assert recorded.namespace != tree.pid_namespace()
-        # It ended with its namespace, but from here that cannot be seen.
-        assert await sweep({KEY: recorded}) == {KEY: (recorded,)}
-        assert still_alive([recorded]) == (recorded,)
+        # It ended with its namespace, which not everybody can see.
+        left = () if first else (recorded,)
+        assert await sweep({KEY: recorded}) == {KEY: left}
+        assert still_alive([recorded]) == left
         assert canary.poll() is None
     finally:
         canary.kill()
         await canary.wait()
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_lives_in_another_namespace_is_named_and_gets_no_signal(
+    monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    first_or_not(monkeypatch, first)
+    script = (
+        "process = sleeper()\n"
+        "print(json.dumps(to_builtins(identity(process))), flush=True)\n"
+        "process.wait()\n"
+    )
+    command = [*UNSHARE, sys.executable, "-c", PRELUDE + script]
+    other = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        async with other.stdout as output:
+            recorded = convert(json.loads(await output.receive_some()), ProcessIdentity)
+        [left] = (await sweep({KEY: recorded}))[KEY]
+        assert still_alive([recorded, left]) == (recorded, left)
+        if first:  # it is named as we see it
+            assert left.namespace == tree.pid_namespace()
+            assert tree.nested_pids(left.pid) == [recorded.pid]
+    finally:
+        other.kill()
+        await other.wait()

@@ -153,22 +153,26 @@ async def test_who_is_older_than_the_leader_is_a_stranger(start: Starter) -> Non
     assert still_alive([orphan]) == (orphan,)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"start_ticks": 1},
-        {"boot_id": "another"},
-        {"namespace": 1},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
+@pytest.mark.parametrize("changes", [{"start_ticks": 1}, {"boot_id": "another"}])
 async def test_a_process_that_only_shares_a_number_gets_no_signal(
     start: Starter, changes: dict[str, Any]
 ) -> None:
     strangers = start(f"{start.sleep} & wait")
     recorded = replace(strangers[0], **changes)
-    # In another namespace we see nothing, so nothing is proven.
-    left = (recorded,) if "namespace" in changes else ()
+    assert await sweep({KEY: recorded}) == {KEY: ()}
+    assert still_alive([recorded]) == ()
+    assert still_alive(strangers) == tuple(strangers)
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_number_of_another_namespace_is_proven_gone_only_from_the_first(
+    start: Starter, monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    namespace = tree.pid_namespace() if first else 1
+    monkeypatch.setattr(tree, "FIRST_NAMESPACE", namespace)
+    strangers = start(f"{start.sleep} & wait")
+    recorded = replace(strangers[0], namespace=2)
+    left = () if first else (recorded,)
     assert await sweep({KEY: recorded}) == {KEY: left}
     assert still_alive([recorded]) == left
     assert still_alive(strangers) == tuple(strangers)

@@ -206,7 +206,7 @@ OTHERS: list[dict[str, Any]] = [
 
 def ended(job: Job) -> JobEnded:
     event = Event("job_cancelled", 2.0, job.repo, job.id)
-    return JobEnded(job.id, "cancelled", None, 2.0, None, event)
+    return JobEnded(job.id, 0, None, "cancelled", None, 2.0, None, event)
 
 
 def store_is_full() -> apsw.FullError:

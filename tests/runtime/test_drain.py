@@ -105,7 +105,7 @@ async def test_a_job_that_waits_for_its_next_attempt_is_no_hindrance(
             gate.touch()
         assert asker.error is None
         view = await case.control.job(job)
-        assert (view.state, view.attempt) == ("queued", 1)
+        assert (view.state, view.attempt) == ("waiting_for_retry", 1)
 
 
 async def test_a_drain_ends_with_its_runtime(tmp_path: Path) -> None:

@@ -293,4 +293,5 @@ async def test_the_history_goes_on_over_a_restart_with_other_limits(
         assert auditor.history.jobs[again].attempt == 2
     assert auditor.states[once][-1] == "job_human_attention_required"
     ran = ["job_queued", "job_dispatched", "job_running"]
-    assert auditor.states[again] == [*ran, *ran, "job_cancelled"]
+    waited = ["job_waiting_for_retry"]
+    assert auditor.states[again] == [*ran, *waited, *ran, "job_cancelled"]

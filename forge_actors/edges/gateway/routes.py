@@ -23,7 +23,7 @@ from forge_actors.domain.requests import (
     convert,
 )
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import logs, state, steering
+from forge_actors.edges.gateway import fences, logs, state, steering
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
@@ -353,6 +353,7 @@ ROUTES = (
     Route("POST", "/v1/batch", submit_batch, ("base", "parent")),
     Route("GET", "/v1/jobs/{job}", show_job),
     Route("GET", "/v1/jobs/{job}/why", why),
+    Route("GET", "/v1/jobs/{job}/fence", fences.check, ("attempt", "fence")),
     Route("GET", "/v1/jobs/{job}/wait", wait_one, ("timeout",), holds=True),
     Route(
         "GET",

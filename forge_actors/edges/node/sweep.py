@@ -43,7 +43,7 @@ async def sweep(
 
     An attempt without an identity is one whose start was not told. The answer names,
     for every attempt, what could not be proven gone: what the kernel holds or this user
-    may not end, what may be a stranger, and what is out of sight.
+    may not end, what may be a stranger, what is in another namespace or out of sight.
     """
     hunt = _Hunt(lost)
     pause = _FIRST_PAUSE
@@ -64,20 +64,33 @@ def still_alive(
     return tuple(
         identity
         for identity in identities
-        if identity.boot_id == boot
-        and (_is_foreign(identity, namespace) or _lives(identity))
+        if identity.boot_id == boot and _may_live(identity, namespace)
     )
 
 
+def _may_live(identity: ProcessIdentity, namespace: int) -> bool:
+    if not tree.HAS_PROC:
+        return tree.group_exists(identity.pid)
+    if not _is_foreign(identity, namespace):
+        return tree.lives(identity.pid, identity.start_ticks)
+    if namespace != tree.FIRST_NAMESPACE:
+        return True
+    found = filter(None, map(tree.read_process, tree.all_pids()))
+    return any(_is_below(process, identity) for process in found)
+
+
 def _is_foreign(identity: ProcessIdentity, namespace: int) -> bool:
-    """Whether its pid is a number of another pid namespace, where we cannot look."""
+    """Whether its pid is a number of another pid namespace."""
     return identity.namespace not in (0, namespace)
 
 
-def _lives(identity: ProcessIdentity) -> bool:
-    if not tree.HAS_PROC:
-        return tree.group_exists(identity.pid)
-    return tree.lives(identity.pid, identity.start_ticks)
+def _is_below(process: Process, identity: ProcessIdentity) -> bool:
+    """Whether it has the identity, in a namespace below ours."""
+    return (
+        process.start == identity.start_ticks
+        and not process.defunct
+        and identity.pid in tree.nested_pids(process.pid)
+    )
 
 
 class _Session:
@@ -115,18 +128,25 @@ class _Session:
 
 
 class _Lost:
-    """One attempt, and what the last look found of it."""
+    """One attempt, and what the last look found of it.
 
-    def __init__(self, leader: ProcessIdentity | None) -> None:
+    A foreign one ran in another pid namespace: what is found of it gets no signal.
+    """
+
+    def __init__(self, leader: ProcessIdentity | None, *, foreign: bool) -> None:
         self.left: list[Process] = []
+        self.foreign = leader if foreign else None
         self._sessions: dict[int, _Session] = {}
-        if leader is not None:
+        if leader is not None and not foreign:
             self._sessions[leader.pid] = _Session(leader.pid, leader.start_ticks)
 
     def find(
         self, snapshot: Snapshot, marked: list[Process], own: int
     ) -> list[Process]:
         """What certainly belongs to it and is alive; `left` is that and what may."""
+        if self.foreign is not None:
+            everybody = snapshot.processes.values()
+            marked = marked + [p for p in everybody if _is_below(p, self.foreign)]
         for process in marked:
             # A session of its own, which no stranger can have joined.
             if process.pid == process.session and process.pid not in self._sessions:
@@ -159,14 +179,19 @@ class _Hunt:
         #: What this user may not end, by pid and start.
         self._refused: set[tuple[int, int]] = set()
         for key, leader in lost.items():
-            if tree.HAS_PROC and (leader is None or self._is_here(leader)):
-                self._lost[key] = _Lost(leader)
+            if self._can_see(leader):
+                foreign = leader is not None and _is_foreign(leader, self._namespace)
+                self._lost[key] = _Lost(leader, foreign=foreign)
             else:
-                known = () if leader is None else (leader,)
-                self._out_of_sight[key] = still_alive(known)
+                self._out_of_sight[key] = still_alive([leader] if leader else [])
 
-    def _is_here(self, leader: ProcessIdentity) -> bool:
-        return leader.boot_id == self._boot and not _is_foreign(leader, self._namespace)
+    def _can_see(self, leader: ProcessIdentity | None) -> bool:
+        if leader is None or not tree.HAS_PROC:
+            return tree.HAS_PROC
+        return leader.boot_id == self._boot and (
+            not _is_foreign(leader, self._namespace)
+            or self._namespace == tree.FIRST_NAMESPACE
+        )
 
     @property
     def over(self) -> bool:
@@ -179,10 +204,12 @@ class _Hunt:
         snapshot = Snapshot(self._seen)
         busy = False
         for key, lost in self._lost.items():
-            for group in self._cgroups[key].values():
-                group.kill()
-            for process in lost.find(snapshot, self._marked[key], self._own):
-                busy = self._kill(process) or busy
+            found = lost.find(snapshot, self._marked[key], self._own)
+            if lost.foreign is None:
+                for group in self._cgroups[key].values():
+                    group.kill()
+                killed = [self._kill(process) for process in found]
+                busy = busy or any(killed)
         looks = _CALM_LOOKS if snapshot.steady else _RESTLESS_LOOKS
         self._calm = 0.0 if busy else self._calm + 1 / looks
         return busy

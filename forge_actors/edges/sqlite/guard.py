@@ -26,6 +26,7 @@ class Guard:
     def __init__(self, db: apsw.Connection, sql: dict[str, str]) -> None:
         self._db = db
         self._begin = f"BEGIN IMMEDIATE; {sql['owner_epoch']}"
+        self._look = sql["owner_epoch"]
         self._find = sql["owner"]
         self._take_over = sql["take_over"]
         #: As whom it took the store over, if it did.
@@ -48,7 +49,7 @@ class Guard:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             self._db.execute(self._take_over, with_identity)
-            self.owner = self._found()
+            self.owner = self._found(self._db)
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
@@ -67,12 +68,22 @@ class Guard:
         [(epoch,)] = self._db.execute(self._begin)
         if epoch == self._epoch:
             return
-        found = self._found()
+        found = self._found(self._db)
         self._db.execute("ROLLBACK")
         raise fenced(self.owner, found, first)
 
-    def _found(self) -> Owner | None:
-        rows = self._db.execute(self._find).fetchall()
+    def check(self, reader: apsw.Connection) -> None:
+        """Look without a transaction of our own, so that nobody is waited for.
+
+        Raises:
+            WriterFenced: somebody else has the store by now.
+        """
+        [(epoch,)] = reader.execute(self._look)
+        if epoch != self._epoch:
+            raise fenced(self.owner, self._found(reader), ())
+
+    def _found(self, db: apsw.Connection) -> Owner | None:
+        rows = db.execute(self._find).fetchall()
         return owner_from(rows[0]) if rows else None
 
 

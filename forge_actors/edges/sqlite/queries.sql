@@ -31,23 +31,30 @@ UPDATE job SET state = ? WHERE id = ?;
 -- waiting -> dispatched: the reservation, durable before anything is started
 UPDATE job SET state = 'dispatched', attempt = ?, fence = ?, dispatched_at = ?,
     started_at = NULL, identity = NULL, error = NULL, receipt = NULL
-WHERE id = ?;
+WHERE id = ? AND finished_at IS NULL AND state <> 'dispatched' AND state <> 'running';
 
 -- name: dispatch_repository
--- The fence counter and the turn of the repository, with each dispatch.
-UPDATE repository SET fence = ?, last_dispatch = ? WHERE id = ?;
+-- The fence counter, which only grows, and the turn of the repository.
+UPDATE repository SET fence = ?1, last_dispatch = ?2 WHERE id = ?3 AND fence < ?1;
 
 -- name: run_job
 -- dispatched -> running
-UPDATE job SET state = 'running', started_at = ?, identity = ? WHERE id = ?;
+-- Here and below: only the current attempt of a job has its fence while it is reserved.
+UPDATE job SET state = 'running', started_at = ?, identity = ?
+WHERE id = ? AND attempt = ? AND fence = ?
+    AND (state = 'dispatched' OR state = 'running');
 
 -- name: requeue_job
 -- dispatched, running -> waiting: another attempt
-UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ? WHERE id = ?;
+UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?
+WHERE id = ? AND attempt = ? AND fence = ?
+    AND (state = 'dispatched' OR state = 'running');
 
 -- name: delegate_job
 -- Of several jobs that one handed its work to the first counts.
-UPDATE job SET child = coalesce(child, ?) WHERE id = ?;
+UPDATE job SET child = coalesce(child, ?)
+WHERE id = ? AND attempt = ? AND fence = ?
+    AND (state = 'dispatched' OR state = 'running');
 
 -- name: job_child
 SELECT child FROM job WHERE id = ?;
@@ -56,10 +63,16 @@ SELECT child FROM job WHERE id = ?;
 SELECT state, attempt, fence, repo FROM job WHERE id = ?;
 
 -- name: end_job
--- any -> terminal; a receipt knows better when the attempt began, and as what
+-- dispatched, running -> terminal; a receipt knows better when the attempt began
 UPDATE job SET state = ?, error = ?, finished_at = ?, receipt = ?,
     started_at = coalesce(?, started_at)
-WHERE id = ?;
+WHERE id = ? AND attempt = ? AND fence = ?
+    AND (state = 'dispatched' OR state = 'running');
+
+-- name: end_waiting_job
+-- waiting -> terminal
+UPDATE job SET state = ?, error = ?, finished_at = ?
+WHERE id = ? AND finished_at IS NULL AND state <> 'dispatched' AND state <> 'running';
 
 -- name: hold_job
 -- waiting: it is held, or not any more; running: it is suspended, or goes on

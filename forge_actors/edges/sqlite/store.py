@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 import trio
-from trio_util import AsyncBool, AsyncValue
+from trio_util import AsyncBool
 
 from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.capacity import RepositoryLimits
@@ -23,15 +23,21 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    Noted,
 )
 from forge_actors.domain.clock_steps import shifted
-from forge_actors.domain.errors import StoreDamaged, StoreFailed, WriterFenced
+from forge_actors.domain.errors import (
+    StaleFence,
+    StoreDamaged,
+    StoreFailed,
+    WriterFenced,
+)
+from forge_actors.domain.events import Event
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE
-from forge_actors.edges.sqlite.connection import cause, grow_log, open_connections
-from forge_actors.edges.sqlite.guard import Guard
+from forge_actors.edges.sqlite.connection import grow_log, open_connections
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.edges.sqlite.reading import StoreReader
+from forge_actors.edges.sqlite.owned import DISK_ERRORS, OwnedStore
 from forge_actors.edges.sqlite.tally import Tally
 from forge_actors.edges.sqlite.writing import write
 
@@ -39,9 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from forge_actors.domain.events import Event
-    from forge_actors.domain.launch import ProcessIdentity
-    from forge_actors.domain.ownership import Owner
     from forge_actors.domain.ports import Clock
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
@@ -54,17 +57,8 @@ SPECS_IN_MEMORY = 4096
 #: Seconds between two tries to save what the disk would not take.
 RETRY_SECONDS = 1.0
 
-#: What goes away when there is room again, or when whoever else has the file is done.
-_DISK_ERRORS = (
-    apsw.FullError,
-    apsw.IOError,
-    apsw.ReadOnlyError,
-    apsw.CantOpenError,
-    apsw.BusyError,
-)
 
-
-class SqliteStore(StoreReader):
+class SqliteStore(OwnedStore):
     """The port `Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(
@@ -75,12 +69,6 @@ class SqliteStore(StoreReader):
         limits: RepositoryLimits,
     ) -> None:
         super().__init__(writer, reader, limits)
-        self._guard = Guard(writer, self._sql)
-        #: Set once another runtime has the store: nothing is saved here ever again.
-        self._fenced = trio.Event()
-        self._fence: WriterFenced | None = None
-        #: The `seq` of the last event that is durable.
-        self.committed = AsyncValue(history.last(reader, self._sql))
         #: The events of the open transaction.
         self._events: list[Event] = []
         #: Why nothing can be saved now, or None; and whether something can.
@@ -108,40 +96,6 @@ class SqliteStore(StoreReader):
         self.active = self.tally.active
 
     # -- whose it is -----------------------------------------------------------------
-
-    @property
-    def owner(self) -> Owner | None:
-        """As whom it writes; None before `take_over`."""
-        return self._guard.owner
-
-    def take_over(
-        self, instance: str, process: ProcessIdentity, release: str, now: float
-    ) -> Owner:
-        """See the port.
-
-        Raises:
-            StoreFailed: it could not be saved.
-        """
-        try:
-            owner = self._guard.take_over(instance, process, release, now)
-        except _DISK_ERRORS as error:
-            raise StoreFailed(f"nothing can be saved now: {cause(error)}") from error
-        last = history.last(self.reader, self._sql)
-        if last != self.committed.value:
-            # Whoever had it went on between our look at it and the take-over.
-            self.committed.value = last
-            self._count()
-        return owner
-
-    async def wait_fenced(self) -> None:
-        """Wait until another runtime has the store.
-
-        Raises:
-            WriterFenced: one has; what was not durable was refused.
-        """
-        await self._fenced.wait()
-        assert self._fence is not None
-        raise self._fence
 
     def _give_up(self, error: WriterFenced) -> None:
         """Refuse all that is not durable, and everything from now on."""
@@ -172,6 +126,8 @@ class SqliteStore(StoreReader):
         Raises:
             StoreFailed: nothing new can be accepted now.
             WriterFenced: another runtime has the store.
+            StaleFence: it is of an attempt that is not the current one; the history
+                says so.
         """
         move = Move(changes, then)
         if self.trouble is None:
@@ -191,7 +147,7 @@ class SqliteStore(StoreReader):
     def _write_or_hold_back(self, move: Move) -> None:
         try:
             self._write(move.changes)
-        except _DISK_ERRORS as error:
+        except DISK_ERRORS as error:
             self._moves.append(move)
             self._hold_back(error)
             if move.error is not None:
@@ -201,15 +157,24 @@ class SqliteStore(StoreReader):
             raise
         except DAMAGE as error:
             raise self.damaged(error) from error
-        except BaseException:
+        except BaseException as error:
             # A part of it may be in the transaction. What is there besides is known, so
             # it is written anew; a savepoint for each move would cost more, every time.
             self._roll_back()
             for other in self._moves:
                 self._write(other.changes)
+            if isinstance(error, StaleFence):
+                self._note(error, move)
             raise
         else:
             self._moves.append(move)
+
+    def _note(self, error: StaleFence, move: Move) -> None:
+        """Tell in the history that a late attempt was not listened to."""
+        about = next(c.event for c in move.changes if c.event.job == error.job)
+        data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
+        event = Event("write_refused", about.at, about.repo, error.job, data)
+        self.save([Noted(event)])
 
     def _write(self, changes: Sequence[Change]) -> None:
         """Add the changes to the open transaction; after an error it must be undone."""
@@ -274,7 +239,7 @@ class SqliteStore(StoreReader):
             return
         try:
             self._end_transaction()
-        except _DISK_ERRORS as error:
+        except DISK_ERRORS as error:
             self._hold_back(error)
         except DAMAGE as error:
             raise self.damaged(error) from error
@@ -341,7 +306,7 @@ class SqliteStore(StoreReader):
             for move in self._moves:
                 self._write(move.changes)
             self._end_transaction()
-        except _DISK_ERRORS:
+        except DISK_ERRORS:
             self._roll_back()
             return
         except WriterFenced as error:
@@ -374,7 +339,7 @@ async def open_store(
     writer, reader = open_connections(path)
     try:
         if lasting:
-            with suppress(*_DISK_ERRORS):
+            with suppress(*DISK_ERRORS):
                 grow_log(writer, path.parent)
         limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
         store = SqliteStore(writer, reader, limits=limits)

@@ -26,11 +26,12 @@ from forge_actors.domain.changes import (
     RepositoryChanged,
     SettingsChanged,
 )
+from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import Change
+    from forge_actors.domain.changes import Change, OfAttempt
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -44,19 +45,37 @@ def _optional(value: object | None) -> str | None:
     return None if value is None else _json(value)
 
 
+def _check(db: apsw.Connection, change: OfAttempt) -> None:
+    """Refuse a change that found no row: its attempt is not the current one.
+
+    Raises:
+        StaleFence: it is not; what else was written of the move must be undone.
+    """
+    if not db.changes():
+        raise StaleFence(change.job, change.attempt, change.fence)
+
+
 def write(db: apsw.Connection, sql: dict[str, str], change: Change) -> None:
-    """Write the rows of one change, not its event, into the open transaction."""
+    """Write the rows of one change, not its event, into the open transaction.
+
+    Raises:
+        StaleFence: it is of an attempt that is not the current one.
+    """
     _WRITERS[type(change)](db, sql, change)
 
 
 def _dispatch(db: apsw.Connection, sql: dict[str, str], change: JobDispatched) -> None:
     values = (change.attempt, change.fence, change.at, change.job)
     db.execute(sql["dispatch_job"], values)
+    _check(db, change)
     db.execute(sql["dispatch_repository"], (change.fence, change.at, change.repo))
+    _check(db, change)
 
 
 def _run(db: apsw.Connection, sql: dict[str, str], change: JobRan) -> None:
-    db.execute(sql["run_job"], (change.at, _json(change.identity), change.job))
+    attempt = (change.job, change.attempt, change.fence)
+    db.execute(sql["run_job"], (change.at, _json(change.identity), *attempt))
+    _check(db, change)
 
 
 def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
@@ -64,13 +83,17 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 
 
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
+    attempt = (change.job, change.attempt, change.fence)
     error = _optional(change.error)
-    values = (change.state, error, change.at, change.retry_at, change.job)
+    values = (change.state, error, change.at, change.retry_at, *attempt)
     db.execute(sql["requeue_job"], values)
+    _check(db, change)
 
 
 def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) -> None:
-    db.execute(sql["delegate_job"], (change.child, change.parent))
+    attempt = (change.job, change.attempt, change.fence)
+    db.execute(sql["delegate_job"], (change.child, *attempt))
+    _check(db, change)
 
 
 def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
@@ -137,15 +160,20 @@ def _fields(repository: Repository) -> tuple[object, ...]:
 
 def _end(db: apsw.Connection, sql: dict[str, str], change: JobEnded) -> None:
     receipt = change.receipt
-    values = (
-        change.state,
-        _optional(change.error),
-        change.at,
-        None if receipt is None else _encoder.encode(receipt),
-        None if receipt is None else receipt.started_at,
-        change.job,
-    )
-    db.execute(sql["end_job"], values)
+    how = (change.state, _optional(change.error), change.at)
+    if change.fence is None:
+        db.execute(sql["end_waiting_job"], (*how, change.job))
+    else:
+        values = (
+            *how,
+            None if receipt is None else _encoder.encode(receipt),
+            None if receipt is None else receipt.started_at,
+            change.job,
+            change.attempt,
+            change.fence,
+        )
+        db.execute(sql["end_job"], values)
+    _check(db, change)
 
 
 def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:

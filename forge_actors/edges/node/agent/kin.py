@@ -51,13 +51,13 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
 
 
 class Kept:
-    """Leftovers that may stay: no later job takes them for its own."""
+    """What outlives its job, since it may or cannot be ended: no other job's own."""
 
     def __init__(self) -> None:
         self._marks: set[tree.Mark] = set()
         self._processes: set[tuple[int, int]] = set()
 
-    def keep(self, job: Job) -> None:
+    def keep(self, job: Job, processes: Iterable[Process]) -> None:
         # Only what still lives, so that this does not grow with every such job.
         self._processes = {
             (pid, start)
@@ -66,7 +66,7 @@ class Kept:
         }
         self._marks &= {tree.mark_of(pid) for pid, _ in self._processes}
         self._marks.add(job.key)
-        self._processes.update((p.pid, p.start) for p in job.leftovers)
+        self._processes.update((p.pid, p.start) for p in processes)
 
     def __contains__(self, process: tuple[int, int, tree.Mark | None]) -> bool:
         pid, start, mark = process

@@ -315,7 +315,9 @@ class Node:
             if stream.fd >= 0:
                 self._close_pipe(stream)
         if job.leftovers and job.order.keep_leftovers:
-            self._kept.keep(job)
+            self._kept.keep(job, job.leftovers)
+        if job.spared:
+            self._kept.keep(job, job.spared.values())
         if job.status is None:  # its leader could not be ended
             self._leaders.pop(job.pid, None)
         receipt = receipt_of(job, self._boot_id, self._namespace)

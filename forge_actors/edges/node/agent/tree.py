@@ -26,6 +26,8 @@ _HAS_PIDFD = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal")
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
+#: The number of the first pid namespace, from which all processes can be seen.
+FIRST_NAMESPACE = 0xEFFFFFFC
 #: Environments longer than this are searched only up to here.
 _ENVIRON_LIMIT = 1 << 20
 #: Readings of /proc for one snapshot. A machine that forks all the time needs an end.
@@ -125,6 +127,18 @@ def start_ticks(pid: int) -> int:
     """When the process began, in clock ticks since boot; 0 if that cannot be known."""
     process = read_process(pid)
     return process.start if process else 0
+
+
+def nested_pids(pid: int) -> list[int]:
+    """The pids of a process in the pid namespaces below ours, the outermost first."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("NSpid:"):
+                    return [int(number) for number in line.split()[2:]]
+    except OSError:  # it is gone
+        pass
+    return []
 
 
 def lives(pid: int, start: int) -> bool:

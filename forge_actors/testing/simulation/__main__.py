@@ -1,0 +1,67 @@
+"""`python -m forge_actors.testing.simulation --seeds N`: run many seeds, and judge."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from forge_actors.testing.simulation.coverage import REACHED_WITHIN
+from forge_actors.testing.simulation.run import run
+from forge_actors.testing.simulation.simulation import Simulation, describe
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 if everything held in every run, and enough of them reached all there is."""
+    options = _parser().parse_args(arguments)
+    # A fault that ends an actor is logged by its supervisor, and is no news here.
+    logging.disable(logging.CRITICAL)
+    if options.seed is not None:
+        return _run_one(options.seed, trace=options.trace)
+    simulation = Simulation(processes=options.jobs)
+    seeds = range(options.start, options.start + options.seeds)
+    for brief in simulation.run(seeds):
+        if brief.violation is not None:
+            print(f"seed {brief.seed}: {brief.violation}", flush=True)
+            print("the least that fails so:")
+            print(describe(simulation.minimal(brief.seed)))
+            again = "python -m forge_actors.testing.simulation --seed"
+            print(f"run it again: {again} {brief.seed} --trace")
+            return 1
+    return _report(simulation)
+
+
+def _run_one(seed: int, *, trace: bool) -> int:
+    result = run(seed)
+    print(describe(result) if trace else f"seed {seed}: {result.violation or 'ok'}")
+    return 0 if result.violation is None else 1
+
+
+def _report(simulation: Simulation) -> int:
+    rate = simulation.seeds / simulation.seconds
+    print(
+        f"{simulation.seeds} seeds, {simulation.steps} steps: everything held;"
+        f" {rate:.0f} seeds a second"
+    )
+    coverage = simulation.coverage
+    print(coverage.summary())
+    if coverage.missing and simulation.seeds >= REACHED_WITHIN:
+        print(f"not all was reached within {simulation.seeds} seeds", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m forge_actors.testing.simulation", description=__doc__
+    )
+    parser.add_argument("--seeds", type=int, default=100, metavar="N")
+    parser.add_argument("--start", type=int, default=0, metavar="S")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--seed", type=int, help="run this one only")
+    parser.add_argument("--trace", action="store_true", help="with --seed: tell all")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""What the runs of many seeds must reach: faults at every point, and moves of jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.jobs import MOVES, RESERVED, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forge_actors.testing.simulation.faults import Fault, Kind, When
+
+#: Rows that are committed.
+ROWS = (
+    "JobAdded",
+    "JobWaits",
+    "JobDispatched",
+    "JobRan",
+    "JobRequeued",
+    "JobEnded",
+    "JobHeld",
+    "JobEdited",
+    "PauseBegan",
+    "PauseEnded",
+    "RepositoryChanged",
+    "SettingsChanged",
+    "Noted",
+)
+#: Messages to the agent, and from it.
+ORDERS = ("hello", "start", "stop", "pause", "resume", "forget")
+REPORTS = ("ready", "started", "exited")
+#: What the agent does on its own.
+DEEDS = ("journal starting", "start process", "journal started", "journal receipt")
+
+Place = tuple["Kind", str, "When"]
+Pair = tuple[State, State]
+
+_WHENS: tuple[When, ...] = ("before", "after")
+
+
+def _faults() -> list[Place]:
+    crashes: list[tuple[str, Kind]] = []
+    crashes += [(f"commit {row}", "service") for row in ROWS]
+    crashes += [(f"send {name}", "service") for name in ORDERS]
+    crashes += [(f"take {name}", "service") for name in REPORTS]
+    crashes += [(f"take {name}", "agent") for name in ORDERS]
+    crashes += [(f"send {name}", "agent") for name in REPORTS]
+    crashes += [(deed, "agent") for deed in DEEDS]
+    # Of two that live in different processes either may die at what the other does.
+    crashes += [(deed, "service") for deed in DEEDS]
+    crashes += [(f"commit {row}", "agent") for row in ("JobDispatched", "JobEnded")]
+    found: list[Place] = [
+        (kind, point, when) for point, kind in crashes for when in _WHENS
+    ]
+    messages = [f"send {name}" for name in (*ORDERS, *REPORTS)]
+    found += [("lose", point, "before") for point in messages]
+    found += [("late", point, "before") for point in messages]
+    # No agent says hello twice.
+    again = [point for point in messages if point != "send ready"]
+    found += [("repeat", point, "before") for point in again]
+    found += [("slow", f"commit {row}", "before") for row in ROWS]
+    found += [("error", f"read {what}", "before") for what in ("jobs", "spec")]
+    found += [("fail", f"commit {row}", "before") for row in ROWS]
+    return found
+
+
+#: Every fault at every point where it can happen. All must be reached.
+FAULTS: tuple[Place, ...] = tuple(_faults())
+
+#: Moves of the table of the domain that nothing makes yet.
+_UNUSED: frozenset[State] = frozenset(
+    {
+        "waiting_for_approval",
+        "waiting_for_limit",
+        "waiting_for_retry",
+        "orphaned",
+        "stale",
+    }
+)
+
+
+def _pairs() -> tuple[Pair, ...]:
+    return tuple(
+        (before, after)
+        for before, afters in MOVES.items()
+        for after in afters
+        if before not in _UNUSED and after not in _UNUSED
+        if before in RESERVED or after in RESERVED or after != before
+    )
+
+
+PAIRS = _pairs()
+
+
+#: Runs within which all of it must be reached.
+REACHED_WITHIN = 2000
+
+
+class Coverage:
+    """What some runs have reached, and how often."""
+
+    def __init__(self) -> None:
+        self.faults: dict[Place, int] = dict.fromkeys(FAULTS, 0)
+        self.pairs: dict[Pair, int] = dict.fromkeys(PAIRS, 0)
+
+    def add(self, hits: Iterable[Fault], pairs: Iterable[Pair]) -> None:
+        for fault in hits:
+            place = (fault.kind, fault.point, fault.when)
+            self.faults[place] = self.faults.get(place, 0) + 1
+        for pair in pairs:
+            self.pairs[pair] = self.pairs.get(pair, 0) + 1
+
+    @property
+    def missing(self) -> list[str]:
+        """What was not reached."""
+        faults = [" ".join(place) for place, count in self.faults.items() if not count]
+        return faults + [" > ".join(p) for p, count in self.pairs.items() if not count]
+
+    def summary(self) -> str:
+        """How much was reached, and what was not."""
+        counts = (self.faults, self.pairs)
+        reached = [sum(count > 0 for count in table.values()) for table in counts]
+        return "\n".join(
+            (
+                f"faults by point and moment: {reached[0]} of {len(self.faults)}",
+                f"moves of jobs: {reached[1]} of {len(self.pairs)}",
+                *(f"  not reached: {each}" for each in self.missing),
+            )
+        )

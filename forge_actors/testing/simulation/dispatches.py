@@ -1,0 +1,102 @@
+"""What must hold at the moment in which a job is dispatched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.capacity import ACTIVE_REPOSITORIES
+from forge_actors.domain.claims import first_conflict
+from forge_actors.domain.scopes import repository_of
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import JobDispatched
+    from forge_actors.testing.simulation.books import Case
+    from forge_actors.testing.simulation.world import World
+
+
+class Dispatches:
+    """Judges each dispatch by the books, as they were just before it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._books = world.books
+
+    def judge(self, case: Case, change: JobDispatched) -> None:
+        fail = self._world.fail
+        if change.fence <= self._books.fences.get(change.repo, 0):
+            fail("fences grow", f"{case.job} has {change.fence} again")
+        if change.attempt != case.attempt + 1:
+            fail("attempts are counted", f"{case.job}: {change.attempt}")
+        if case.held:
+            fail("held means held", f"{case.job} is dispatched")
+        if case.repo in self._books.removed:
+            fail("removed means removed", f"{case.job} is dispatched")
+        if not self._books.met(case):
+            fail("after means after", f"{case.job} before {case.after}")
+        self._judge_pauses(case)
+        self._judge_leases(case)
+        self._judge_limits(case)
+        self._judge_order(case, change.at)
+
+    def _judge_pauses(self, case: Case) -> None:
+        for pause in self._books.pauses.values():
+            here = repository_of(pause.scope) in (None, case.repo)
+            if here and pause.covers(case.tokens):
+                self._world.fail("paused means paused", f"{case.job} in {pause.scope}")
+
+    def _judge_leases(self, case: Case) -> None:
+        for other in self._books.others(case):
+            if other.reserved and first_conflict(case.claims, other.claims):
+                pair = f"{case.job} and {other.job}"
+                self._world.fail("leases never conflict", pair)
+        quarantined = self._books.quarantined.get(case.repo, {})
+        for job, claims in quarantined.items():
+            if first_conflict(case.claims, claims):
+                self._world.fail("quarantined leases hold", f"{case.job} and {job}")
+
+    def _judge_limits(self, case: Case) -> None:
+        limits, fail = self._world.limits, self._world.fail
+        held = [each for each in self._books.open_cases if each.reserved]
+        for token in case.tokens:
+            used = 1 + sum(token in each.tokens for each in held)
+            if used > limits.tokens.get(token, 0):
+                fail("limits hold", f"{case.job} makes {used} {token}")
+        repos = len({case.repo, *(each.repo for each in held)})
+        if repos > limits.active_repositories:
+            fail("limits hold", f"{case.job} makes {repos} {ACTIVE_REPOSITORIES}")
+        here = 1 + sum(each.repo == case.repo for each in held)
+        if here > self._world.repository_workers:
+            fail("limits hold", f"{case.job} makes {here} in {case.repo}")
+
+    def _judge_order(self, case: Case, at: float) -> None:
+        """None that comes first, was known and could have started, is passed over."""
+        mine = case.rank(at)
+        others = self._books.others(case)
+        running = [other for other in others if other.reserved]
+        for other in others:
+            if (
+                not other.waiting
+                or other.held
+                or other.known_at > self._world.now
+                or other.rank(at) >= mine
+                or not self._books.met(other)
+            ):
+                continue
+            alike = other.claims == case.claims and other.tokens == case.tokens
+            if alike and other.state != "waiting_for_retry":
+                self._world.fail("order", f"{case.job} before {other.job}")
+            if (
+                at - other.queued_at > self._world.limits.overtake_after
+                and self._is_open(other)
+                and first_conflict(case.claims, other.claims)
+                and any(first_conflict(other.claims, r.claims) for r in running)
+            ):
+                pair = f"{case.job} takes what is reserved for {other.job}"
+                self._world.fail("no wait is endless", pair)
+
+    def _is_open(self, case: Case) -> bool:
+        """Whether tokens of its kind are granted at all."""
+        known = self._world.limits.tokens
+        return all(token in known for token in case.tokens) and not any(
+            pause.covers(case.tokens) for pause in self._books.pauses.values()
+        )

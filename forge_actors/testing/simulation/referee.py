@@ -1,0 +1,224 @@
+"""The referee: what must hold, looked at whenever a row is saved or a process begins.
+
+It keeps books of its own, from what was saved and from what really ran, and asks no
+part of the product what is right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.changes import (
+    JobAdded,
+    JobDispatched,
+    JobEdited,
+    JobEnded,
+    JobHeld,
+    JobRan,
+    JobRequeued,
+    JobWaits,
+    PauseBegan,
+    PauseEnded,
+    RepositoryChanged,
+)
+from forge_actors.domain.claims import first_conflict
+from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
+from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
+from forge_actors.testing.simulation.dispatches import Dispatches
+from forge_actors.testing.simulation.ends import Ends
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import Change
+    from forge_actors.testing.simulation.machine import Process
+    from forge_actors.testing.simulation.world import World
+
+
+class Referee:
+    """Judges one run."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._books = world.books
+        self._dispatches = Dispatches(world)
+        self._ends = Ends(world)
+        self.acknowledged: dict[str, None] = {}
+        #: The moves that jobs made.
+        self.pairs: dict[tuple[State, State], None] = {}
+        #: Rows saved and processes begun.
+        self.steps = 0
+        self._begun_fences: set[tuple[str, int]] = set()
+
+    def starts(self, now: float) -> None:
+        """A runtime begins at this moment, by the wall clock as it is."""
+        for case in self._books.open_cases:
+            # A clock that was set back makes nobody wait from a later moment on.
+            saved = self._world.rows.jobs[case.job].queued_at
+            case.queued_at = min(saved, now)
+
+    # -- what is saved ---------------------------------------------------------------
+
+    def saved(self, change: Change, epoch: int) -> None:
+        """A change is durable, written by the runtime of this epoch."""
+        self.steps += 1
+        world, books = self._world, self._books
+        if epoch != world.epoch:
+            world.fail("one writer", f"epoch {epoch} wrote after {world.epoch}")
+        match change:
+            case JobAdded():
+                self._added(change)
+            case JobWaits(job, state):
+                self._move(job, state)
+            case JobDispatched():
+                self._dispatched(change)
+            case JobRan(job):
+                self._move(job, "running")
+            case JobRequeued():
+                self._requeued(change, epoch)
+            case JobEnded():
+                self._ended(change)
+            case JobHeld(job, since):
+                books.cases[job].held = since is not None
+                self._news_for(books.cases[job])
+            case JobEdited():
+                self._edited(change)
+            case PauseBegan(pause):
+                books.pauses[pause.scope] = pause
+            case PauseEnded(scope):
+                books.pauses.pop(scope, None)
+            case RepositoryChanged(repository):
+                if repository.removed_at is not None:
+                    self._retired(repository.id)
+            case _:
+                pass
+        world.note("saved", type(change).__name__, change.event.job, change.event.kind)
+
+    def _added(self, change: JobAdded) -> None:
+        job, books, fail = change.job, self._books, self._world.fail
+        if job.id in books.cases:
+            fail("one id, one job", f"{job.id} is added again")
+        if job.repo in books.removed:
+            fail("removed means removed", f"{job.id} is accepted in {job.repo}")
+        books.cases[job.id] = Case(
+            job=job.id,
+            repo=job.repo,
+            state=job.state,
+            priority=job.priority,
+            replay=job.replay,
+            max_attempts=job.max_attempts,
+            claims=job.claims,
+            tokens=job.tokens,
+            after=job.after,
+            queued_at=job.queued_at,
+            known_at=self._world.now + NEWS_SECONDS,
+        )
+
+    def _news_for(self, case: Case) -> None:
+        """Something about it changed, which its actor may not know yet."""
+        case.known_at = self._world.now + NEWS_SECONDS
+
+    def _move(self, job: str, state: State) -> Case:
+        case = self._books.cases[job]
+        before, fail = case.state, self._world.fail
+        if before in TERMINAL:
+            fail("ended means ended", f"{job} goes from {before} to {state}")
+        elif state not in MOVES[before]:
+            fail("legal moves", f"{job} goes from {before} to {state}")
+        self.pairs[before, state] = None
+        case.state = state
+        return case
+
+    def _dispatched(self, change: JobDispatched) -> None:
+        case = self._books.cases[change.job]
+        self._dispatches.judge(case, change)
+        self._move(change.job, "dispatched")
+        case.attempt, case.fence = change.attempt, change.fence
+        self._books.fences[change.repo] = change.fence
+
+    def _requeued(self, change: JobRequeued, epoch: int) -> None:
+        case = self._books.cases[change.job]
+        self._ends.judge_requeue(case, change, epoch)
+        self._move(change.job, change.state)
+        case.fence, case.queued_at, case.stopped_by = None, change.at, 0
+        self._news_for(case)
+
+    def _ended(self, change: JobEnded) -> None:
+        case = self._books.cases[change.job]
+        if case.reserved:
+            self._ends.judge_end(case, change)
+        else:
+            self._ends.judge_early_end(case, change)
+        if change.state == "cancelled" and not case.cancelled:
+            self._world.fail("cancelled when asked", f"nobody cancelled {case.job}")
+        self._move(change.job, change.state)
+        case.fence = None
+        for other in self._books.open_cases:
+            if change.job in other.after:
+                self._news_for(other)
+
+    def _edited(self, change: JobEdited) -> None:
+        case, edit = self._books.cases[change.job], change.edit
+        if not case.waiting:
+            what = f"{change.job} is {case.state}"
+            self._world.fail("only what waits is edited", what)
+        if isinstance(edit.priority, int):
+            case.priority = edit.priority
+        if isinstance(edit.claims, tuple):
+            case.claims = edit.claims
+        self._news_for(case)
+
+    def _retired(self, repo: str) -> None:
+        self._books.removed.add(repo)
+        active = [case.job for case in self._books.open_cases if case.repo == repo]
+        if active:
+            self._world.fail("removed means removed", f"{repo} has {active}")
+
+    # -- what runs -------------------------------------------------------------------
+
+    def began(self, process: Process) -> None:
+        """A process begins, whoever wanted it to."""
+        self.steps += 1
+        fail, books = self._world.fail, self._books
+        key, fence, repo = process.key, process.fence, process.repo
+        name, attempt = key
+        case, job = books.cases[name], self._world.rows.jobs[name]
+        if key in self._world.machine.history:
+            fail("one attempt, one process", f"{key} begins again")
+        if job.state not in RESERVED or job.attempt != attempt:
+            fail("saved, then started", f"{key} begins while {job.state}")
+        elif case.fence != fence:
+            fail("saved, then started", f"{key} begins with another fence")
+        case.begun += 1
+        if case.replay == "never" and case.begun > 1:
+            fail("never means once", f"{name} begins a second time")
+        if (repo, fence) in self._begun_fences:
+            fail("fences grow", f"{key} begins with a fence that was used")
+        self._begun_fences.add((repo, fence))
+        for other in self._world.machine.processes.values():
+            if other.repo == repo:
+                held = books.cases[other.key[0]].claims
+                if first_conflict(case.claims, held):
+                    fail("one at a time", f"{name} beside {other.key[0]}")
+
+    # -- what callers are told -------------------------------------------------------
+
+    def accepted(self, job: str) -> None:
+        """Somebody was told that this job is accepted."""
+        self.acknowledged[job] = None
+        if job not in self._world.rows.jobs:
+            what = f"{job} is acknowledged, not saved"
+            self._world.fail("saved, then answered", what)
+
+    def cancels(self, job: str) -> None:
+        """Somebody asks for the end of a job."""
+        self._books.cases[job].cancelled = True
+
+    def stopping(self, job: str, epoch: int) -> None:
+        """Somebody was told by the runtime of this epoch that it is being stopped."""
+        case = self._books.cases[job]
+        if case.reserved:
+            case.stopped_by = epoch
+
+    def told(self, what: str, *, holds: bool) -> None:
+        """Somebody was told that this is done: then it is durable."""
+        if not holds:
+            self._world.fail("saved, then answered", what)
