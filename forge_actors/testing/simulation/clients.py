@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Verb = Callable[["Clients", "Service", "Operation"], Awaitable[None]]
 
+#: What a client does not do again by itself when it does not know whether it was done.
+_ONCE = frozenset({"retry", "remove", "edit", "restart", "take over", "look"})
 #: Seconds until what failed is tried again.
 AGAIN_SECONDS = 0.1
 
@@ -92,7 +94,7 @@ class Clients:
 
     async def _run(self, service: Service, operation: Operation) -> None:
         # One that was cut off may have been done: again only if that is safe.
-        again = operation.verb == "submit"
+        again = operation.verb not in _ONCE
         try:
             await self._verbs[operation.verb](self, service, operation)
             again = False
