@@ -13,7 +13,7 @@ from forge_actors.domain.errors import (
     ActorStopped,
     ForgeError,
     MailboxClosed,
-    WriterFenced,
+    StoreFailed,
 )
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.scopes import DRAIN, repository_of
@@ -98,7 +98,7 @@ class Clients:
         try:
             await self._verbs[operation.verb](self, service, operation)
             again = False
-        except (WriterFenced, ActorStopped, MailboxClosed) as error:
+        except (StoreFailed, ActorStopped, MailboxClosed) as error:
             self._world.note("fails", operation.verb, operation.target, str(error))
             again = True
         except ForgeError as error:
