@@ -32,6 +32,8 @@ BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 #: The log is made so long beforehand only where this many times its length is free.
 ROOM_TO_GROW = 4
+#: Bytes that the files beside a store need at least.
+LEAST_ROOM = 65536
 
 
 def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
@@ -59,9 +61,18 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
             raise StoreFailed(f"the store {path} cannot be opened: {error}") from error
         raise set_aside(path, str(error)) from error
     except (apsw.Error, OSError) as error:
-        reason = cause(error)
+        inner = cause(error)
+        reason = str(inner)
+        if isinstance(inner, apsw.IOError) and _is_full(path.parent):
+            reason += ", the disk is full"
         raise StoreFailed(f"the store {path} cannot be opened: {reason}") from error
     return writer, reader
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the files beside a store have no room; SQLite does not say so of them."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < LEAST_ROOM
 
 
 @contextmanager
