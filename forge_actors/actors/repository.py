@@ -136,9 +136,8 @@ class _Repository:
         match message:
             case Granted(grant):
                 grant.give_back()
-            case WorkerExited(job, attempt, receipt):
+            case WorkerExited(_, _, receipt):
                 self._context.keep_receipt(receipt)
-                self._attempts.ended(job, attempt)
             case _:
                 pass
 

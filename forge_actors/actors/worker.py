@@ -62,6 +62,8 @@ class Worker:
         self._stopped = False
         self._suspended = False
         self._detached = False
+        #: Its repository has its exit, and the grant with that.
+        self._told = False
         #: Why the launcher started nothing.
         self._refused = "it was stopped before it started"
 
@@ -74,6 +76,9 @@ class Worker:
     def detach(self) -> None:
         """Let go of what runs when the task is cancelled, and do not end it."""
         self._detached = True
+        if self._told:
+            # Its owner did not live to record the exit: the next one does.
+            self._grant.let_go()
 
     def suspend(self, suspended: bool) -> None:
         """Let the whole tree stand still, or go on. Before the start, it begins so."""
@@ -87,7 +92,8 @@ class Worker:
         """Its repository failed before the launch: it will never run."""
         why = "its repository's actor failed before it started"
         self._unclaimed(self._never_ran(order, "stop", why))
-        self._grant.give_back()
+        # Not before that is recorded, as it counts as dispatched until then.
+        self._grant.let_go()
 
     def release(self) -> None:
         """Its exit is recorded: give the tokens back."""
@@ -135,6 +141,7 @@ class Worker:
         except MailboxClosed:
             self._unclaimed(receipt)
         else:
+            self._told = True
             self._grant.pass_on()
 
     async def _attempt(self, order: LaunchOrder) -> Receipt:

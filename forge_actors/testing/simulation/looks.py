@@ -30,6 +30,13 @@ class Looks:
     async def look(self) -> None:
         """Every job that waits has a reason, and every token in use its job."""
         await self._look_at_tokens()
+        for job, reason in (await self.reasons()).items():
+            if not reason:
+                self._world.fail("every wait has a reason", f"{job} has none")
+
+    async def reasons(self) -> dict[str, str]:
+        """Why each job that waits does."""
+        found: dict[str, str] = {}
         for repo in self._world.repositories.values():
             waiting = [
                 job.id
@@ -37,7 +44,8 @@ class Looks:
                 if job.repo == repo and job.state in WAITING
             ]
             if waiting:
-                await self._explain(repo, tuple(waiting))
+                found |= await self._explain(repo, tuple(waiting))
+        return found
 
     async def _look_at_tokens(self) -> None:
         """Twice: a grant on its way to its repository has no job yet."""
@@ -61,19 +69,17 @@ class Looks:
     async def _survey(self) -> Survey:
         return await self._service.mailbox.ask(supervisor_messages.Count)
 
-    async def _explain(self, repo: str, jobs: tuple[str, ...]) -> None:
+    async def _explain(self, repo: str, jobs: tuple[str, ...]) -> dict[str, str]:
         answers: dict[str, Waits] = await self._service.ask(
             repo, lambda reply: repository_messages.Explain(jobs, reply)
         )
+        found: dict[str, str] = {}
         for job, waits in answers.items():
             waiting = waits.waiting
             if waits.state not in WAITING:
                 continue
-            if waiting is None or not waiting.detail:
-                self._world.fail("every wait has a reason", job)
-                return
-            if waits.offer is not None:
+            if waiting is not None and waits.offer is not None:
                 asked = ((waits.offer, waits.ahead, waiting.since),)
-                [place] = await self._service.place(asked)
-                if not place.detail:
-                    self._world.fail("every wait has a reason", job)
+                [waiting] = await self._service.place(asked)
+            found[job] = "" if waiting is None else waiting.detail
+        return found

@@ -166,11 +166,18 @@ class _Simulation:
             await world.until(lambda: not world.books.open_cases)
             await world.until(lambda: world.clients.idle)
         if patience.cancelled_caught:
-            left = [f"{c.job} {c.state}" for c in world.books.open_cases]
-            world.fail("every wait ends", f"after {PATIENCE:.0f} s: {left}")
+            await self._fail_with_reasons()
             return
         await trio.sleep(1)
         await self._look_for_leaks()
+
+    async def _fail_with_reasons(self) -> None:
+        world = self._world
+        left = {c.job: str(c.state) for c in world.books.open_cases}
+        if world.service is not None:
+            left |= await Looks(world, world.service).reasons()
+        text = "; ".join(f"{job}: {why}" for job, why in left.items())
+        world.fail("every wait ends", f"after {PATIENCE:.0f} s: {text or 'a client'}")
 
     def _relief(self) -> list[Operation]:
         scopes = [EVERYTHING, *(f"repo:{name}" for name in self._plan.repositories)]
