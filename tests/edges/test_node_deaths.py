@@ -88,7 +88,7 @@ async def test_when_the_owner_dies_everything_is_ended_and_written_down(
         for job, receipt in found.items():
             assert await adopted(launcher, job).exited() == receipt
             launcher.forget(job, 1)
-    assert list((home / "receipts").iterdir()) == []
+    assert list((home / "receipts").glob("*.jsonl")) == []
 
 
 async def test_leaving_ends_what_runs_and_tells_of_it(home: Path, lasting: str) -> None:

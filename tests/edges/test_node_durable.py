@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,10 +16,7 @@ import trio
 import trio.lowlevel
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.edges.node import (
-    agent_lock,
-    finding,
-)
+from forge_actors.edges.node import agent_lock, finding, journals
 from forge_actors.edges.node.finding import read_card
 from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import (
@@ -103,7 +101,7 @@ async def test_jobs_go_on_when_the_service_is_killed_and_are_adopted_by_the_next
             launcher.forget(*key)
     await agent_lock.wait_for_end(home)
     assert not survivors(lasting)
-    assert list((home / "receipts").iterdir()) == []
+    assert list((home / "receipts").glob("*.jsonl")) == []
     assert read_card(home) is None
 
 
@@ -143,12 +141,44 @@ async def test_budgets_hold_while_no_service_is_there(
 async def test_without_proof_that_the_machine_ran_on_absence_proves_nothing(
     durable_home: Path,
 ) -> None:
+    for same_boot in (False, True, True):  # the first ones die before they save it
+        async with opened(durable_home, owner=owner(2), durable=True) as launcher:
+            reserved = {("a", 1): None} | ({("b", 1): None} if same_boot else {})
+            await launcher.reconcile(reserved, same_boot=same_boot)
+            receipt = await adopted(launcher, "a").exited()
+            assert (receipt.ending, receipt.remaining) == ("lost", ())
+            assert launcher.adopt("b", 1) is None
+        await agent_lock.wait_for_end(durable_home)
+
+
+async def test_a_start_that_ended_before_it_looked_proves_no_absence(
+    durable_home: Path,
+) -> None:
+    """Its owner is of this boot; what ran before may have run on the one before."""
+    (durable_home / "receipts").mkdir()
+    (durable_home / "receipts" / "boot").write_text("another")
     async with opened(durable_home, owner=owner(2), durable=True) as launcher:
-        await launcher.reconcile({("a", 1): None}, same_boot=False)
-        receipt = await adopted(launcher, "a").exited()
-        assert (receipt.ending, receipt.remaining) == ("lost", ())
+        await launcher.reconcile({("a", 1): None}, same_boot=True)
+        assert (await adopted(launcher, "a").exited()).ending == "lost"
+        launcher.forget("a", 1)
+        assert list((durable_home / "receipts").glob("*-doubtful*")) == []
         await launcher.reconcile({("b", 1): None}, same_boot=True)
         assert launcher.adopt("b", 1) is None
+
+
+async def test_where_nothing_can_be_written_down_the_doubt_stays(
+    durable_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journals, "_write", full)
+    for _ in range(2):
+        async with opened(durable_home, owner=owner(2), durable=True) as launcher:
+            (durable_home / "receipts" / "boot").write_text("another")
+            await launcher.reconcile({("a", 1): None}, same_boot=True)
+            assert (await adopted(launcher, "a").exited()).ending == "lost"
+        await agent_lock.wait_for_end(durable_home)
 
 
 async def test_a_journal_that_cannot_be_read_proves_nothing(

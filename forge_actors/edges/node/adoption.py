@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from forge_actors.domain.launch import Receipt
+from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.journals import (
     Archive,
     Record,
     Written,
+    boot_of,
     journals,
     read_journal,
+    write_doubts,
 )
 from forge_actors.edges.node.sweep import sweep
 
@@ -48,7 +51,10 @@ async def find_ended(
     can be lost, since the machine has not been started anew.
     """
     read = [(path, read_journal(path)) for path in journals(home) if path != living]
-    entries = {k: v for _, each in read for k, v in each.entries.items()}
+    entries: dict[Key, Receipt | Record] = {}
+    for _, each in read:
+        entries |= each.entries
+    same_boot = same_boot and boot_of(home) in (None, tree.boot_id())
     written = Written(entries, same_boot and all(each.whole for _, each in read))
     began = {
         key: _Reserved(identity)
@@ -56,8 +62,10 @@ async def find_ended(
         if written.may_have_begun(key)
     }
     receipts = await settle(began, written)
-    for path, each in read:
-        archive.keep(path, receipts.keys() & each.entries.keys())
+    doubtful = receipts.keys() - entries.keys()
+    if write_doubts(home, doubtful, archive):
+        for path, each in read:
+            archive.keep(path, receipts.keys() & each.entries.keys())
     return receipts
 
 

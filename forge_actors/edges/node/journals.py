@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from time import time_ns
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.edges.node.agent import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from forge_actors.edges.node.attempt import Key
 
+#: Holds the id of a boot.
+_BOOT = "boot"
 _RECORD = b'{"record":'
 
 
@@ -31,7 +37,7 @@ class Record(Struct, frozen=True):
 
 
 class Written(NamedTuple):
-    """The last line of each attempt; `whole` unless some of them cannot be read."""
+    """The last word on each attempt; `whole` unless some of them cannot be read."""
 
     entries: dict[Key, Receipt | Record]
     whole: bool
@@ -72,13 +78,59 @@ def read_journal(path: Path) -> Written:
         except msgspec.DecodeError:
             whole = False
             continue
-        entries[entry.job, entry.attempt] = entry
+        key = (entry.job, entry.attempt)
+        if isinstance(entry, Receipt) or not isinstance(entries.get(key), Receipt):
+            entries[key] = entry
     return Written(entries, whole)
 
 
 def journals(home: Path) -> list[Path]:
     """The files of all agents of this home, the oldest first."""
     return sorted((home / "receipts").glob("*.jsonl"))
+
+
+def boot_of(home: Path) -> str | None:
+    """The boot on which the journals of this home were last looked through."""
+    try:
+        return (home / "receipts" / _BOOT).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def write_doubts(home: Path, doubtful: AbstractSet[Key], archive: Archive) -> bool:
+    """Write down the attempts that nothing mentions and that may have begun.
+
+    Otherwise the next service, on the same boot then, would take it that they never
+    did, if this one ends before it has saved what becomes of them. False where nothing
+    can be written: all stays as it is, and the next one doubts as well.
+    """
+    folder, boot = home / "receipts", tree.boot_id()
+    lines = [
+        msgspec.json.encode(Record("starting", job, attempt, 0))
+        for job, attempt in doubtful
+    ]
+    try:
+        if lines:
+            path = folder / f"{time_ns()}-doubtful.jsonl"
+            _write(path, b"\n".join([*lines, b""]))
+            archive.keep(path, doubtful)
+        if boot_of(home) != boot:
+            _write(folder / _BOOT, boot.encode())
+    except OSError:
+        return False
+    return True
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, and for good."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(fd)
+    draft.replace(path)
 
 
 class Archive:
