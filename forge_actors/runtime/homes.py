@@ -38,6 +38,7 @@ NAMES = (
     "agent.log",
     "agent.sock",
     "control.sock",
+    "instance",
     "release.json",
     "release.lock",
     "service.log",
