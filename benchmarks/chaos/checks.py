@@ -124,7 +124,12 @@ def _hit(evidence: Evidence, story: Story, run: Run) -> bool:
         if attempt.number == run.attempt:
             begin = attempt.dispatched
             end = min(end, math.inf if attempt.decided is None else attempt.decided)
-    return any(begin <= after and before <= end for before, after in _killed(evidence))
+    return any(
+        begin <= after and before <= end
+        for blow in evidence.blows
+        for before, after in blow.spans
+        if blow.target != "jobs" or run.pid in blow.victims
+    )
 
 
 def _decided(story: Story, run: Run) -> float:
@@ -135,22 +140,13 @@ def _decided(story: Story, run: Run) -> float:
     return next((one for one in moments if one is not None), math.inf)
 
 
-def _killed(evidence: Evidence) -> list[tuple[float, float]]:
-    """When an agent was killed, or jobs; from before to after."""
-    return [
-        span
-        for blow in evidence.blows
-        for span in (blow.agent, blow.jobs)
-        if span is not None
-    ]
-
-
 def _hit_early(evidence: Evidence, attempt: Attempt) -> bool:
     """Whether an agent died that may have been starting this attempt."""
     decided = math.inf if attempt.decided is None else attempt.decided
     return any(
         attempt.dispatched - SLACK <= after and before <= decided
-        for before, after in _killed(evidence)
+        for blow in evidence.blows
+        for before, after in blow.spans
     )
 
 
@@ -214,7 +210,10 @@ def _spans(evidence: Evidence, story: Story) -> Iterator[tuple[float, float, Pla
             end = run.ended
             if end is None:
                 kills = [
-                    before for before, after in _killed(evidence) if after > run.began
+                    before
+                    for blow in evidence.blows
+                    for before, after in blow.spans
+                    if after > run.began
                 ]
                 end = min([*kills, _decided(story, run)])
                 # Of one that nobody knows the end of only its begin is certain.

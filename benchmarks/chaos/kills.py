@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     from benchmarks.chaos.processes import Manager
 
 #: `starting`: the service, before it is ready. `both`: service and agent, in either
-#: order. `all`: these, and every process of the jobs. `stop` kills nobody: the service
-#: is stopped in order, which what runs is not to notice either.
-Target = Literal["service", "starting", "agent", "both", "all", "stop"]
+#: order. `all`: these, and every process of the jobs. Between these kills `stop` ends
+#: the service in order, which what runs is not to notice, and `jobs` kills processes of
+#: jobs behind the back of both.
+Target = Literal["service", "starting", "agent", "both", "all", "stop", "jobs"]
 WITH_AGENT = frozenset[Target]({"agent", "both", "all"})
 
 #: Seconds from one kill to the next; between two of one blow; until the service is
 #: started again; and from the beginning of a start to a kill in it.
 PAUSE, GAP, OUTAGE, STARTING = (0.0, 1.2), (0.0, 0.3), (0.0, 0.6), (0.0, 0.6)
-#: Of so many kills there is one stop.
-KILLS_A_STOP = 10
+EXTRAS = frozenset[Target]({"stop", "jobs"})
+#: For so many kills there is one of each of these.
+KILLS_AN_EXTRA = 8
+#: Most processes of jobs that are killed behind everybody's back.
+SOME_JOBS = 2
 
 
 @dataclass
@@ -45,6 +49,11 @@ class Blow:
     #: Of the start that followed, or of the service that went on.
     ready: float | None = None
     victims: list[int] = field(default_factory=list)
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """When an agent was killed, or jobs: from before to after."""
+        return [span for span in (self.agent, self.jobs) if span is not None]
 
     def __str__(self) -> str:
         moments = [
@@ -63,13 +72,13 @@ class Blow:
 def make_targets(rng: random.Random, kills: int, agent_kills: int) -> list[Target]:
     """So many kills in random order, with at least so many of an agent among them.
 
-    There are a few stops between them.
+    There are a few of the extras between them.
     """
     agents: list[Target] = ["agent", "both", "all"]
     chosen = [agents[number % 3] for number in range(min(agent_kills, kills))]
     rest: list[Target] = ["service", "service", "starting"]
     chosen += [rest[number % 3] for number in range(kills - len(chosen))]
-    chosen += ["stop"] * (kills // KILLS_A_STOP)
+    chosen += sorted(EXTRAS) * (kills // KILLS_AN_EXTRA)
     rng.shuffle(chosen)
     return chosen
 
@@ -95,6 +104,9 @@ class Killer:
             agent_first, gap = False, 0.0
         if target == "agent":
             self._kill_agent(blow)
+            return blow
+        if target == "jobs":
+            self._kill_some_jobs(blow)
             return blow
         if target == "starting":
             self._kill_service(blow)
@@ -136,6 +148,14 @@ class Killer:
             blow.victims.append(agent)
             _end(agent)
             blow.agent = (before, time.monotonic())
+
+    def _kill_some_jobs(self, blow: Blow) -> None:
+        before = time.monotonic()
+        found = marked(self._manager.home)
+        blow.victims = self._rng.sample(found, min(len(found), SOME_JOBS))
+        for pid in blow.victims:
+            kill(pid)
+        blow.jobs = (before, time.monotonic())
 
     def _kill_jobs(self, blow: Blow) -> None:
         before = time.monotonic()

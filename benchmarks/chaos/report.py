@@ -27,8 +27,8 @@ class Report:
     #: Kills, by what they were aimed at; and how many of them found their agent.
     kills: Counter[str] = field(default_factory=Counter)
     agent_kills: int = 0
-    #: Orderly ends of the service.
-    stops: int = 0
+    #: What happened between the kills: orderly stops, and jobs that others killed.
+    extras: Counter[str] = field(default_factory=Counter)
     killed_processes: int = 0
     begun: int = 0
     #: Runs that never ended by their own account.
@@ -67,7 +67,7 @@ class Report:
             f"kills: {sum(self.kills.values())} ({counts(self.kills)})",
             f"  that met an agent: {self.agent_kills}",
             f"  processes killed: {self.killed_processes}",
-            f"  stops in order between them: {self.stops}",
+            f"  between them: {counts(self.extras)}",
             f"submissions sent again: {self.repeated}",
             f"  jobs that were there already: {self.existing}",
             f"at once, at most: {at_once}",

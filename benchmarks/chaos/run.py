@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from benchmarks.chaos import checks, times
 from benchmarks.chaos.evidence import Evidence
-from benchmarks.chaos.kills import Killer, Target, make_targets
+from benchmarks.chaos.kills import EXTRAS, Killer, Target, make_targets
 from benchmarks.chaos.plans import Place, Plan, make_plans, quick_plans
 from benchmarks.chaos.processes import Manager, described, marked
 from benchmarks.chaos.report import Report
@@ -257,8 +257,8 @@ def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report
         len(evidence.plans),
         states=Counter(view["state"] for view in evidence.views.values()),
         codes=Counter(told.code for told in story.jobs.values() if told.code),
-        kills=Counter(blow.target for blow in evidence.blows if blow.target != "stop"),
-        stops=sum(blow.target == "stop" for blow in evidence.blows),
+        kills=Counter(one.target for one in evidence.blows if one.target not in EXTRAS),
+        extras=Counter(one.target for one in evidence.blows if one.target in EXTRAS),
         agent_kills=sum(blow.agent is not None for blow in evidence.blows),
         killed_processes=sum(len(blow.victims) for blow in evidence.blows),
         begun=len(found),

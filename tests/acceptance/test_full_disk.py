@@ -94,8 +94,12 @@ def test_a_full_disk_refuses_what_is_new_and_loses_nothing(
     accepted, reason = fill(crowded)
     assert accepted
     assert "full" in reason or "space" in reason.lower()
+    for _ in range(3):
+        assert crowded.cli("submit", "--repo", "app", "--", "true").status != 0
     status = crowded.json("status")
     assert (status["ready"], len(status["degraded"])) == (False, 1)
+    said = (crowded.root / "home" / "service.log").read_text()
+    assert said.count("nothing can be saved now") <= 1
     crowded.kill()
     # It has nothing to do, and goes with its service.
     assert wait_until_ended(crowded.agent_pid)

@@ -77,7 +77,7 @@ def test_a_job_in_any_state_ends_after_a_crash(service: LiveService) -> None:
 #: A program that knows one migration less.
 OLDER = """
 from forge_actors.edges.sqlite import statements
-known = statements.migrations()
+known = dict(statements.migrations())
 known.pop(max(known))
 statements.migrations = lambda: known
 """
@@ -111,7 +111,7 @@ def test_jobs_of_an_older_store_are_recognised_and_the_older_program_refuses(
     service.start()
     first = service.end_of(once)
     assert (first["state"], first["attempt"]) == ("human_attention_required", 1)
-    assert service.show(again)["state"] == "queued"
+    assert service.show(again)["state"] == "waiting_for_retry"
     assert service.show(waits)["state"] == "waiting_for_dependency"
     assert "held" in service.why(held)
     service.cli("resume", "--all", status=0)
@@ -134,7 +134,7 @@ def test_jobs_of_an_older_store_are_recognised_and_the_older_program_refuses(
 def older(store: Path) -> None:
     """Give a store the schema of the release before, with what it holds."""
     fresh = store.with_suffix(".older")
-    known = migrations()
+    known = dict(migrations())
     known.pop(max(known))
     with closing(sqlite3.connect(fresh)) as target:
         for number, script in sorted(known.items()):

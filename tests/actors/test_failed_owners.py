@@ -1,4 +1,4 @@
-"""An actor that fails with an end in hand: its tokens stay taken until that is saved."""
+"""An actor that fails with an end in hand keeps its tokens until that is saved."""
 
 from __future__ import annotations
 

@@ -257,6 +257,16 @@ def change_an_end(scene: Scene) -> None:
     scene.event("job_failed", 4, JOB, attempt=1)
 
 
+def test_a_kill_of_some_jobs_excuses_no_other(scene: Scene) -> None:
+    run = scene.begin(2)
+    scene.end(4, "human_attention_required", code=None, error=ERROR)
+    blow = Blow(1, "jobs", jobs=(3.0, 3.1), victims=[run.pid + 1])
+    scene.evidence.blows.append(blow)
+    assert "attempt 1 was cut off, and no kill hit it" in scene.wrong
+    blow.victims.append(run.pid)
+    assert scene.wrong == ""
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -329,7 +339,8 @@ def test_one_seed_makes_the_same_jobs_and_kills() -> None:
     assert made(1) != made(2)
     targets = make_targets(random.Random(3), 20, 5)
     assert sum(one in WITH_AGENT for one in targets) == 5
-    assert (len(targets), targets.count("stop")) == (22, 2)
+    assert len(targets) == 24
+    assert (targets.count("stop"), targets.count("jobs")) == (2, 2)
 
 
 @pytest.mark.parametrize("code", [0, 7])

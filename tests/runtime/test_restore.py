@@ -101,7 +101,7 @@ async def test_what_has_happened_since_the_backup_stays_so(home: Path) -> None:
     await saved(
         home,
         *(dispatched(name, fence=n + 1) for n, name in enumerate(names[1:])),
-        ran("runs"),
+        ran("runs", fence=2),
         ended("ends"),
         job("later"),
     )

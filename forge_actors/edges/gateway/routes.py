@@ -13,7 +13,13 @@ import trio
 from msgspec import Struct, structs
 
 from forge_actors.domain.deadlines import parse_duration
-from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
+from forge_actors.domain.errors import (
+    ForgeError,
+    InvalidInput,
+    NotFound,
+    Refused,
+    StoreFailed,
+)
 from forge_actors.domain.jobs import KINDS, STATES
 from forge_actors.domain.requests import (
     MAX_BATCH,
@@ -87,7 +93,8 @@ async def _handle(control: Control, request: Request) -> Answer:
     try:
         return await _route(control, request)
     except ForgeError as error:
-        if error.http_status >= 500:
+        # A store that saves nothing says so itself, once and not for each request.
+        if error.http_status >= 500 and not isinstance(error, StoreFailed):
             log.warning("%s /%s: %s", request.method, "/".join(request.path), error)
         return _refused(error)
 

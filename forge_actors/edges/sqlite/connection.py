@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ APPLICATION_ID = 0x46676374
 BUSY_TIMEOUT_MS = 5000
 #: Pages after which the log is folded back into the file.
 CHECKPOINT_PAGES = 4000
+#: Bytes that have to fit beside a store that was full before it takes anything new.
+PROBE_BYTES = 64 << 10
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 #: The log is made so long beforehand only where this many times its length is free.
 ROOM_TO_GROW = 4
 
@@ -59,7 +63,11 @@ def open_connections(path: Path) -> tuple[apsw.Connection, apsw.Connection]:
             raise StoreFailed(f"the store {path} cannot be opened: {error}") from error
         raise set_aside(path, str(error)) from error
     except (apsw.Error, OSError) as error:
-        reason = cause(error)
+        failure = cause(error)
+        reason = str(failure)
+        if isinstance(failure, apsw.IOError) and not has_room(path):
+            # What it says of a full disk depends on the file that it was at.
+            reason = f"{os.strerror(errno.ENOSPC)} ({reason})"
         raise StoreFailed(f"the store {path} cannot be opened: {reason}") from error
     return writer, reader
 
@@ -136,6 +144,24 @@ def grow_log(db: apsw.Connection, folder: Path) -> None:
             raise
         return
     db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+
+def has_room(path: Path) -> bool:
+    """Whether more than a few pages can be written beside the store at `path`.
+
+    What was refused is gone by now, so that less than it needs may fit again: a store
+    that took that for room would be full and not full in turns.
+    """
+    probe = path.with_name(f".{path.name}.room")
+    try:
+        fd = os.open(probe, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            return os.write(fd, bytes(PROBE_BYTES)) == PROBE_BYTES
+        finally:
+            os.close(fd)
+            os.unlink(probe)
+    except OSError as error:
+        return error.errno not in _NO_ROOM
 
 
 def cause(error: Exception) -> Exception:

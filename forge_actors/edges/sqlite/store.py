@@ -9,7 +9,9 @@ threads would.
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -35,7 +37,7 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE
-from forge_actors.edges.sqlite.connection import grow_log, open_connections
+from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connections
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.owned import DISK_ERRORS, OwnedStore
 from forge_actors.edges.sqlite.tally import Tally
@@ -43,9 +45,10 @@ from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from pathlib import Path
 
     from forge_actors.domain.ports import Clock
+
+log = logging.getLogger(__name__)
 
 #: Turns of the loop a commit waits for more moves to join it: as many as an exit takes
 #: to reach the supervisor and the token it frees to reach the next job.
@@ -284,6 +287,7 @@ class SqliteStore(OwnedStore):
         """The disk takes nothing: refuse what is new, keep the rest for later."""
         self._roll_back()
         self.trouble = str(error) or type(error).__name__
+        log.error("nothing can be saved now: %s", self.trouble)
         self.saving.value = False
         for move in self._moves:
             if move.refusable:
@@ -312,9 +316,13 @@ class SqliteStore(OwnedStore):
         except WriterFenced as error:
             self._give_up(error)
             return
-        self.trouble = None
+        except DAMAGE as error:
+            raise self.damaged(error) from error
         self._publish()
-        self.saving.value = True
+        if has_room(Path(self._db.filename)):
+            self.trouble = None
+            log.info("everything is saved again")
+            self.saving.value = True
 
 
 @asynccontextmanager
