@@ -56,6 +56,7 @@ class SimulatedRows(Rows):
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
         made.children = self.children.copy()
+        made.quarantined = self.quarantined.copy()
         made.owner = self.owner
         return made
 
