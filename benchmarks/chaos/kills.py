@@ -30,7 +30,7 @@ WITH_AGENT = frozenset[Target]({"agent", "both", "all"})
 PAUSE, GAP, OUTAGE, STARTING = (0.0, 1.2), (0.0, 0.3), (0.0, 0.6), (0.0, 0.6)
 EXTRAS = frozenset[Target]({"stop", "jobs"})
 #: For so many kills there is one of each of these.
-KILLS_AN_EXTRA = 10
+KILLS_AN_EXTRA = 8
 #: Most processes of jobs that are killed behind everybody's back.
 SOME_JOBS = 2
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: The jobs, the repositories and their history.
 STORE_FILE = "store.sqlite"
+#: The id of the installation.
+INSTALLATION_FILE = "instance"
 #: The output of jobs.
 LOGS = "logs"
 #: What node agents write down of attempts, until the store has it.
@@ -31,6 +33,7 @@ REPLACED = "replaced"
 #: says where a socket is, has the name of the file and more behind it.
 NAMES = (
     STORE_FILE,
+    INSTALLATION_FILE,
     MARKER,
     LOCK_FILE,
     AGENT_LOCK,

@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.runtime.homes import INSTALLATION_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-INSTALLATION_FILE = "instance"
 #: A deployment that gives its machines their ids may give one to a home.
 PINNED_BY = "FORGE_INSTANCE_ID"
 

@@ -44,23 +44,23 @@ def chaos(place: Path, scenario: Scenario, sizes: Sizes) -> Report:
 
 
 def test_whoever_is_killed_every_job_ends_once(place: Path) -> None:
-    sizes = Sizes(jobs=80, kills=10, agent_kills=4, repositories=3)
+    sizes = Sizes(jobs=60, kills=8, agent_kills=4, repositories=3)
     report = chaos(place, "random", sizes)
     assert report.agent_kills >= sizes.agent_kills
     assert report.states["succeeded"] > 0
 
 
 def test_jobs_go_on_to_their_end_while_no_service_is_there(place: Path) -> None:
-    report = chaos(place, "outage", Sizes(jobs=150, repositories=3))
+    report = chaos(place, "outage", Sizes(jobs=100, repositories=3))
     assert set(report.states) == {"succeeded", "failed"}
     assert set(report.codes) == {"EXIT_NONZERO"}
-    assert report.begun == 150
+    assert report.begun == 100
     assert report.ended_alone > 0
 
 
 def test_only_what_was_interrupted_is_repeated_or_wants_attention(place: Path) -> None:
     """Service, agent and jobs are killed at once."""
-    report = chaos(place, "wreck", Sizes(jobs=150, repositories=3))
+    report = chaos(place, "wreck", Sizes(jobs=100, repositories=3))
     assert report.agent_kills == 1
     since_ready, _ = report.decided["all"]
     assert since_ready.count > 0

@@ -6,13 +6,17 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from msgspec import convert
 
-from forge_actors.domain.launch import ProcessLimits
-from forge_actors.edges.node.agent import cgroup
+from forge_actors.domain.launch import ProcessIdentity, ProcessLimits, Receipt
+from forge_actors.edges.node.agent import cgroup, tree
 from forge_actors.edges.node.agent.cgroup import Cgroup, Cgroups
 from forge_actors.edges.node.agent.limits import Limits, Preparation
+from forge_actors.edges.node.agent.receipt import receipt_of
 from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.node.sweep import sweep
 from tests.edges.node_jobs import (
@@ -206,3 +210,31 @@ def test_what_the_kernel_ended_for_its_memory_is_known(tmp_path: Path) -> None:
     for count in (0, 2):
         (tmp_path / "memory.events").write_text(f"low 0\noom 1\noom_kill {count}\n")
         assert group.out_of_memory() == (count > 0)
+
+
+def test_the_receipt_tells_that_memory_was_short(tmp_path: Path) -> None:
+    (tmp_path / "memory.events").write_text("oom_kill 1\n")
+    stream = SimpleNamespace(total=0, kept=0, tail=b"", error=None)
+    job = SimpleNamespace(
+        streams=(stream, stream),
+        key=("job", 1),
+        ending="exit",
+        started_at=1.0,
+        pid=99,
+        start=7,
+        status=signal.SIGKILL,
+        usage=None,
+        forced=False,
+        paused_seconds=0.0,
+        leftovers=[],
+        output_held=False,
+        spared={(os.getpid(), tree.start_ticks(os.getpid())): None, (1, -1): None},
+        problems=["a reason"],
+        order=SimpleNamespace(cgroup=Cgroup(str(tmp_path))),
+    )
+    told = {**receipt_of(cast("Any", job), "boot", 3), "fence": 2}
+    receipt = convert(told, Receipt)
+    assert (receipt.signal, receipt.out_of_memory) == ("SIGKILL", True)
+    assert receipt.identity == ProcessIdentity("boot", 99, 7, 3)
+    assert [each.pid for each in receipt.remaining] == [os.getpid()]
+    assert receipt.error == "a reason"

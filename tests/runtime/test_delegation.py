@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from forge_actors.domain.changes import JobDispatched
 from forge_actors.domain.errors import FencingTokenStale, Refused
@@ -81,7 +82,8 @@ async def test_an_attempt_that_is_not_the_current_one_submits_nothing(
         parent = await parent_of(case)
         jobs = case.jobs()
         if end:
-            await case.store.save([ended(jobs[parent.job])]).wait()
+            over = structs.replace(ended(jobs[parent.job]), attempt=1, fence=5)
+            await case.store.save([over]).wait()
         stale = Parent(parent.job, attempt, fence)
         with pytest.raises(
             FencingTokenStale, match=f"attempt {attempt} of job"

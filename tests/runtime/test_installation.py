@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.runtime.homes import INSTALLATION_FILE
 from forge_actors.runtime.installation import (
-    INSTALLATION_FILE,
     PINNED_BY,
     InstallationMismatch,
     installation_id,

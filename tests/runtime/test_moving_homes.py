@@ -87,7 +87,14 @@ async def test_a_home_goes_on_elsewhere(tmp_path: Path) -> None:
     made = await imported(new, file, app=here)
     assert (made.disabled, made.interrupted, made.secrets) == ({}, 2, ["TOKEN"])
     assert sorted(entry.name for entry in new.iterdir()) == [
-        *("logs", "receipts", "runtime.lock", "settings.toml", "store.sqlite")
+        *(
+            "instance",
+            "logs",
+            "receipts",
+            "runtime.lock",
+            "settings.toml",
+            "store.sqlite",
+        )
     ]
     async with running(new) as runtime:
         states = {
