@@ -105,8 +105,29 @@ UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
     enabled = ?, removed_at = ?
 WHERE id = ?;
 
+-- name: quarantine
+INSERT OR REPLACE INTO quarantine (
+    job, repo, attempt, fence, claims, remaining, reason, since
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: end_quarantine
+DELETE FROM quarantine WHERE job = ?;
+
+-- name: end_quarantines
+DELETE FROM quarantine WHERE repo = ?;
+
+-- name: quarantines
+SELECT job, repo, attempt, fence, claims, remaining, reason, since
+FROM quarantine ORDER BY since, job;
+
+-- name: quarantines_of
+SELECT job, repo, attempt, fence, claims, remaining, reason, since
+FROM quarantine WHERE repo = ? ORDER BY since, job;
+
 -- name: load_repository
-SELECT fence, enabled, removed_at, scope, since, jobs
+SELECT fence, enabled, removed_at,
+    EXISTS (SELECT 1 FROM quarantine WHERE quarantine.repo = repository.id),
+    scope, since, jobs
 FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 
 -- name: load_jobs
