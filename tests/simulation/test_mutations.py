@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,19 +10,9 @@ from forge_actors.testing.simulation import run
 from tests.simulation.mutations import MUTATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.simulation.mutations import Mutation
 
 SEEDS = range(200)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """An actor that fails because of a bug is no news here."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)

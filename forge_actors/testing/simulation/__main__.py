@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 
 from forge_actors.testing.simulation.coverage import REACHED_WITHIN
@@ -14,8 +13,6 @@ from forge_actors.testing.simulation.simulation import Simulation, describe
 def main(arguments: list[str] | None = None) -> int:
     """0 if everything held in every run, and enough of them reached all there is."""
     options = _parser().parse_args(arguments)
-    # A fault that ends an actor is logged by its supervisor, and is no news here.
-    logging.disable(logging.CRITICAL)
     if options.seed is not None:
         return _run_one(options.seed, trace=options.trace)
     simulation = Simulation(processes=options.jobs)

@@ -13,7 +13,7 @@ from forge_actors.domain.errors import (
     ActorStopped,
     ForgeError,
     MailboxClosed,
-    WriterFenced,
+    StoreFailed,
 )
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.scopes import DRAIN, repository_of
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Verb = Callable[["Clients", "Service", "Operation"], Awaitable[None]]
 
+#: What a client does not do again by itself when it does not know whether it was done.
+_ONCE = frozenset({"retry", "remove", "edit", "restart", "take over", "look"})
 #: Seconds until what failed is tried again.
 AGAIN_SECONDS = 0.1
 
@@ -92,11 +94,11 @@ class Clients:
 
     async def _run(self, service: Service, operation: Operation) -> None:
         # One that was cut off may have been done: again only if that is safe.
-        again = operation.verb == "submit"
+        again = operation.verb not in _ONCE
         try:
             await self._verbs[operation.verb](self, service, operation)
             again = False
-        except (WriterFenced, ActorStopped, MailboxClosed) as error:
+        except (StoreFailed, ActorStopped, MailboxClosed) as error:
             self._world.note("fails", operation.verb, operation.target, str(error))
             again = True
         except ForgeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.jobs import MOVES, RESERVED, State
+from forge_actors.domain.jobs import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,30 +68,39 @@ def _faults() -> list[Place]:
 #: Every fault at every point where it can happen. All must be reached.
 FAULTS: tuple[Place, ...] = tuple(_faults())
 
-#: Moves of the table of the domain that nothing makes yet.
-_UNUSED: frozenset[State] = frozenset(
-    {
-        "waiting_for_approval",
-        "waiting_for_limit",
-        "waiting_for_retry",
-        "orphaned",
-        "stale",
-    }
+#: What a ready job may wait for; `queued` is for a token, or for nothing.
+READY: tuple[State, ...] = (
+    "queued",
+    "waiting_for_workspace",
+    "waiting_for_heavy_check",
+    "waiting_for_integration",
+    "waiting_for_release_barrier",
 )
 
 
 def _pairs() -> tuple[Pair, ...]:
-    return tuple(
-        (before, after)
-        for before, afters in MOVES.items()
-        for after in afters
-        if before not in _UNUSED and after not in _UNUSED
-        if before in RESERVED or after in RESERVED or after != before
-    )
+    """The moves that the runtime makes. The table of the domain has more: nothing waits
+    for an approval or a limit yet, or becomes stale, and of a ready job none runs after
+    another."""
+    found: list[Pair] = [(one, other) for one in READY for other in READY]
+    found = [(one, other) for one, other in found if one != other]
+    ends: tuple[State, ...] = ("cancelled", "failed", "timed_out")
+    found += [(state, end) for state in READY for end in ("dispatched", *ends)]
+    # Accepted after what has failed already, it waits for nothing.
+    found.append(("queued", "human_attention_required"))
+    found += [("waiting_for_dependency", end) for end in ("queued", *ends)]
+    found.append(("waiting_for_dependency", "human_attention_required"))
+    found += [("waiting_for_retry", end) for end in ("queued", "cancelled", "failed")]
+    found.append(("dispatched", "running"))
+    for state in ("dispatched", "running"):
+        found += [(state, again) for again in ("queued", "waiting_for_retry")]
+        found += [(state, end) for end in ("succeeded", *ends)]
+        found.append((state, "human_attention_required"))
+    return tuple(found)
 
 
+#: Every move of a job that counts. All must be reached.
 PAIRS = _pairs()
-
 
 #: Runs within which all of it must be reached.
 REACHED_WITHIN = 2000

@@ -14,6 +14,7 @@ from forge_actors.domain.requests import JobEdit, JobRequest
 from forge_actors.runtime.settings import (
     LimitSettings,
     ProviderSettings,
+    RetrySettings,
     SchedulingSettings,
     Settings,
 )
@@ -49,9 +50,27 @@ CLAIMS = (
     "write:git-ref:main",
     "write:release",
     "write:heavy-check",
+    "write:heavy-check",
 )
 #: How many of the attempts cannot be found when their agent is gone.
 HIDING = 0.0
+SCARCE = ("write:integration", "write:heavy-check", "write:release")
+#: The last words of points that nearly every run passes many times.
+OFTEN = (
+    "JobAdded",
+    "JobDispatched",
+    "JobRan",
+    "JobEnded",
+    "Noted",
+    "start",
+    "started",
+    "exited",
+    "forget",
+    "starting",
+    "process",
+    "receipt",
+    "spec",
+)
 PROVIDERS = ("codex", "claude")
 
 
@@ -133,6 +152,7 @@ def _settings(chance: Random) -> Settings:
             agents=chance.randint(1, 2),
             repository_workers=chance.choice((None, 1, 2, 3)),
         ),
+        retries=RetrySettings(chance.choice(("0s", "1s", "1s"))),
         scheduling=SchedulingSettings(chance.choice((5.0, 30.0, 1800.0, 1800.0))),
         providers={name: ProviderSettings(chance.randint(1, 2)) for name in PROVIDERS},
     )
@@ -150,7 +170,10 @@ def _job(
         request_id=name,
         grace=chance.choice((0.0, 0.5, 2.0)),
     )
-    if chance.random() < 0.5:
+    if chance.random() < 0.15:
+        # What waits for one of them may wait for another one next.
+        request.claims = chance.sample(SCARCE, chance.randint(2, 3))
+    elif chance.random() < 0.5:
         request.claims = chance.sample(CLAIMS, chance.randint(1, 2))
     elif chance.random() < 0.4:
         request.read_only = True
@@ -203,8 +226,8 @@ def _operation(
             if verb == "edit":
                 value = _edit(chance)
         case "pause" | "resume":
-            scopes = ["all", *(f"repo:{r}" for r in repositories)]
-            scopes += [f"provider:{p}" for p in PROVIDERS]
+            # Few, so that what begins is often ended too.
+            scopes = ["all", f"repo:{repositories[0]}", f"provider:{PROVIDERS[0]}"]
             target, value = chance.choice(scopes), chance.random() < 0.5
         case "disable" | "enable" | "remove" | "vanish":
             target = chance.choice(repositories)
@@ -272,7 +295,8 @@ def _faults(chance: Random) -> tuple[Fault, ...]:
 
 
 def _fault(chance: Random, kind: Kind, point: str, when: When) -> Fault:
-    nth = 1 + min(int(chance.expovariate(0.4)), 12)
+    often = any(point.endswith(word) for word in OFTEN)
+    nth = 1 + min(int(chance.expovariate(0.3 if often else 1.2)), 12)
     amount = chance.choice((0.01, 0.1, 0.5, 2.0))
     if kind in ("service", "agent"):
         amount = 0.0

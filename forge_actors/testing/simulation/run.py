@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import logging
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -56,20 +57,23 @@ def run(plan: Plan | int) -> Result:
     """Run a plan, or that of a seed."""
     if isinstance(plan, int):
         plan = draw(plan)
-    with seeded(plan.seed), _uncollected():
+    with seeded(plan.seed), _undisturbed():
         simulation = _Simulation(plan)
         return trio.run(simulation.run, clock=simulation.timers.clock)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """A run makes a few megabytes: looking for cycles can wait until it is over."""
-    was_on = gc.isenabled()
+def _undisturbed() -> Iterator[None]:
+    """A run makes a few megabytes: looking for cycles can wait until it is over. And
+    what its supervisors log of actors that fail on purpose is no news."""
+    collects, level = gc.isenabled(), logging.root.manager.disable
     gc.disable()
+    logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
-        if was_on:
+        logging.disable(level)
+        if collects:
             gc.enable()
 
 

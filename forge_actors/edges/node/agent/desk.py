@@ -309,7 +309,8 @@ class Desk(Generic[J]):
         self._publish(key, {**about, "ending": ending, "ended_at": at, "error": error})
 
     def _forget(self, key: Mark) -> None:
-        if self._receipts.pop(key, None) is not None:
+        if key in self._receipts:
+            del self._receipts[key]
             self._book.forget(key)
 
     # What the jobs do.
@@ -334,7 +335,8 @@ class Desk(Generic[J]):
         """Nothing of it runs any more."""
         del self.jobs[key]
         receipt |= self._stamps.pop(key)
-        self._came_to.discard(key)
+        if self._came_to:
+            self._came_to.discard(key)
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()

@@ -46,15 +46,15 @@ class Journal:
             OSError: it is not written; the file is as it was.
         """
         line += b"\n"
+        begin, length = self._size, len(line)
         try:
-            written = os.pwrite(self._fd, line, self._size)
-            if written < len(line):
+            if os.pwrite(self._fd, line, begin) < length:
                 raise OSError(errno.ENOSPC, "the disk took only a part of a line")
         except OSError:
-            os.ftruncate(self._fd, self._size)
+            os.ftruncate(self._fd, begin)
             raise
-        self._places[key] = (self._size, len(line))
-        self._size += len(line)
+        self._places[key] = (begin, length)
+        self._size = begin + length
         # Usually the file shrinks when the last attempt is forgotten. A service under
         # load never gets there: something always runs.
         if self._size > LIMIT and self._outstanding() < self._size // 4:

@@ -28,8 +28,10 @@ class Starts:
         self.due = NEVER
 
     def add(self, job: Job, now: float) -> None:
-        self._waiting[job.key] = (now + STARTED_DELAY, job)
-        self.due = min(self.due, now + STARTED_DELAY)
+        due = now + STARTED_DELAY
+        self._waiting[job.key] = (due, job)
+        if due < self.due:
+            self.due = due
 
     def drop(self, key: Mark) -> None:
         """It ended, and its receipt tells the start."""
