@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from forge_actors.actors.asked import Asked
 from forge_actors.actors.attempts import Attempts
-from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
@@ -42,7 +43,7 @@ from forge_actors.actors.repository_messages import (
 )
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.capacity import Offer, offer_of
-from forge_actors.domain.errors import MailboxClosed, Refused
+from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
@@ -50,12 +51,9 @@ from forge_actors.domain.place import explain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forge_actors.domain.changes import Change
-    from forge_actors.domain.edits import Edit
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.recovery import StopReason
-    from forge_actors.domain.steering import Steering
 
 A = TypeVar("A")
 
@@ -103,6 +101,7 @@ class _Repository:
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
+        self._asked = Asked(self._ledger, self._attempts, self._moves)
         #: Jobs that waited in the store at the start. Of those that were accepted just
         #: then a notice is still on its way, and some of them may have ended by then.
         self._loaded: set[str] = set()
@@ -169,7 +168,14 @@ class _Repository:
             decided = receipt is not None and self._finish(job, receipt, now)
             if not decided and not self._adopt(job):
                 self._finish(job, None, now)
+        self._look_for_left(now)
         self.settle()
+
+    def _look_for_left(self, now: float) -> None:
+        """Free what was kept for processes that are gone by now."""
+        if self._ledger.quarantined:
+            alive = self._context.launcher.still_alive
+            self._moves.add(self._ledger.look_for_left(alive, now))
 
     def _adopt(self, job: Job) -> bool:
         """Own the attempt that somebody launched; False if nobody did."""
@@ -206,18 +212,17 @@ class _Repository:
             case DependencyEnded(job, state):
                 self._moves.add(self._ledger.dependency_ended(job, state, now))
             case Cancel(jobs, grace, reply):
-                self._cancel(jobs, grace, reply, now)
+                self._asked.cancel(jobs, grace, reply, now)
             case Explain(jobs, reply):
                 reply.answer(explain(self._ledger, jobs, now))
             case AskStopped(job, reply):
                 reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
-                self._steer(jobs, how, reply, now)
+                self._asked.steer(jobs, how, reply, now)
             case EditJob(job, edit, reply):
-                self._edit(job, edit, reply, now)
+                self._asked.edit(job, edit, reply, now)
             case PauseHere(on, running, reply):
-                move = self._ledger.pause if on else self._ledger.resume
-                self._steered(move(now, jobs=running), reply, None)
+                self._asked.pause(on, running, reply, now)
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
@@ -229,13 +234,14 @@ class _Repository:
                 if trio.current_time() >= self._opened_at + LINGER_SECONDS:
                     self._loaded.clear()
                 self._fail_if_gone(now)
+                self._look_for_left(now)
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):
                 self._stop = reason
                 if reason != "detached":
                     for job in self._ledger.leases:
-                        self._stop_worker(job, reason, None)
+                        self._asked.stop(job, reason, None)
 
     def settle(self) -> None:
         """After a batch of messages: what has run out, what is wanted now."""
@@ -315,78 +321,6 @@ class _Repository:
         forget = partial(self._context.forget, job.id, attempt)
         self._moves.add(changes, then=forget)
         return True
-
-    def _cancel(
-        self,
-        jobs: tuple[str, ...],
-        grace: float | None,
-        reply: Reply[list[str]],
-        now: float,
-    ) -> None:
-        ends: list[Change] = []
-        running = []
-        for job in jobs:
-            if job not in self._ledger.jobs:
-                continue  # it ended meanwhile
-            changes, runs = self._ledger.cancel(job, now)
-            if not runs:
-                ends += changes
-                continue
-            running.append(job)
-            self._stop_worker(job, "cancelled", grace)
-            # A stop lets a paused tree go on, so that it can act on it.
-            self._moves.add(self._ledger.steer(job, "resume", now)[0])
-        self._when_durable(ends, reply, running)
-
-    def _steer(
-        self,
-        jobs: tuple[str, ...],
-        how: Steering,
-        reply: Reply[dict[str, str]],
-        now: float,
-    ) -> None:
-        moves: list[Change] = []
-        problems: dict[str, str] = {}
-        for job in jobs:
-            problem = self._unfit(job)
-            if problem is None:
-                changes, problem = self._ledger.steer(job, how, now)
-                moves += changes
-            if problem is not None:
-                problems[job] = problem
-        self._steered(moves, reply, problems)
-
-    def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
-        changes: list[Change] = []
-        problem = self._unfit(job)
-        if problem is None:
-            changes, problem = self._ledger.edit(job, edit, now)
-        if problem is not None:
-            reply.refuse(Refused(problem))
-            return
-        self._steered(changes, reply, None)
-
-    def _unfit(self, job: str) -> str | None:
-        """Why nobody can steer the job any more."""
-        if job not in self._ledger.jobs:
-            return f"job {job} has ended"
-        if self._attempts.is_stopped(job):
-            return f"job {job} is being stopped"
-        return None
-
-    def _steered(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
-        self._attempts.suspend(self._ledger.suspended)
-        self._when_durable(changes, reply, answer)
-
-    def _when_durable(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
-        if changes:
-            self._moves.add(changes, then=partial(reply.answer, answer))
-        else:
-            reply.answer(answer)
-
-    def _stop_worker(self, job: str, reason: StopReason, grace: float | None) -> None:
-        attempt = self._ledger.jobs[job].attempt
-        self._attempts.stop(job, attempt, reason, grace)
 
     def _save(self) -> None:
         # The end of a job is recorded before its tokens are given to another, so that

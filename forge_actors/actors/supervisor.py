@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import Struct
 
 from forge_actors.actors import (
     repository,
@@ -26,6 +25,8 @@ from forge_actors.actors import (
 )
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.signs import SignsOfLife
+from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
     Count,
     Ended,
@@ -43,23 +44,20 @@ from forge_actors.actors.supervisor_messages import (
 )
 from forge_actors.actors.tokens import Grant, Grants, Returned
 from forge_actors.actors.worker import Worker
-from forge_actors.domain.capacity import Limits
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import Job
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
-from forge_actors.domain.restarts import RestartHistory, RestartPolicy, wants_restart
-from forge_actors.domain.scopes import DRAIN, Pause
+from forge_actors.domain.restarts import RestartHistory, wants_restart
+from forge_actors.domain.scopes import DRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from forge_actors.domain.launch import LaunchOrder, Receipt
-    from forge_actors.domain.ports import Clock, Launcher, Store
+    from forge_actors.domain.launch import Receipt
 
 log = logging.getLogger(__name__)
 
@@ -70,32 +68,6 @@ IDLE_PASS_SECONDS = 30.0
 PASS_REPOSITORIES = 500
 #: Seconds between two looks at the machine's load, and only while work waits.
 PRESSURE_SECONDS = 5.0
-
-
-class Context(Struct, frozen=True):
-    """What the supervisor is given by the runtime."""
-
-    limits: Limits
-    store: Store
-    launcher: Launcher
-    clock: Clock
-    #: Why the machine is under pressure now, or None.
-    pressure: Callable[[], str | None]
-    make_order: Callable[[Job], LaunchOrder]
-    #: Says that a repository's folder is gone, or None if it is there.
-    gone: Callable[[str], str | None]
-    #: Receipts of attempts that ended while nobody owned them, by job and attempt.
-    unclaimed: dict[tuple[str, int], Receipt]
-    last_dispatch: dict[str, float]
-    #: Repositories with jobs that have not ended.
-    busy: tuple[str, ...]
-    #: Those of everything and of providers.
-    pauses: tuple[Pause, ...] = ()
-    #: What runs outlives this runtime, so a worker that is killed only lets go of it.
-    lasting: bool = False
-    restarts: RestartPolicy = RestartPolicy()
-    #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
-    retries_passes: bool = False
 
 
 async def run(
@@ -137,6 +109,7 @@ class _Supervisor:
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
+        self._signs = SignsOfLife(context.launcher)
         self._stop: StopReason | None = None
         self._child = repository_context.Context(
             store=context.store,
@@ -306,6 +279,7 @@ class _Supervisor:
 
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
+        self._signs.ask(runs=bool(self._grants))
         active = self._capacity.active_repositories
         others = [repo for repo in self._children if repo not in active]
         for repo in (*active, *others[:PASS_REPOSITORIES]):
@@ -368,6 +342,7 @@ class _Supervisor:
             awake=len(self._children),
             pressure=capacity.pressure,
             draining=self._pauses.get(DRAIN) is not None,
+            silence=self._signs.silence(runs=bool(self._grants)),
             waiting=sum(1 for _ in self._line.offers()),
         )
 

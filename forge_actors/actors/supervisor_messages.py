@@ -52,6 +52,8 @@ class Survey(Struct, frozen=True):
     pressure: str | None
     draining: bool
     waiting: int
+    #: For how many seconds nothing was heard of what runs: its leases are unconfirmed.
+    silence: float | None = None
 
 
 class Count(Struct, frozen=True):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         _disk(home),
         _files(),
         _socket(home),
-        _service(home),
+        *_service(home),
         _agent(),
         _proc(),
         _subreaper(),
@@ -187,13 +187,33 @@ def _socket(home: str) -> Check:
         return Check("socket", "broken", str(error))
 
 
-def _service(home: str) -> Check:
+def _service(home: str) -> list[Check]:
     try:
         status = Service(home).get("status")
     except NoService:
-        return Check("service", "missing", "not running; forge-actors serve starts it")
+        note = "not running; forge-actors serve starts it"
+        return [Check("service", "missing", note)]
     except (ForgeError, OSError) as error:
-        return Check("service", "broken", str(error))
+        return [Check("service", "broken", str(error))]
+    return [_health(status), *_kept_claims(status.get("quarantined") or [])]
+
+
+def _kept_claims(quarantined: list[dict[str, Any]]) -> list[Check]:
+    """The claims that nobody gets, and what has to be gone for that to end."""
+    return [
+        Check(
+            "claims",
+            "broken",
+            f"{' '.join(left['claims']) or 'nothing'} of {left['repo']} is kept for"
+            f" what job {left['job']} left (since {left['since']}): process"
+            f" {' '.join(map(str, left['pids']))}; it is free once that is gone, also"
+            " after a restart of the machine",
+        )
+        for left in quarantined
+    ]
+
+
+def _health(status: dict[str, Any]) -> Check:
     service, degraded = status["service"], status["degraded"]
     named = f"pid {service['pid']}, version {service['version']}"
     if degraded:

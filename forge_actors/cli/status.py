@@ -83,12 +83,24 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     pauses = status.get("pauses") or []
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
+    lines += _kept(status.get("quarantined") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
     files = status.get("open_files") or {}
     if files.get("short_of"):
         lines += _section("open files (ulimit -n)", files)
     return lines
+
+
+def _kept(quarantined: list[dict[str, Any]]) -> list[str]:
+    if not quarantined:
+        return []
+    lines = (
+        f"  {left['job']}  {left['repo']}  {' '.join(left['claims'])}:"
+        f" process {' '.join(map(str, left['pids']))}, since {left['since']}"
+        for left in quarantined
+    )
+    return ["kept claims", *map(clean, lines)]
 
 
 def _section(

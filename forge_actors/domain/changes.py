@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
 
@@ -107,6 +108,20 @@ class JobDelegated(Struct, frozen=True):
     event: Event
 
 
+class Quarantined(Struct, frozen=True):
+    """The job has ended, and its claims are kept."""
+
+    quarantine: Quarantine
+    event: Event
+
+
+class QuarantineEnded(Struct, frozen=True):
+    """What the job left is gone: its claims are free."""
+
+    job: str
+    event: Event
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -169,6 +184,8 @@ Change = (
     | JobRequeued
     | JobEnded
     | JobDelegated
+    | Quarantined
+    | QuarantineEnded
     | JobHeld
     | JobEdited
     | PauseBegan

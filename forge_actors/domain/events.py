@@ -56,6 +56,8 @@ KINDS: tuple[str, ...] = (
     "job_resumed",
     "job_edited",
     "job_delegated",
+    "job_quarantined",
+    "job_quarantine_ended",
     "receipt_refused",
     *(f"job_{state}" for state in STATES),
 )

@@ -89,6 +89,8 @@ class History:
         self.repositories: dict[str, PastRepository] = {}
         #: Who holds what: job to claims, for each repository.
         self.leases: dict[str, dict[str, tuple[Claim, ...]]] = {}
+        #: The claims that ended jobs left held, by repository and job.
+        self.kept: dict[str, dict[str, tuple[Claim, ...]]] = {}
         #: Who holds each kind of token.
         self.tokens: dict[str, dict[str, None]] = {}
         #: How many of each there may be; empty until a runtime has said so.
@@ -141,7 +143,7 @@ class History:
         leases = self.leases.get(job.repo, {})
         found = [
             f"{mine} of {job_id} conflicts with {theirs} of {other}"
-            for other, held in leases.items()
+            for other, held in (*leases.items(), *self.kept.get(job.repo, {}).items())
             if other != job_id
             for mine in job.claims
             for theirs in held
@@ -189,6 +191,11 @@ class History:
                 job.held = word == "paused"
         elif word == "delegated":
             job.child = job.child or str(data["child"])
+        elif word == "quarantined":
+            kept = self.kept.setdefault(job.repo, {})
+            kept[job_id] = convert(data["claims"], tuple[Claim, ...])
+        elif word == "quarantine_ended":
+            self.kept[job.repo].pop(job_id, None)
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:

@@ -16,14 +16,18 @@ from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.priority import PRIORITIES, bound
+from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
 from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import WaitingKind
 
@@ -47,6 +51,7 @@ class JobQueue:
         known: frozenset[str] | None = None,
         pause: Pause | None = None,
         backoff: Backoff = DEFAULT,
+        quarantined: Iterable[Quarantine] = (),
     ) -> None:
         self.repo = repo
         self.fence = fence
@@ -54,6 +59,8 @@ class JobQueue:
         self.workers = workers
         self.jobs: dict[str, Job] = {}
         self.leases: dict[str, tuple[Claim, ...]] = {}
+        #: What ended jobs left, whose claims are held like leases.
+        self.quarantined = {each.job: each for each in quarantined}
         #: Of the jobs with leases, those whose processes are to stand still.
         self.suspended: set[str] = set()
         self._unmet: dict[str, set[str]] = {}
@@ -71,8 +78,16 @@ class JobQueue:
 
     @property
     def idle(self) -> bool:
-        """It owns no queued job, no lease and no running worker."""
-        return not self.jobs
+        """It owns no queued job, no lease and no running worker, and keeps no claim."""
+        return not self.jobs and not self.quarantined
+
+    @property
+    def held(self) -> dict[str, tuple[Claim, ...]]:
+        """The claims that are held, by the jobs that hold them or left them held."""
+        if not self.quarantined:
+            return self.leases
+        kept = {each.job: each.claims for each in self.quarantined.values()}
+        return kept | self.leases
 
     def unmet(self, job: str) -> frozenset[str]:
         """The jobs that must succeed before this one may start."""
@@ -128,7 +143,7 @@ class JobQueue:
             return Waiting("pause", pause.since, detail)
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
-        blocker = find_blocker(job, self.leases, reservations, now)
+        blocker = find_blocker(job, self.held, reservations, now)
         if blocker is not None:
             holder, claim, reserved = blocker
             kind: WaitingKind = "reservation" if reserved else "claim"
@@ -137,6 +152,13 @@ class JobQueue:
                 if reserved
                 else f"{claim} conflicts with what {holder} holds"
             )
+            left = self.quarantined.get(holder)
+            if left is not None:
+                detail = (
+                    f"{claim} is kept for what job {holder} left:"
+                    f" {named(left.remaining)}, not proven gone for"
+                    f" {max(0.0, now - left.since):.0f} s"
+                )
             if any(first is job for first in reservations):
                 detail += "; it waited so long that its claims are reserved for it"
             return Waiting(kind, since, detail, holders=(holder,), resource=str(claim))

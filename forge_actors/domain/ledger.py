@@ -9,20 +9,25 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
     JobRan,
     JobRequeued,
     Noted,
+    Quarantined,
+    QuarantineEnded,
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, check_move
+from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide
 from forge_actors.domain.steering import Steerable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from forge_actors.domain.capacity import Offer, RepositoryLimits
     from forge_actors.domain.changes import Change
@@ -124,7 +129,7 @@ class Ledger(Steerable):
         """Give the best job that needs these tokens its leases and its fence."""
         if not self._may_start():
             return [], None
-        job = self._lanes.best(tokens, self.leases, now)
+        job = self._lanes.best(tokens, self.held, now)
         if job is None:
             return [], None
         self._lanes.start(job, now)
@@ -186,9 +191,12 @@ class Ledger(Steerable):
         known = Evidence(receipt, stopped, child, overdue, now)
         outcome = decide(job, known, self.backoff)
         if not outcome.again:
+            fence = job.fence
             ended = self._end(
                 job, outcome.state, outcome.error, now, receipt, outcome.accepted
             )
+            if receipt is not None and receipt.remaining:
+                ended += self._quarantine(job, fence or receipt.fence, receipt, now)
             return ran + ended, outcome
         self._free(job_id)
         check_move(job.state, outcome.state)
@@ -210,6 +218,50 @@ class Ledger(Steerable):
             job_id, attempt, fence, job.state, error, now, event, retry_at
         )
         return [*ran, again], outcome
+
+    def _quarantine(
+        self, job: Job, fence: int, receipt: Receipt, now: float
+    ) -> list[Change]:
+        left = Quarantine(
+            job.id,
+            self.repo,
+            job.attempt,
+            fence,
+            job.claims,
+            receipt.remaining,
+            receipt.error or "it was lost",
+            now,
+        )
+        self.quarantined[job.id] = left
+        data: dict[str, object] = {
+            "attempt": left.attempt,
+            "fence": left.fence,
+            "claims": left.claims,
+            "pids": [process.pid for process in left.remaining],
+        }
+        event = Event("job_quarantined", now, self.repo, job.id, data)
+        return [Quarantined(left, event)]
+
+    def look_for_left(
+        self,
+        alive: Callable[[Sequence[ProcessIdentity]], tuple[ProcessIdentity, ...]],
+        now: float,
+    ) -> list[Change]:
+        """Free the claims of those of whom nothing is `alive` any more."""
+        changes: list[Change] = []
+        for left in tuple(self.quarantined.values()):
+            remaining = alive(left.remaining)
+            if remaining:
+                # What is gone is gone: another process may have its number soon.
+                known = structs.replace(left, remaining=remaining)
+                self.quarantined[left.job] = known
+                continue
+            del self.quarantined[left.job]
+            self._lanes.release(left.job)
+            data: dict[str, object] = {"claims": left.claims}
+            event = Event("job_quarantine_ended", now, self.repo, left.job, data)
+            changes.append(QuarantineEnded(left.job, event))
+        return changes
 
     def _is_overdue(
         self, job: Job, receipt: Receipt | None, budget: float, now: float
@@ -281,7 +333,8 @@ class Ledger(Steerable):
         if not self._may_start():
             return ()
         lanes = self._lanes
-        bests = (lanes.best(tokens, self.leases, now) for tokens in lanes.tokens())
+        held = self.held
+        bests = (lanes.best(tokens, held, now) for tokens in lanes.tokens())
         return tuple(offer_of(job) for job in bests if job is not None)
 
     # -- inside ----------------------------------------------------------------------

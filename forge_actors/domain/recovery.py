@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from forge_actors.domain.jobs import WAITING, JobError
+from forge_actors.domain.quarantine import named
 from forge_actors.domain.redaction import REDACTED, redact
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ StopReason = Literal["cancelled", "shutdown", "detached"]
 #: How much of the end of an attempt's stderr its error tells.
 LAST_LINES = 5
 LAST_CHARACTERS = 1000
-#: Processes that an error names, of those that could not be proven gone.
-NAMED_PROCESSES = 8
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # The end of a key block whose beginning is not in the tail.
@@ -121,15 +120,10 @@ def _never_began(why: str) -> Outcome:
 
 
 def _orphaned(receipt: Receipt) -> Outcome:
-    pids = [str(process.pid) for process in receipt.remaining]
-    more = len(pids) - NAMED_PROCESSES
-    named = ", ".join(pids[:NAMED_PROCESSES]) + (
-        f" and {more} more" if more > 0 else ""
-    )
-    lost = "it was lost, and " if receipt.ending == "lost" else ""
+    how = "was lost" if receipt.ending == "lost" else "ended"
     why = (
-        f"{lost}what it started could not be proven gone: process {named};"
-        " its claims are kept until it is"
+        f"it {how}, and what it started could not be proven gone:"
+        f" {named(receipt.remaining)}; its claims are kept until it is"
     )
     return Outcome("orphaned", JobError("WORKER_TERMINATION_INCOMPLETE", why))
 

@@ -101,10 +101,11 @@ class JobControl(ControlBase):
         suspended = self._suspended(self._row(job.id)) if job.paused else None
         # Since when it waits its actor says, and since when it is paused the store.
         now = self._clock.wall() if waiting is None else self._clock.now()
+        survey = await self._supervisor.ask(supervisor_messages.Count)
         return Explanation(
             job=job.id,
             state=job.state,
-            sentence=sentence(job, waiting, now, suspended),
+            sentence=sentence(job, waiting, now, suspended, survey.silence),
             waiting=None if waiting is None else waiting_view(waiting),
         )
 

@@ -18,10 +18,11 @@ from forge_actors.domain.jobs import STATES
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
+from forge_actors.edges.sqlite.rows import quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import timestamp
+from forge_actors.runtime.views import quarantine_view, timestamp
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
@@ -58,9 +59,18 @@ class ServiceControl(OutputControl):
         files = open_files()
         trouble, owner = self._store.trouble, self._store.owner
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
+        if survey.silence is not None:
+            degraded.append(
+                f"the node agent gave no sign of life for {survey.silence:.0f} s, so"
+                " the leases of what runs are unconfirmed; they are kept"
+            )
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")
+        ready = not degraded
+        if held := self._launcher.held_back:
+            # It takes requests all the same, and starts them when there is room.
+            degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         return {
             "service": {
                 "pid": os.getpid(),
@@ -79,7 +89,7 @@ class ServiceControl(OutputControl):
                     "revision": served.active.revision,
                 },
             },
-            "ready": not degraded,
+            "ready": ready,
             "readiness": {
                 "database": "fail" if trouble else "pass",
                 "scheduler": "pass",
@@ -93,6 +103,7 @@ class ServiceControl(OutputControl):
             "draining": survey.draining,
             "capacity": capacity,
             "providers": providers,
+            "quarantined": self._quarantined(),
             "pauses": [to_builtins(pause) for pause in pauses],
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
@@ -111,6 +122,12 @@ class ServiceControl(OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
+
+    def _quarantined(self) -> list[dict[str, object]]:
+        """The claims that ended jobs left held, oldest first."""
+        kept = map(quarantine_from, self._store.read("quarantines"))
+        repos = {repo.id: repo.name for repo in self._registry.all()}
+        return [quarantine_view(each, repos.get(each.repo, each.repo)) for each in kept]
 
     async def settings(self) -> list[SettingView]:
         return self._settings.loaded.views()

@@ -20,7 +20,11 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.machine import PressureGauge
-from forge_actors.edges.sqlite.rows import launched_from, pause_from
+from forge_actors.edges.sqlite.rows import (
+    launched_from,
+    pause_from,
+    quarantine_from,
+)
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
@@ -114,7 +118,8 @@ class Parts:
             last_dispatch={
                 repo: min(at, now) for repo, at in self._store.read("last_dispatches")
             },
-            busy=self._store.tally.busy,
+            # Those that keep claims too: what they wait for may be gone by now.
+            busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
             pauses=tuple(
                 pause
                 for pause in map(pause_from, self._store.read("pauses"))
@@ -137,6 +142,13 @@ class Parts:
             [row] = self._store.read("job_launched", job)
             attempt, identity = launched_from(row)
             yield (job, attempt), identity
+
+    def _keeping(self) -> Iterator[str]:
+        """The repositories with claims that ended jobs left held."""
+        for row in self._store.read("quarantines"):
+            repo = quarantine_from(row).repo
+            if self.registry.get(repo) is not None:
+                yield repo
 
     async def _until_down(self) -> None:
         """End when nothing can be started any more.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
 
@@ -188,14 +189,21 @@ def sentence(
     waiting: Waiting | None,
     now: float,
     suspended: tuple[str, float] | None = None,
+    silence: float | None = None,
 ) -> str:
-    """Why a job is where it is, for a person; `suspended` is why, and since when."""
+    """Why a job is where it is, for a person; `suspended` is why, and since when.
+
+    `silence` is for how long nothing was heard of what runs, if that is too long.
+    """
+    unheard = "" if silence is None else f"nothing was heard of it for {_span(silence)}"
     if waiting is not None:
         place = f", number {waiting.position} in line" if waiting.position else ""
         shown = waiting.kind in ("token", "pressure")
         names = ", ".join(waiting.holders) if shown else ""
         holders = f" (by {names})" if names else ""
         since = _span(now - waiting.since)
+        if unheard and waiting.kind == "claim":
+            holders += f" ({unheard}, but it is not proven gone)"
         if waiting.kind == "policy":
             return f"It cannot run: {waiting.detail}; since {since}."
         return (
@@ -210,7 +218,8 @@ def sentence(
             f"It is paused, attempt {view.attempt}: {why}; since {_span(now - began)}."
         )
     if view.state == "running":
-        return f"It runs as process {view.pid}, attempt {view.attempt}."
+        doubt = f"; {unheard}, so its leases are unconfirmed" if unheard else ""
+        return f"It runs as process {view.pid}, attempt {view.attempt}{doubt}."
     return f"It is {view.state}."
 
 
@@ -232,6 +241,19 @@ def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView
     """The view with what its repository's actor knows."""
     shown = None if waiting is None else waiting_view(waiting)
     return structs.replace(job, state=state, waiting=shown)
+
+
+def quarantine_view(left: Quarantine, repo: str) -> dict[str, object]:
+    """Claims that an ended job left held, as readers see them."""
+    return {
+        "job": left.job,
+        "repo": repo,
+        "attempt": left.attempt,
+        "claims": [str(claim) for claim in left.claims],
+        "pids": [process.pid for process in left.remaining],
+        "reason": left.reason,
+        "since": timestamp(left.since),
+    }
 
 
 def pause_view(pause: Pause, repo: str | None) -> PauseView:

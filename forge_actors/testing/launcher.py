@@ -175,6 +175,7 @@ class FakeLauncher:
         self._lost: dict[Key, LostAttempt] = {}
         #: Times at which somebody asked for a sign of life, which is given at once.
         self.pings: list[float] = []
+        self._silent_since: float | None = None
         #: What `still_alive` cannot prove gone; all else it says is gone.
         self.undead: set[ProcessIdentity] = set()
         #: Why nothing can be started; None while it can.
@@ -241,7 +242,7 @@ class FakeLauncher:
 
     @property
     def heard_at(self) -> float:
-        return trio.current_time()
+        return trio.current_time() if self._silent_since is None else self._silent_since
 
     def ping(self) -> None:
         self.pings.append(trio.current_time())
@@ -309,6 +310,13 @@ class FakeLauncher:
         attempt = self._running(job)
         attempt.output_bytes += count
         attempt.change()
+
+    def fall_silent(self) -> None:
+        """Give no sign of life any more."""
+        self._silent_since = trio.current_time()
+
+    def speak(self) -> None:
+        self._silent_since = None
 
     def go_down(self, reason: str = "the node agent ended") -> None:
         """Lose every running attempt and refuse new ones."""

@@ -34,6 +34,8 @@ from forge_actors.domain.changes import (
     OfAttempt,
     PauseBegan,
     PauseEnded,
+    Quarantined,
+    QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
 
@@ -68,6 +71,7 @@ class Rows:
         self.pauses: dict[str, Pause] = {}
         #: By parent.
         self.children: dict[str, str] = {}
+        self.quarantined: dict[str, Quarantine] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -116,6 +120,10 @@ class Rows:
                 job.retry_at = change.retry_at
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
+            case Quarantined(left):
+                self.quarantined[left.job] = left
+            case QuarantineEnded(job_id):
+                self.quarantined.pop(job_id, None)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobEdited(job_id, edit):
@@ -133,6 +141,9 @@ class Rows:
                 held = self.repositories[repository.id]
                 if repository.removed_at is not None:
                     self.pauses.pop(repository_scope(repository.id), None)
+                    for left in tuple(self.quarantined.values()):
+                        if left.repo == repository.id:
+                            del self.quarantined[left.job]
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
@@ -316,6 +327,9 @@ class MemoryStore:
             workers=self._repository_workers,
             pause=self._pending.pauses.get(repository_scope(repo)),
             backoff=self._backoff,
+            quarantined=[
+                left for left in self._pending.quarantined.values() if left.repo == repo
+            ],
         )
 
     def load_jobs(self, repo: str) -> list[Job]:

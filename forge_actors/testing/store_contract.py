@@ -15,7 +15,6 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.domain.changes import (
-    JobDelegated,
     JobEdited,
     JobHeld,
     JobWaits,
@@ -30,7 +29,11 @@ from forge_actors.domain.edits import Edit
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
-from forge_actors.testing import fence_contract, ownership_contract
+from forge_actors.testing import (
+    fence_contract,
+    ownership_contract,
+    recovery_contract,
+)
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
@@ -273,20 +276,6 @@ async def check_a_hold_survives_until_it_ends(open_: Open) -> None:
         assert store.load_jobs("repo")[0].held_at is None
 
 
-async def check_the_first_job_that_work_was_handed_to_is_kept(open_: Open) -> None:
-    async with open_() as store:
-        await store.save([repository(), job(), dispatched()]).wait()
-        assert store.child_of("job") is None
-        for child in ("first", "second"):
-            event = Event("job_delegated", 12.0, "repo", "job")
-            store.save([JobDelegated("job", 1, 1, child, event)])
-        assert store.child_of("job") == "first"
-        await store.save([ended()]).wait()
-    async with open_() as store:
-        assert store.child_of("job") == "first"
-        assert store.child_of("unknown") is None
-
-
 async def check_an_edit_changes_what_it_names_and_nothing_else(open_: Open) -> None:
     before = job(queue_budget=60.0, priority=4, claims=(Claim("read", "path", "a"),))
     event = Event("job_edited", 12.0, "repo", "job")
@@ -359,10 +348,10 @@ CHECKS: tuple[Check, ...] = (
     check_an_end_is_told_once_it_is_durable,
     check_an_end_is_told_also_before_the_job_is_known,
     check_a_hold_survives_until_it_ends,
-    check_the_first_job_that_work_was_handed_to_is_kept,
     check_an_edit_changes_what_it_names_and_nothing_else,
     check_the_pause_of_a_repository_survives_until_it_ends,
     check_a_removed_repository_is_not_paused_any_more,
     *ownership_contract.CHECKS,
+    *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
 )

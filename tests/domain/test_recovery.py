@@ -275,7 +275,9 @@ def test_what_could_not_be_proven_gone_is_named() -> None:
     receipt = structs.replace(make_receipt("lost"), remaining=many)
     error = decide(make_job("a", attempt=1), Evidence(receipt), BACKOFF).error
     assert error is not None
-    assert "process 100, 101, 102, 103, 104, 105, 106, 107 and 4 more" in error.message
+    assert (
+        "processes 100, 101, 102, 103, 104, 105, 106, 107 and 4 more" in error.message
+    )
 
 
 def test_a_start_that_failed_says_why_and_that_it_was_an_attempt() -> None:

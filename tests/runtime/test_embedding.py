@@ -15,7 +15,7 @@ from forge_actors import (
     InvalidInput,
     Refused,
 )
-from forge_actors.actors import repository, supervisor
+from forge_actors.actors import asked, supervisor
 from forge_actors.domain.errors import ActorStopped, RestartIntensityReached
 from tests.runtime.kit import (
     Leftovers,
@@ -170,7 +170,7 @@ async def test_an_actor_that_keeps_failing_ends_the_runtime(
             def fail(*_: object) -> None:
                 raise ZeroDivisionError
 
-            monkeypatch.setattr(repository._Repository, "_cancel", fail)
+            monkeypatch.setattr(asked.Asked, "cancel", fail)
             while True:
                 await trio.lowlevel.checkpoint()
                 with pytest.raises(ActorStopped):
@@ -191,7 +191,7 @@ async def test_one_failing_actor_ends_no_other_repository(
             raise ZeroDivisionError
 
         with monkeypatch.context() as broken:
-            broken.setattr(repository._Repository, "_cancel", fail)
+            broken.setattr(asked.Asked, "cancel", fail)
             with pytest.raises(ActorStopped):
                 await job.cancel()
         assert (await (await runtime.submit(other, ["true"])).wait()).exit_code == 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.actors import moves, repository
+from forge_actors.actors import asked, moves, repository
 from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.tokens import Grant, Grants
 from forge_actors.domain import job_queue, lanes, ledger, priority, recovery, steering
@@ -119,7 +119,7 @@ def an_ask_is_answered_before_it_is_saved(patch: pytest.MonkeyPatch) -> None:
         self._moves.add(changes)
         reply.answer(answer)
 
-    patch.setattr(repository._Repository, "_when_durable", when_durable)
+    patch.setattr(asked.Asked, "_when_durable", when_durable)
 
 
 def a_token_is_not_counted(patch: pytest.MonkeyPatch) -> None:

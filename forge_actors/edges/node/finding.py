@@ -96,6 +96,14 @@ def read_card(home: Path) -> Card | None:
         return None
 
 
+def durable_agent(home: Path) -> int | None:
+    """The pid of an agent that outlives its service, while it lives in this home."""
+    card = read_card(home)
+    if card is None or card.process() is None or living_instance(home) is None:
+        return None
+    return card.pid
+
+
 async def find_agent(home: Path, hello: wire.Hello) -> AgentProcess | None:
     """The agent that lives in this home, greeted; None once there is none.
 

@@ -1,6 +1,7 @@
--- name: owner_epoch
--- One row in any case, so that looking costs no more than it must.
-SELECT (SELECT epoch FROM owner);
+-- name: owner_now
+-- One row in any case, so that looking costs no more than it must. The instance too: a
+-- store that was made anew begins with the first epoch again.
+SELECT (SELECT epoch FROM owner), (SELECT instance FROM owner);
 
 -- name: owner
 SELECT epoch, instance, pid, start_ticks, boot_id, namespace, release, acquired_at
@@ -104,8 +105,29 @@ UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
     enabled = ?, removed_at = ?
 WHERE id = ?;
 
+-- name: quarantine
+INSERT OR REPLACE INTO quarantine (
+    job, repo, attempt, fence, claims, remaining, reason, since
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: end_quarantine
+DELETE FROM quarantine WHERE job = ?;
+
+-- name: end_quarantines
+DELETE FROM quarantine WHERE repo = ?;
+
+-- name: quarantines
+SELECT job, repo, attempt, fence, claims, remaining, reason, since
+FROM quarantine ORDER BY since, job;
+
+-- name: quarantines_of
+SELECT job, repo, attempt, fence, claims, remaining, reason, since
+FROM quarantine WHERE repo = ? ORDER BY since, job;
+
 -- name: load_repository
-SELECT fence, enabled, removed_at, scope, since, jobs
+SELECT fence, enabled, removed_at,
+    EXISTS (SELECT 1 FROM quarantine WHERE quarantine.repo = repository.id),
+    scope, since, jobs
 FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 
 -- name: load_jobs

@@ -16,7 +16,12 @@ from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
-from forge_actors.edges.sqlite.rows import job_from, pause_from, spec_from
+from forge_actors.edges.sqlite.rows import (
+    job_from,
+    pause_from,
+    quarantine_from,
+    spec_from,
+)
 from forge_actors.edges.sqlite.statements import queries
 
 if TYPE_CHECKING:
@@ -114,7 +119,8 @@ class StoreReader:
     def load(self, repo: str) -> Ledger:
         """See the port."""
         [row] = self.read_pending("load_repository", repo)
-        fence, enabled, removed, scope = row[:4]
+        fence, enabled, removed, keeps, scope = row[:5]
+        left = self.read_pending("quarantines_of", repo) if keeps else ()
         return Ledger(
             repo,
             fence=fence,
@@ -122,8 +128,9 @@ class StoreReader:
             workers=self.limits.workers,
             overtake_after=self.limits.overtake_after,
             known=self.limits.known,
-            pause=None if scope is None else pause_from(row[3:]),
+            pause=None if scope is None else pause_from(row[4:]),
             backoff=self.limits.backoff,
+            quarantined=map(quarantine_from, left),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:

@@ -11,10 +11,12 @@ from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.scopes import Pause
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
+_processes = msgspec.json.Decoder(tuple[ProcessIdentity, ...])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
@@ -67,3 +69,10 @@ def pause_from(row: tuple[Any, ...]) -> Pause:
     """A row of the query `pauses`."""
     scope, since, jobs = row
     return Pause(scope, since, bool(jobs))
+
+
+def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
+    """A row of the query `quarantines`."""
+    job, repo, attempt, fence, claims, remaining, reason, since = row
+    left = _processes.decode(remaining)
+    return Quarantine(job, repo, attempt, fence, _claims(claims), left, reason, since)

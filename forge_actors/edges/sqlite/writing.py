@@ -22,6 +22,8 @@ from forge_actors.domain.changes import (
     Noted,
     PauseBegan,
     PauseEnded,
+    Quarantined,
+    QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
@@ -96,6 +98,27 @@ def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) ->
     _check(db, change)
 
 
+def _quarantine(db: apsw.Connection, sql: dict[str, str], change: Quarantined) -> None:
+    left = change.quarantine
+    values = (
+        left.job,
+        left.repo,
+        left.attempt,
+        left.fence,
+        _json(left.claims),
+        _json(left.remaining),
+        left.reason,
+        left.since,
+    )
+    db.execute(sql["quarantine"], values)
+
+
+def _end_quarantine(
+    db: apsw.Connection, sql: dict[str, str], change: QuarantineEnded
+) -> None:
+    db.execute(sql["end_quarantine"], (change.job,))
+
+
 def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
     db.execute(sql["hold_job"], (change.since, change.job))
 
@@ -140,6 +163,7 @@ def _change_repository(
     db.execute(sql["change_repository"], (*fields, repository.id))
     if repository.removed_at is not None:
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
+        db.execute(sql["end_quarantines"], (repository.id,))
 
 
 def _nothing(
@@ -213,6 +237,8 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRequeued: _requeue,
     JobEnded: _end,
     JobDelegated: _delegate,
+    Quarantined: _quarantine,
+    QuarantineEnded: _end_quarantine,
     JobHeld: _hold,
     JobEdited: _edit,
     PauseBegan: _begin_pause,

@@ -1,0 +1,105 @@
+"""Asked: what people ask of the jobs of one repository, answered once it is durable."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from forge_actors.domain.errors import Refused
+
+if TYPE_CHECKING:
+    from forge_actors.actors.attempts import Attempts
+    from forge_actors.actors.mailbox import Reply
+    from forge_actors.actors.moves import Moves
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.edits import Edit
+    from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.steering import Steering
+
+A = TypeVar("A")
+
+
+class Asked:
+    """A part of its repository's actor, whose task alone calls it."""
+
+    def __init__(self, ledger: Ledger, attempts: Attempts, moves: Moves) -> None:
+        self._ledger = ledger
+        self._attempts = attempts
+        self._moves = moves
+
+    def cancel(
+        self,
+        jobs: tuple[str, ...],
+        grace: float | None,
+        reply: Reply[list[str]],
+        now: float,
+    ) -> None:
+        ends: list[Change] = []
+        running = []
+        for job in jobs:
+            if job not in self._ledger.jobs:
+                continue  # it ended meanwhile
+            changes, runs = self._ledger.cancel(job, now)
+            if not runs:
+                ends += changes
+                continue
+            running.append(job)
+            self.stop(job, "cancelled", grace)
+            # A stop lets a paused tree go on, so that it can act on it.
+            self._moves.add(self._ledger.steer(job, "resume", now)[0])
+        self._when_durable(ends, reply, running)
+
+    def steer(
+        self,
+        jobs: tuple[str, ...],
+        how: Steering,
+        reply: Reply[dict[str, str]],
+        now: float,
+    ) -> None:
+        moves: list[Change] = []
+        problems: dict[str, str] = {}
+        for job in jobs:
+            problem = self._unfit(job)
+            if problem is None:
+                changes, problem = self._ledger.steer(job, how, now)
+                moves += changes
+            if problem is not None:
+                problems[job] = problem
+        self._steered(moves, reply, problems)
+
+    def edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
+        changes: list[Change] = []
+        problem = self._unfit(job)
+        if problem is None:
+            changes, problem = self._ledger.edit(job, edit, now)
+        if problem is not None:
+            reply.refuse(Refused(problem))
+            return
+        self._steered(changes, reply, None)
+
+    def _unfit(self, job: str) -> str | None:
+        """Why nobody can steer the job any more."""
+        if job not in self._ledger.jobs:
+            return f"job {job} has ended"
+        if self._attempts.is_stopped(job):
+            return f"job {job} is being stopped"
+        return None
+
+    def _steered(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
+        self._attempts.suspend(self._ledger.suspended)
+        self._when_durable(changes, reply, answer)
+
+    def _when_durable(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
+        if changes:
+            self._moves.add(changes, then=partial(reply.answer, answer))
+        else:
+            reply.answer(answer)
+
+    def pause(self, on: bool, jobs: bool, reply: Reply[None], now: float) -> None:
+        move = self._ledger.pause if on else self._ledger.resume
+        self._steered(move(now, jobs=jobs), reply, None)
+
+    def stop(self, job: str, reason: StopReason, grace: float | None) -> None:
+        attempt = self._ledger.jobs[job].attempt
+        self._attempts.stop(job, attempt, reason, grace)
