@@ -34,8 +34,13 @@ def pid_of(service: LiveService, job: str) -> int:
     return pid
 
 
-def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
+def test_jobs_go_on_while_no_service_is_there(
+    make_service: Callable[[str], LiveService],
+) -> None:
     """D-01: one ends meanwhile, one is killed from outside, three live on."""
+    service = make_service("[limits]\nworkers = 5\n")
+    service.start()
+    service.add("app")
     ran, first, last = service.root / "ran", service.gate(), service.gate()
     bell = service.bell()
 
@@ -45,8 +50,8 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
 
     ends = service.bash("app", script(first.wait, 7), "--read-only")
     killed = service.bash("app", script(last.wait, 0), "--read-only", "--replay=never")
-    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(2)]
-    bell.wait(4)
+    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(3)]
+    bell.wait(5)
     ends_pid, killed_pid = pid_of(service, ends), pid_of(service, killed)
     live_pids = [pid_of(service, job) for job in live]
     agent = service.agent_pid
@@ -67,7 +72,7 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
         shown = service.show(job)
         assert (shown["state"], shown["pid"], shown["attempt"]) == ("running", pid, 1)
     used = service.json("status")["capacity"]["workers"]
-    assert (used["used"], sorted(used["jobs"])) == (2, sorted(live))
+    assert (used["used"], sorted(used["jobs"])) == (3, sorted(live))
     last.open()
     for done in service.wait(*live):
         assert (done["state"], done["exit_code"]) == ("succeeded", 0)
