@@ -116,6 +116,41 @@ def test_however_a_service_ends_what_runs_goes_on(
     assert survivors(mark) == []
 
 
+#: A safety pass fails for good once the fuse is there.
+FAILS = """
+import os
+from forge_actors.actors import supervisor
+supervisor.BUSY_PASS_SECONDS = 0.1
+plain = supervisor._Supervisor._make_pass
+def make_pass(actor):
+    if os.path.exists({fuse!r}):
+        raise RuntimeError("a bug")
+    plain(actor)
+supervisor._Supervisor._make_pass = make_pass
+"""
+
+
+def test_what_runs_goes_on_when_a_part_of_the_service_fails_for_good(
+    make_service: Callable[[str], LiveService],
+) -> None:
+    service = make_service("")
+    fuse = service.root / "fuse"
+    service.start_patched(FAILS.format(fuse=str(fuse)))
+    service.add("app")
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 6")
+    bell.wait()
+    pid = pid_of(service, job)
+    fuse.touch()
+    assert wait_until_ended(service.pid)
+    assert not wait_until_ended(pid, 0)
+    service.start()
+    assert (service.show(job)["state"], service.show(job)["pid"]) == ("running", pid)
+    gate.open()
+    end = service.end_of(job)
+    assert (end["state"], end["exit_code"], end["attempt"]) == ("failed", 6, 1)
+
+
 def test_a_service_that_stops_with_its_jobs_leaves_no_process(
     service: LiveService,
 ) -> None:
