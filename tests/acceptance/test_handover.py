@@ -34,8 +34,13 @@ def pid_of(service: LiveService, job: str) -> int:
     return pid
 
 
-def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
+def test_jobs_go_on_while_no_service_is_there(
+    make_service: Callable[[str], LiveService],
+) -> None:
     """D-01: one ends meanwhile, one is killed from outside, three live on."""
+    service = make_service("[limits]\nworkers = 5\n")
+    service.start()
+    service.add("app")
     ran, first, last = service.root / "ran", service.gate(), service.gate()
     bell = service.bell()
 
@@ -45,8 +50,8 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
 
     ends = service.bash("app", script(first.wait, 7), "--read-only")
     killed = service.bash("app", script(last.wait, 0), "--read-only", "--replay=never")
-    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(2)]
-    bell.wait(4)
+    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(3)]
+    bell.wait(5)
     ends_pid, killed_pid = pid_of(service, ends), pid_of(service, killed)
     live_pids = [pid_of(service, job) for job in live]
     agent = service.agent_pid
@@ -67,7 +72,7 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
         shown = service.show(job)
         assert (shown["state"], shown["pid"], shown["attempt"]) == ("running", pid, 1)
     used = service.json("status")["capacity"]["workers"]
-    assert (used["used"], sorted(used["jobs"])) == (2, sorted(live))
+    assert (used["used"], sorted(used["jobs"])) == (3, sorted(live))
     last.open()
     for done in service.wait(*live):
         assert (done["state"], done["exit_code"]) == ("succeeded", 0)
@@ -109,6 +114,41 @@ def test_however_a_service_ends_what_runs_goes_on(
     assert service.end_of(still)["exit_code"] == 4
     assert ran.read_text() == "x\n"
     assert survivors(mark) == []
+
+
+#: A safety pass fails for good once the fuse is there.
+FAILS = """
+import os
+from forge_actors.actors import supervisor
+supervisor.BUSY_PASS_SECONDS = 0.1
+plain = supervisor._Supervisor._make_pass
+def make_pass(actor):
+    if os.path.exists({fuse!r}):
+        raise RuntimeError("a bug")
+    plain(actor)
+supervisor._Supervisor._make_pass = make_pass
+"""
+
+
+def test_what_runs_goes_on_when_a_part_of_the_service_fails_for_good(
+    make_service: Callable[[str], LiveService],
+) -> None:
+    service = make_service("")
+    fuse = service.root / "fuse"
+    service.start_patched(FAILS.format(fuse=str(fuse)))
+    service.add("app")
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 6")
+    bell.wait()
+    pid = pid_of(service, job)
+    fuse.touch()
+    assert wait_until_ended(service.pid)
+    assert not wait_until_ended(pid, 0)
+    service.start()
+    assert (service.show(job)["state"], service.show(job)["pid"]) == ("running", pid)
+    gate.open()
+    end = service.end_of(job)
+    assert (end["state"], end["exit_code"], end["attempt"]) == ("failed", 6, 1)
 
 
 def test_a_service_that_stops_with_its_jobs_leaves_no_process(
