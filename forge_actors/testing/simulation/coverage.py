@@ -23,6 +23,8 @@ ROWS = (
     "JobEdited",
     "PauseBegan",
     "PauseEnded",
+    "Quarantined",
+    "QuarantineEnded",
     "RepositoryChanged",
     "SettingsChanged",
     "Noted",
@@ -95,7 +97,7 @@ def _pairs() -> tuple[Pair, ...]:
     for state in ("dispatched", "running"):
         found += [(state, again) for again in ("queued", "waiting_for_retry")]
         found += [(state, end) for end in ("succeeded", *ends)]
-        found.append((state, "human_attention_required"))
+        found += [(state, "human_attention_required"), (state, "orphaned")]
     return tuple(found)
 
 

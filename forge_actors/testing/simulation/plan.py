@@ -53,7 +53,7 @@ CLAIMS = (
     "write:heavy-check",
 )
 #: How many of the attempts cannot be found when their agent is gone.
-HIDING = 0.0
+HIDING = 0.15
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
 OFTEN = (
