@@ -361,10 +361,14 @@ class LiveService(Bench):
     def until(self, job: str | None, kind: str) -> Entry:
         """Follow the event log from its start until this happens to the job, or to
         the service itself."""
-        for entry in self._entries(after=0, limit=1000, follow=1):
+        for entry in self.follow():
             if (entry.job, entry.kind) == (job, kind):
                 return entry
         raise AssertionError(f"the event log ended before {job} had its {kind}")
+
+    def follow(self) -> Iterator[Entry]:
+        """The whole event log, and what is added to it as it comes."""
+        return self._entries(after=0, limit=1000, follow=1)
 
     def _entries(self, **query: int) -> Iterator[Entry]:
         connection = Connection(str(self.home))

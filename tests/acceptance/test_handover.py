@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.service import (
+    call,
     finished,
     started,
     survivors,
@@ -181,6 +183,63 @@ def test_a_job_can_be_stopped_by_the_service_that_took_it_over(
     assert (second["state"], second["forced"]) == ("cancelled", True)
     assert service.log(polite, "--stream", "stdout") == b"cleaned\n"
     assert survivors(mark) == []
+
+
+def test_after_a_crash_of_everything_each_job_is_decided_by_the_start(
+    service: LiveService,
+) -> None:
+    ran, mark, bell = service.root / "ran", service.marker(), service.bell()
+    done = service.bash("app", f"echo $FORGE_JOB_ID >> {ran}")
+    before = service.end_of(done)
+    script = f"echo $FORGE_JOB_ID >> {ran}; {bell.ring}; sleep {mark}"
+    jobs = {
+        service.bash("app", script, "--read-only", "--replay", replay): replay
+        for replay in ("never", "safe", "never", "safe")
+    }
+    bell.wait(len(jobs))
+    service.crash()
+    for line in survivors(mark):
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    service.start()
+    for job, replay in jobs.items():
+        shown = service.show(job)
+        if replay == "never":
+            assert shown["state"] == "human_attention_required"
+        else:
+            assert shown["state"] in ("waiting_for_retry", "dispatched", "running")
+    assert service.show(done) == before
+    bell.wait(2)
+    counts = Counter(ran.read_text().split())
+    assert counts[done] == 1
+    for job, replay in jobs.items():
+        assert counts[job] == (1 if replay == "never" else 2)
+    service.end()
+    assert survivors(mark) == []
+
+
+def test_run_leaves_the_jobs_of_a_service_alone(service: LiveService) -> None:
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 3")
+    bell.wait()
+    service.terminate()
+    app = service.root / "app"
+    refused = call("run", "--home", service.home, "--", "true", cwd=app, status=3)
+    assert refused.err.count("\n") == 1
+    assert "jobs of a service that has stopped run on in" in refused.err
+    service.start()
+    gate.open()
+    assert service.end_of(job)["exit_code"] == 3
+    service.cli("stop", status=0)
+    call("run", "--home", service.home, "--", "true", cwd=app, status=0)
+
+
+def test_a_helper_that_may_stay_outlives_a_stop(service: LiveService) -> None:
+    mark = service.marker()
+    job = service.bash("app", f"setsid sleep {mark} & exit 0", "--keep-leftovers")
+    assert service.end_of(job)["state"] == "succeeded"
+    service.cli("stop", status=0)
+    assert wait_until_ended(service.agent_pid)
+    assert len(survivors(f"sleep\0{mark}")) == 1
 
 
 #: Kills the service around the commit with the first end of a job.

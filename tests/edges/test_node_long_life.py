@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import resource
 import shutil
 import signal
@@ -146,3 +148,22 @@ async def test_a_service_is_let_in_when_jobs_have_taken_every_descriptor(
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         launcher.end_all()
     assert not survivors(lasting)
+
+
+async def test_who_only_looks_at_the_lock_keeps_no_agent_from_starting(
+    durable_home: Path,
+) -> None:
+    home = durable_home
+    with open(home / "agent.lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        waiting = rf"-> FLOCK .*:{os.fstat(file.fileno()).st_ino} "
+
+        async def let_go() -> None:
+            while not re.search(waiting, Path("/proc/locks").read_text()):
+                await trio.sleep(0)
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(let_go)
+            async with opened(home) as launcher:
+                assert (await launcher.launch(order(home)).exited()).ending == "spawn"

@@ -251,6 +251,7 @@ class _Hunt:
             key: tuple(
                 ProcessIdentity(self._boot, process.pid, process.start, self._namespace)
                 for process in lost.left
+                if tree.lives(process.pid, process.start)
             )
             for key, lost in self._lost.items()
         }
