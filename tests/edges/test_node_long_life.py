@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.lowlevel
 
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import AfterJob, ProcessLimits, Secrets
@@ -160,7 +161,7 @@ async def test_who_only_looks_at_the_lock_keeps_no_agent_from_starting(
 
         async def let_go() -> None:
             while not re.search(waiting, Path("/proc/locks").read_text()):
-                await trio.sleep(0)
+                await trio.lowlevel.checkpoint()
             fcntl.flock(file, fcntl.LOCK_UN)
 
         async with trio.open_nursery() as nursery:
