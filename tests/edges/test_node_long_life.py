@@ -10,8 +10,9 @@ import resource
 import shutil
 import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -31,6 +32,9 @@ from tests.edges.node_jobs import (
     shell,
     survivors,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 async def test_an_agent_works_on_when_the_files_it_was_started_from_are_gone(
@@ -151,12 +155,19 @@ async def test_a_service_is_let_in_when_jobs_have_taken_every_descriptor(
     assert not survivors(lasting)
 
 
+@contextmanager
+def looked_at(lock: Path) -> Iterator[IO[str]]:
+    """Somebody looks whether an agent lives, and takes his time."""
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield file
+
+
 async def test_who_only_looks_at_the_lock_keeps_no_agent_from_starting(
     durable_home: Path,
 ) -> None:
     home = durable_home
-    with open(home / "agent.lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
+    with looked_at(home / "agent.lock") as file:
         waiting = rf"-> FLOCK .*:{os.fstat(file.fileno()).st_ino} "
 
         async def let_go() -> None:

@@ -52,7 +52,7 @@ async def sweep(
             found = await trio.to_thread.run_sync(hunt.look)
             await trio.sleep(pause)
             pause = min(pause * 2, _LAST_PAUSE) if found else _FIRST_PAUSE
-    await trio.to_thread.run_sync(hunt.remove_cgroups)
+    await trio.to_thread.run_sync(cgroup.remove_stale)
     return hunt.remaining()
 
 
@@ -226,14 +226,6 @@ class _Hunt:
             key, folder = contained
             self._marked[key].append(process)
             self._cgroups[key][folder] = cgroup.Cgroup(folder)
-
-    def remove_cgroups(self) -> None:
-        """Also those in which nobody was found."""
-        for known in self._cgroups.values():
-            for group in known.values():
-                group.remove()
-        for group in cgroup.leftovers(self._cgroups):
-            group.remove()
 
     def _kill(self, process: Process) -> bool:
         """False where another try would be in vain."""
