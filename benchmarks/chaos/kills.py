@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from benchmarks.chaos.processes import Manager
 
 #: `starting`: the service, before it is ready. `both`: service and agent, in either
-#: order. `all`: these, and every process of the jobs. Between these kills `stop` ends
+#: order. `meeting`: the service, and the agent while the next service looks for it.
+#: `all`: service, agent and every process of the jobs. Between these kills `stop` ends
 #: the service in order, which what runs is not to notice, and `jobs` kills processes of
 #: jobs behind the back of both.
-Target = Literal["service", "starting", "agent", "both", "all", "stop", "jobs"]
-WITH_AGENT = frozenset[Target]({"agent", "both", "all"})
-
+Target = Literal[
+    "service", "starting", "agent", "both", "meeting", "all", "stop", "jobs"
+]
+WITH_AGENT = frozenset[Target]({"agent", "both", "meeting", "all"})
 #: Seconds from one kill to the next; between two of one blow; until the service is
 #: started again; and from the beginning of a start to a kill in it.
 PAUSE, GAP, OUTAGE, STARTING = (0.0, 1.2), (0.0, 0.3), (0.0, 0.6), (0.0, 0.6)
@@ -74,8 +76,8 @@ def make_targets(rng: random.Random, kills: int, agent_kills: int) -> list[Targe
 
     There are a few of the extras between them.
     """
-    agents: list[Target] = ["agent", "both", "all"]
-    chosen = [agents[number % 3] for number in range(min(agent_kills, kills))]
+    agents: list[Target] = ["agent", "both", "meeting", "all"]
+    chosen = [agents[number % 4] for number in range(min(agent_kills, kills))]
     rest: list[Target] = ["service", "service", "starting"]
     chosen += [rest[number % 3] for number in range(kills - len(chosen))]
     chosen += sorted(EXTRAS) * (kills // KILLS_AN_EXTRA)
@@ -108,10 +110,14 @@ class Killer:
         if target == "jobs":
             self._kill_some_jobs(blow)
             return blow
-        if target == "starting":
+        if target in ("starting", "meeting"):
             self._kill_service(blow)
             self._manager.begin()
             time.sleep(self._rng.uniform(*STARTING))
+            if target == "meeting":
+                self._kill_agent(blow)
+                blow.ready = self._manager.ready_or_again()
+                return blow
             self._kill_service(blow)
         elif target == "service":
             self._kill_service(blow)

@@ -110,13 +110,19 @@ class Manager:
         Raises:
             ServiceFailed: it never became ready.
         """
+        self.begin()
+        return self.ready_or_again()
+
+    def ready_or_again(self) -> float:
+        """The same, of a start that has begun."""
         for _ in range(START_ATTEMPTS - 1):
             try:
-                return self.start()
+                return self.until_ready()
             except ServiceFailed as error:
                 self.failed_starts.append(str(error))
                 self.kill()
-        return self.start()
+                self.begin()
+        return self.until_ready()
 
     def kill(self) -> None:
         """End it as a crash would, ready or not."""

@@ -75,6 +75,9 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     if service.get("pid") is not None:
         lines[0] += clean(f", pid {service['pid']}, version {service.get('version')}")
         lines.append(clean(f"since     {service.get('started_at')}"))
+    if release := service.get("release"):
+        number = f"revision {release.get('revision')}"
+        lines.append(clean(f"release   {release.get('id')} ({number})"))
     degraded = status.get("degraded") or []
     if degraded:
         lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))

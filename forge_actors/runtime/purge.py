@@ -80,8 +80,8 @@ def purge(home: Path) -> Plan:
             for common, ids in found.repositories.items():
                 drop_ids(common, ids)
             # Without its lock a home is free for others: that goes last.
-            for path in sorted(found.files, key=lambda path: path.name == LOCK_FILE):
-                _remove(path)
+            for path in sorted(found.files, key=_is_lock):
+                _remove(path, home)
         except OSError as error:
             where = error.filename or home
             raise StoreFailed(f"{where} cannot be removed: {error.strerror}") from None
@@ -119,17 +119,23 @@ def _sockets(home: Path) -> list[Path]:
             if private and place.name in ("control.sock", "agent.sock"):
                 found.append(place)
     folders = dict.fromkeys(place.parent for place in found)
-    return [*(place for place in found if os.path.lexists(place)), *folders]
+    # The folder around them is that of all homes; it goes with the last of them.
+    around = dict.fromkeys(folder.parent for folder in folders)
+    return [*(place for place in found if os.path.lexists(place)), *folders, *around]
 
 
-def _remove(path: Path) -> None:
+def _is_lock(path: Path) -> bool:
+    return path.name == LOCK_FILE
+
+
+def _remove(path: Path, home: Path) -> None:
     try:
         if not path.is_dir() or path.is_symlink():
             path.unlink()
-        elif path.name in FOLDERS:
+        elif path.parent == home and path.name in FOLDERS:
             shutil.rmtree(path)
         else:
-            with suppress(OSError):  # somebody else's socket is in it
+            with suppress(OSError):  # a socket of another home is in it
                 path.rmdir()
     except FileNotFoundError:
         pass

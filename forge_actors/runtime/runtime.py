@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from forge_actors.domain.errors import Refused
 from forge_actors.edges.machine import Clock
+from forge_actors.edges.node.finding import durable_agent
 from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.groups import only_failure
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.settings import Settings
 
 
@@ -49,7 +52,7 @@ async def open_runtime(
 
     Raises:
         InvalidInput: a setting is not valid, or the home cannot be used.
-        Refused: another runtime owns the home.
+        Refused: another runtime owns the home, or jobs of a service run on in it.
         StoreFailed, LauncherDown: the disk is full, or the store is damaged.
     """
     if home is not None:
@@ -102,61 +105,77 @@ async def _open(
         clock, release = Clock(), this_release()
         with own_home(home, release.id) as me:
             served = None if agent_socket is None else serve_release(home, release)
-            async with (
-                taken_over(
-                    open_store(
-                        home / STORE_FILE,
-                        repository_workers=limits.workers,
-                        overtake_after=limits.overtake_after,
-                        known=limits.known,
-                        backoff=limits.backoff,
-                        lasting=stop != "cancelled",
-                        clock=clock,
-                    ),
-                    me,
-                    clock.now(),
-                ) as (store, before),
-                open_launcher(
-                    home,
-                    allowed_environment(),
-                    owner=store.owner,
-                    durable=agent_socket is not None,
-                    socket_path=None if agent_socket is None else agent_socket(),
-                ) as launcher,
-                trio.open_nursery() as nursery,
-            ):
-                path = home / SETTINGS_FILE if settings is None else None
-                parts = Parts(
-                    home,
-                    SettingsInForce(loaded, path, store, clock),
-                    store,
-                    launcher,
-                    clock,
-                    served,
-                    embedded=stop == "cancelled",
-                )
-                boot_id = me.process.boot_id
-                mailbox = await parts.start(
-                    nursery,
-                    # Of whom nothing is known, it could be.
-                    same_boot=before is None or before.process.boot_id == boot_id,
-                )
-                control = parts.control(mailbox)
-                parts.scope.shield = True
-                try:
-                    yield Runtime(home, loaded.settings, control)
-                except BaseException as error:  # noqa: BLE001 - raised again below
-                    # Leaving the nursery with it would wrap it in a group, and the
-                    # host would not see its own exception.
-                    host_error = error
-                if control.ends_jobs:
-                    stop = "shutdown"
-                await parts.stop(mailbox, stop)
-                if control.ends_jobs or not store.tally.reserved:
-                    launcher.end_all()  # there is nothing that an agent is needed for
-                control.close()
-                nursery.cancel_scope.cancel()
+            async with taken_over(
+                open_store(
+                    home / STORE_FILE,
+                    repository_workers=limits.workers,
+                    overtake_after=limits.overtake_after,
+                    known=limits.known,
+                    backoff=limits.backoff,
+                    lasting=stop != "cancelled",
+                    clock=clock,
+                ),
+                me,
+                clock.now(),
+            ) as (store, before):
+                if agent_socket is None:
+                    _leave_alone(home, store)
+                async with (
+                    open_launcher(
+                        home,
+                        allowed_environment(),
+                        owner=store.owner,
+                        durable=agent_socket is not None,
+                        socket_path=None if agent_socket is None else agent_socket(),
+                    ) as launcher,
+                    trio.open_nursery() as nursery,
+                ):
+                    path = home / SETTINGS_FILE if settings is None else None
+                    parts = Parts(
+                        home,
+                        SettingsInForce(loaded, path, store, clock),
+                        store,
+                        launcher,
+                        clock,
+                        served,
+                        embedded=stop == "cancelled",
+                    )
+                    boot_id = me.process.boot_id
+                    mailbox = await parts.start(
+                        nursery,
+                        # Of whom nothing is known, it could be.
+                        same_boot=before is None or before.process.boot_id == boot_id,
+                    )
+                    control = parts.control(mailbox)
+                    parts.scope.shield = True
+                    try:
+                        yield Runtime(home, loaded.settings, control)
+                    except BaseException as error:  # noqa: BLE001 - raised again below
+                        # Leaving the nursery with it would wrap it in a group, and the
+                        # host would not see its own exception.
+                        host_error = error
+                    if control.ends_jobs:
+                        stop = "shutdown"
+                    await parts.stop(mailbox, stop)
+                    if control.ends_jobs or not store.tally.reserved:
+                        launcher.end_all()  # nothing is left that needs an agent
+                    control.close()
+                    nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise only_failure(group) from host_error
     if host_error is not None:
         raise host_error
+
+
+def _leave_alone(home: Path, store: SqliteStore) -> None:
+    """Keep a bound runtime, which ends all that runs, from the jobs of a service.
+
+    Raises:
+        Refused: there are some.
+    """
+    pid = durable_agent(home) if store.tally.reserved else None
+    if pid is not None:
+        raise Refused(
+            f"jobs of a service that has stopped run on in {home} (node agent {pid}):"
+            " let them end first, with forge-actors serve and drain --stop"
+        )

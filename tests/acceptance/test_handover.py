@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import (
-    finished,
-    started,
-    survivors,
-    wait_until_ended,
-)
+from tests.acceptance.bench import survivors, wait_until_ended
+from tests.acceptance.service import call, finished, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +29,13 @@ def pid_of(service: LiveService, job: str) -> int:
     return pid
 
 
-def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
+def test_jobs_go_on_while_no_service_is_there(
+    make_service: Callable[[str], LiveService],
+) -> None:
     """D-01: one ends meanwhile, one is killed from outside, three live on."""
+    service = make_service("[limits]\nworkers = 5\n")
+    service.start()
+    service.add("app")
     ran, first, last = service.root / "ran", service.gate(), service.gate()
     bell = service.bell()
 
@@ -43,8 +45,8 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
 
     ends = service.bash("app", script(first.wait, 7), "--read-only")
     killed = service.bash("app", script(last.wait, 0), "--read-only", "--replay=never")
-    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(2)]
-    bell.wait(4)
+    live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(3)]
+    bell.wait(5)
     ends_pid, killed_pid = pid_of(service, ends), pid_of(service, killed)
     live_pids = [pid_of(service, job) for job in live]
     agent = service.agent_pid
@@ -65,7 +67,7 @@ def test_jobs_go_on_while_no_service_is_there(service: LiveService) -> None:
         shown = service.show(job)
         assert (shown["state"], shown["pid"], shown["attempt"]) == ("running", pid, 1)
     used = service.json("status")["capacity"]["workers"]
-    assert (used["used"], sorted(used["jobs"])) == (2, sorted(live))
+    assert (used["used"], sorted(used["jobs"])) == (3, sorted(live))
     last.open()
     for done in service.wait(*live):
         assert (done["state"], done["exit_code"]) == ("succeeded", 0)
@@ -109,6 +111,41 @@ def test_however_a_service_ends_what_runs_goes_on(
     assert survivors(mark) == []
 
 
+#: A safety pass fails for good once the fuse is there.
+FAILS = """
+import os
+from forge_actors.actors import supervisor
+supervisor.BUSY_PASS_SECONDS = 0.1
+plain = supervisor._Supervisor._make_pass
+def make_pass(actor):
+    if os.path.exists({fuse!r}):
+        raise RuntimeError("a bug")
+    plain(actor)
+supervisor._Supervisor._make_pass = make_pass
+"""
+
+
+def test_what_runs_goes_on_when_a_part_of_the_service_fails_for_good(
+    make_service: Callable[[str], LiveService],
+) -> None:
+    service = make_service("")
+    fuse = service.root / "fuse"
+    service.start_patched(FAILS.format(fuse=str(fuse)))
+    service.add("app")
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 6")
+    bell.wait()
+    pid = pid_of(service, job)
+    fuse.touch()
+    assert wait_until_ended(service.pid)
+    assert not wait_until_ended(pid, 0)
+    service.start()
+    assert (service.show(job)["state"], service.show(job)["pid"]) == ("running", pid)
+    gate.open()
+    end = service.end_of(job)
+    assert (end["state"], end["exit_code"], end["attempt"]) == ("failed", 6, 1)
+
+
 def test_a_service_that_stops_with_its_jobs_leaves_no_process(
     service: LiveService,
 ) -> None:
@@ -121,6 +158,29 @@ def test_a_service_that_stops_with_its_jobs_leaves_no_process(
     assert wait_until_ended(service.agent_pid, 0)
     service.start()
     assert service.show(job)["state"] == "human_attention_required"
+
+
+def test_jobs_that_were_left_running_can_be_ended_without_a_service(
+    service: LiveService,
+) -> None:
+    mark, bell = service.marker(), service.bell()
+    script = f"setsid sleep {mark} & {bell.ring}; sleep {mark}"
+    once = service.bash("app", script)
+    again = service.bash("app", script, "--read-only", "--replay", "safe")
+    bell.wait(2)
+    service.cli("stop", status=0)
+    assert len(survivors(f"sleep\0{mark}")) == 4
+    out = service.cli("stop", "--jobs", status=0).out
+    assert "without a service ended" in out
+    assert survivors(mark) == []
+    assert wait_until_ended(service.agent_pid, 0)
+    nothing = service.cli("stop", "--jobs", status=4)
+    assert "no service runs on" in nothing.err
+    service.start()
+    assert service.show(once)["state"] == "human_attention_required"
+    assert service.show(again)["attempt"] == 1
+    bell.wait()
+    assert service.show(again)["attempt"] == 2
 
 
 def test_an_idle_service_that_stops_leaves_no_process(service: LiveService) -> None:
@@ -181,6 +241,63 @@ def test_a_job_can_be_stopped_by_the_service_that_took_it_over(
     assert (second["state"], second["forced"]) == ("cancelled", True)
     assert service.log(polite, "--stream", "stdout") == b"cleaned\n"
     assert survivors(mark) == []
+
+
+def test_after_a_crash_of_everything_each_job_is_decided_by_the_start(
+    service: LiveService,
+) -> None:
+    ran, mark, bell = service.root / "ran", service.marker(), service.bell()
+    done = service.bash("app", f"echo $FORGE_JOB_ID >> {ran}")
+    before = service.end_of(done)
+    script = f"echo $FORGE_JOB_ID >> {ran}; {bell.ring}; sleep {mark}"
+    jobs = {
+        service.bash("app", script, "--read-only", "--replay", replay): replay
+        for replay in ("never", "safe", "never", "safe")
+    }
+    bell.wait(len(jobs))
+    service.crash()
+    for line in survivors(mark):
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    service.start()
+    for job, replay in jobs.items():
+        shown = service.show(job)
+        if replay == "never":
+            assert shown["state"] == "human_attention_required"
+        else:
+            assert shown["state"] in ("waiting_for_retry", "dispatched", "running")
+    assert service.show(done) == before
+    bell.wait(2)
+    counts = Counter(ran.read_text().split())
+    assert counts[done] == 1
+    for job, replay in jobs.items():
+        assert counts[job] == (1 if replay == "never" else 2)
+    service.end()
+    assert survivors(mark) == []
+
+
+def test_run_leaves_the_jobs_of_a_service_alone(service: LiveService) -> None:
+    gate, bell = service.gate(), service.bell()
+    job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 3")
+    bell.wait()
+    service.terminate()
+    app = service.root / "app"
+    refused = call("run", "--home", service.home, "--", "true", cwd=app, status=3)
+    assert refused.err.count("\n") == 1
+    assert "jobs of a service that has stopped run on in" in refused.err
+    service.start()
+    gate.open()
+    assert service.end_of(job)["exit_code"] == 3
+    service.cli("stop", status=0)
+    call("run", "--home", service.home, "--", "true", cwd=app, status=0)
+
+
+def test_a_helper_that_may_stay_outlives_a_stop(service: LiveService) -> None:
+    mark = service.marker()
+    job = service.bash("app", f"setsid sleep {mark} & exit 0", "--keep-leftovers")
+    assert service.end_of(job)["state"] == "succeeded"
+    service.cli("stop", status=0)
+    assert wait_until_ended(service.agent_pid)
+    assert len(survivors(f"sleep\0{mark}")) == 1
 
 
 #: Kills the service around the commit with the first end of a job.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import LiveService, survivors, wait_until_ended
+from tests.acceptance.bench import survivors, wait_until_ended
+from tests.acceptance.service import LiveService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def cancelled(service: LiveService, job: str, *options: str) -> dict[str, object
 def test_a_process_that_refuses_the_kill_is_told_and_holds_nobody_up(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    """P-10: the job has ended, with the reason; so it stays over a restart."""
+    """P-10: its worker is free, its claims are not before the process is gone."""
     service = make_service("")
     service.start_patched(NO_KILL)
     service.add("app")
@@ -44,19 +45,30 @@ def test_a_process_that_refuses_the_kill_is_told_and_holds_nobody_up(
     job = service.bash("app", script, "--grace", "1s")
     bell.wait()
     end = cancelled(service, job)
-    assert (end["state"], end["exit_code"]) == ("orphaned", 0)
     [line] = [line for line in survivors(mark) if " sleep " in line]
     pid = line.split()[0]
-    assert end["problem"] == f"process {pid} sleep may not be ended by this user"
-    other = service.bash("other", "echo hello")
-    assert service.end_of(other)["state"] == "succeeded"
+    told = f"process {pid} sleep may not be ended by this user"
+    assert (end["state"], end["exit_code"], end["problem"]) == ("orphaned", 0, told)
+    waiting = service.bash("app", "true")
+
+    def check() -> None:
+        again = service.show(job)
+        assert (again["state"], again["problem"]) == ("orphaned", told)
+        assert service.end_of(service.bash("other", "true"))["state"] == "succeeded"
+        assert service.show(waiting)["waiting"]["kind"] == "claim"
+        assert f"process {pid}" in service.why(waiting)
+        assert line in survivors(mark)
+
+    check()
     service.kill()
     assert wait_until_ended(service.agent_pid)
     service.start_patched(NO_KILL)
-    again = service.show(job)
-    assert (again["state"], again["problem"]) == ("orphaned", end["problem"])
-    assert service.end_of(service.bash("other", "true"))["state"] == "succeeded"
-    assert line in survivors(mark)
+    check()
+    # While something runs there is a safety pass every 5 s, which sees that it is gone.
+    service.bash("other", service.gate().wait)
+    os.kill(int(pid), signal.SIGKILL)
+    assert wait_until_ended(int(pid))
+    assert service.end_of(waiting)["state"] == "succeeded"
 
 
 def test_killing_only_the_first_process_ends_the_rest(service: LiveService) -> None:
@@ -90,13 +102,16 @@ def test_jobs_that_fork_twice_pile_up_no_dead_children(service: LiveService) -> 
     """P-18: 500 of them, and no defunct child of the service or agent 2 s later."""
     script = "(setsid true &) & (setsid sh -c true &) & exit 0"
     ask = {"repo": "app", "argv": ["sh", "-c", script], "kind": "check"}
-    jobs = service.batch([{**ask, "claims": ["read:workspace"]}] * 500)
-    service.cli("status", "--wait", "idle", status=0)
+    running = set(service.batch([{**ask, "claims": ["read:workspace"]}] * 500))
+    for entry in service.follow():
+        if entry.kind == "job_succeeded":
+            running.discard(str(entry.job))
+        if not running:
+            break
     deadline = monotonic() + 2
     while left := defunct_children(service.pid, service.agent_pid):
         assert monotonic() < deadline, left
         os.sched_yield()
-    assert {job["state"] for job in service.wait(*jobs)} == {"succeeded"}
 
 
 @pytest.mark.parametrize("number", ["TERM", "INT"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.acceptance.service import PATIENCE
+from tests.acceptance.bench import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,11 @@ def test_an_agent_without_files_fails_no_job(service: LiveService) -> None:
         service.until(held, "job_dispatched")
         assert service.show(runs)["state"] == "running"
         assert service.show(held)["state"] == "dispatched"
+        [said] = service.json("status")["degraded"]
+        assert said.startswith("1 starts wait for the system: ")
+        assert said.endswith("Too many open files")
         gate.open()
         bell.wait()
     for job in (runs, held):
         assert service.end_of(job)["state"] == "succeeded"
+    assert service.json("status")["degraded"] == []

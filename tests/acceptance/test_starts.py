@@ -29,6 +29,11 @@ def test_a_start_that_is_told_to_stop_ends_at_once_and_loses_nothing(
     service.start()
     service.add("app")
     ran = service.root / "ran"
+    bell, gate = service.bell(), service.gate()
+    script = f"{bell.ring}; {gate.wait}; exit 9"
+    runs = service.bash("app", script, "--read-only", "--timeout", "10m")
+    bell.wait()
+    pid = service.until(runs, "job_running").data["pid"]
     service.cli("pause", "--all", status=0)
     argv = ["bash", "-c", f"echo $FORGE_JOB_ID >> {ran}"]
     jobs = service.batch([{"repo": "app", "argv": argv} for _ in range(50)])
@@ -44,6 +49,11 @@ def test_a_start_that_is_told_to_stop_ends_at_once_and_loses_nothing(
         assert done.status in (0, -signal.SIGTERM), (turn, done)
         assert "Traceback" not in done.err, (turn, done)
     service.start()
+    shown = service.show(runs)
+    assert (shown["state"], shown["pid"]) == ("running", pid)
+    gate.open()
+    end = service.end_of(runs)
+    assert (end["exit_code"], end["attempt"]) == (9, 1)
     ends = service.wait(*jobs)
     assert {end["state"] for end in ends} == {"succeeded"}
     assert Counter(ran.read_text().split()) == dict.fromkeys(jobs, 1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.client.sync import Service as Connection
+from tests.acceptance.bench import wait_until_ended
 from tests.acceptance.programs import Manager, Program
-from tests.acceptance.service import wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

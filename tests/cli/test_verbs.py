@@ -213,8 +213,18 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
     async with fake_service(tmp_path) as control:
         assert "0 of 4" in (await shell("status"))[1]
         assert json.loads((await shell("status", "--json"))[1])["ready"] is True
-        assert (await shell("stop"))[0] == 0
+        assert "runs" not in (await shell("stop", "--no-wait"))[1]
         assert control.stop_requested.is_set()
+        assert control.ends_jobs is False
+        await shell("repo", "add", "/work/app")
+        await shell("submit", "--repo", "app", "--", "x")
+        [job] = control.views
+        control.begin(job)
+        status, out, _ = await shell("stop", "--no-wait")
+        assert (status, "stops; 1 job runs on, and the next" in out) == (0, True)
+        status, out, _ = await shell("stop", "--no-wait", "--jobs")
+        assert (status, "runs on" in out) == (0, False)
+        assert control.ends_jobs is True
 
 
 # Failures

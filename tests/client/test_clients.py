@@ -194,7 +194,7 @@ async def use_every_verb(client: Client, end: Callable[[str], object]) -> None:
     [change] = await client.reload_settings()
     assert (change.old, change.new) == (4, 5)
     assert await client.reload_settings() == []
-    await client.stop()
+    assert await client.stop(jobs=True) == 0
 
 
 def prepare(control: FakeControl) -> None:
@@ -215,6 +215,7 @@ async def test_every_verb_under_trio(tmp_path: Path) -> None:
         async with forge_actors.client.connect(tmp_path) as client:
             await use_every_verb(client, end)
         assert control.stop_requested.is_set()
+        assert control.ends_jobs is True
 
 
 async def test_every_verb_under_asyncio(tmp_path: Path) -> None:

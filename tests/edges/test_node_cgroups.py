@@ -12,7 +12,12 @@ from typing import Any, cast
 import pytest
 from msgspec import convert
 
-from forge_actors.domain.launch import ProcessIdentity, ProcessLimits, Receipt
+from forge_actors.domain.launch import (
+    LaunchOrder,
+    ProcessIdentity,
+    ProcessLimits,
+    Receipt,
+)
 from forge_actors.edges.node.agent import cgroup, tree
 from forge_actors.edges.node.agent.cgroup import Cgroup, Cgroups
 from forge_actors.edges.node.agent.limits import Limits, Preparation
@@ -21,7 +26,6 @@ from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.node.sweep import sweep
 from tests.edges.node_jobs import (
     DOUBLE_FORK,
-    named,
     opened,
     order,
     run,
@@ -42,14 +46,17 @@ def folders(job: str) -> list[Path]:
     return list(Path(PLACE.folder).glob(f"forge-actors-*/{job}.*"))
 
 
-def agents() -> set[Path]:
+def place_of(wanted: LaunchOrder) -> Path:
+    """Where the cgroup is that a job printed as its own."""
+    [line] = [line for line in text(wanted).splitlines() if line.startswith("0::")]
+    name = Path(line).name
+    assert name == f"{wanted.job}.1"
     assert PLACE.folder is not None
-    return set(Path(PLACE.folder).glob("forge-actors-*"))
+    return Path(PLACE.folder) / Path(line).parent.name / name
 
 
 @here
 async def test_a_job_with_a_limit_is_in_a_cgroup_of_its_own(home: Path) -> None:
-    before = agents()
     limited = shell(home, "cat /proc/self/cgroup", limits=LIMITED)
     terminal = shell(
         home, "cat /proc/self/cgroup", job="terminal", limits=LIMITED, pty=True
@@ -60,13 +67,11 @@ async def test_a_job_with_a_limit_is_in_a_cgroup_of_its_own(home: Path) -> None:
     free = shell(home, "cat /proc/self/cgroup", job="free")
     receipts = await run(home, limited, terminal, nice, free)
     assert [receipt.exit_code for receipt in receipts] == [0] * 4
-    for wanted in (limited, terminal):
-        [line] = [line for line in text(wanted).splitlines() if line.startswith("0::")]
-        assert line.endswith(f"/{wanted.job}.1")
     own = Path("/proc/self/cgroup").read_text()
     assert text(nice) == text(free) == own
-    # And nothing of them is left.
-    assert agents() == before
+    agents = {place_of(wanted).parent for wanted in (limited, terminal)}
+    # It is that of one agent, which is gone.
+    assert [agent.exists() for agent in agents] == [False]
 
 
 @here
@@ -81,10 +86,11 @@ async def test_the_command_after_a_job_has_a_cgroup_too(home: Path) -> None:
 
 @here
 async def test_a_start_that_fails_leaves_no_cgroup(home: Path) -> None:
-    before = agents()
-    (receipt,) = await run(home, order(home, "/no/program", limits=LIMITED))
-    assert receipt.ending == "spawn"
-    assert agents() == before
+    wanted = order(home, "/no/program", limits=LIMITED)
+    async with opened(home) as launcher:
+        receipt = await launcher.launch(wanted).exited()
+        assert receipt.ending == "spawn"
+        assert folders(wanted.job) == []
 
 
 @here
@@ -133,7 +139,6 @@ async def test_a_dead_agents_cgroups_are_emptied_and_removed(
     home: Path, lasting: str
 ) -> None:
     """Found in it: a daemon without mark, session or parent. Empty: that of `calm`."""
-    before = agents()
     daemon = [sys.executable, "-c", DOUBLE_FORK, lasting, "-i"]
     async with open_launcher(home) as launcher:
         wild = order(home, *daemon, job="wild", limits=LIMITED, keep_leftovers=True)
@@ -142,15 +147,72 @@ async def test_a_dead_agents_cgroups_are_emptied_and_removed(
         calm = launcher.launch(shell(home, script, job="calm", limits=LIMITED))
         await launcher.wait_output(calm.key[0], 1, 0)
         assert len(survivors(lasting)) == 2
-        assert len(folders(named(home, "wild")) + folders(calm.key[0])) == 2
+        agents = {place.parent for place in folders(wild.job) + folders(calm.key[0])}
         os.kill(launcher.agent_pid, signal.SIGKILL)
         receipt = await calm.exited()
         assert (receipt.ending, receipt.remaining) == ("lost", ())
         assert folders(calm.key[0]) == []
-        key = (named(home, "wild"), 1)
-        assert await sweep({key: None}) == {key: ()}
+        assert len(survivors(lasting)) == 1
+        assert await sweep({(wild.job, 1): None}) == {(wild.job, 1): ()}
         assert not survivors(lasting)
-    assert agents() == before
+        assert [agent.exists() for agent in agents] == [False]
+
+
+@here
+async def test_a_cgroup_that_somebody_stays_in_is_removed_when_he_is_gone(
+    home: Path, lasting: str
+) -> None:
+    daemon = [sys.executable, "-c", DOUBLE_FORK, lasting]
+    wanted = order(home, *daemon, limits=LIMITED, keep_leftovers=True)
+    await run(home, wanted)
+    cgroup.remove_stale()
+    [place] = folders(wanted.job)
+    [pid] = Cgroup(str(place)).pids()
+    os.kill(pid, signal.SIGKILL)
+    while Cgroup(str(place)).populated():
+        os.sched_yield()
+    cgroup.remove_stale()
+    assert not place.parent.exists()
+
+
+@here
+async def test_nobody_removes_the_cgroups_of_an_agent_that_lives(home: Path) -> None:
+    async with opened(home) as launcher:
+        wanted = shell(home, "cat /proc/self/cgroup", limits=LIMITED)
+        await launcher.launch(wanted).exited()
+        agent = place_of(wanted).parent
+        cgroup.remove_stale()
+        assert agent.exists()
+    assert not agent.exists()
+
+
+@here
+async def test_what_hides_in_a_cgroup_below_that_of_its_job_is_found(
+    home: Path, lasting: str
+) -> None:
+    """With an older job beside it nothing else would tell whose it is."""
+    assert PLACE.folder is not None
+    script = (
+        "import os, pathlib, sys\n"
+        "path = pathlib.Path('/proc/self/cgroup').read_text()\n"
+        "path = path.split('0::')[1].split()[0]\n"
+        f"below = pathlib.Path({PLACE.folder!r}, *path.split('/')[-2:], 'below')\n"
+        "below.mkdir()\n"
+        "(below / 'cgroup.procs').write_text('0')\n" + DOUBLE_FORK
+    )
+    async with opened(home) as launcher:
+        older = launcher.launch(order(home, "sleep", "60", job="older"))
+        await older.started()
+        wanted = order(
+            home, sys.executable, "-c", script, lasting, "-i", limits=LIMITED
+        )
+        receipt = await launcher.launch(wanted).exited()
+        assert receipt.exit_code == 0, receipt.stderr_tail
+        assert [each.split()[1] for each in receipt.leftovers] == ["sleep"]
+        assert not survivors(lasting)
+        assert folders(wanted.job) == []
+        older.stop()
+        await older.exited()
 
 
 def test_where_no_cgroup_can_be_made_there_is_none(

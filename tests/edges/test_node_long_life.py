@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 import trio
+import trio.lowlevel
 
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import AfterJob, ProcessLimits, Secrets
@@ -28,6 +32,9 @@ from tests.edges.node_jobs import (
     shell,
     survivors,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 async def test_an_agent_works_on_when_the_files_it_was_started_from_are_gone(
@@ -146,3 +153,29 @@ async def test_a_service_is_let_in_when_jobs_have_taken_every_descriptor(
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         launcher.end_all()
     assert not survivors(lasting)
+
+
+@contextmanager
+def looked_at(lock: Path) -> Iterator[IO[str]]:
+    """Somebody looks whether an agent lives, and takes his time."""
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield file
+
+
+async def test_who_only_looks_at_the_lock_keeps_no_agent_from_starting(
+    durable_home: Path,
+) -> None:
+    home = durable_home
+    with looked_at(home / "agent.lock") as file:
+        waiting = rf"-> FLOCK .*:{os.fstat(file.fileno()).st_ino} "
+
+        async def let_go() -> None:
+            while not re.search(waiting, Path("/proc/locks").read_text()):
+                await trio.lowlevel.checkpoint()
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(let_go)
+            async with opened(home) as launcher:
+                assert (await launcher.launch(order(home)).exited()).ending == "spawn"

@@ -130,6 +130,19 @@ async def test_a_store_whose_owner_was_removed_is_not_written_to(path: Path) -> 
             store.save([job()])
 
 
+async def test_an_owner_of_the_same_epoch_is_another_one_all_the_same(
+    path: Path,
+) -> None:
+    """As after a store was made anew, which counts from the beginning."""
+    async with opened(path) as older, opened(path) as younger:
+        assert take_over(older, "runtime_a").epoch == 1
+        older._db.execute("DELETE FROM owner")
+        assert take_over(younger, "runtime_b").epoch == 1
+        with pytest.raises(WriterFenced, match="runtime_instance_fenced"):
+            older.save([repository()])
+        await younger.save([repository()]).wait()
+
+
 @pytest.mark.mock_clock
 async def test_a_store_that_cannot_be_taken_over_says_why(path: Path) -> None:
     async with opened(path) as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from forge_actors.edges.node.sweep import still_alive, sweep
 from tests.edges.node_jobs import survivors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(not tree.HAS_PROC, reason="needs /proc")
 
@@ -252,3 +253,21 @@ async def test_what_forks_all_the_time_is_ended(start: Starter, lasting: str) ->
     )
     assert await sweep({KEY: leader}) == {KEY: ()}
     assert not survivors(lasting)
+
+
+@pytest.mark.parametrize(("restless", "looks"), [(False, 2), (True, 8)])
+async def test_a_machine_that_starts_processes_all_the_time_is_looked_at_more_often(
+    monkeypatch: pytest.MonkeyPatch, restless: bool, looks: int
+) -> None:
+    pids = itertools.count()
+    monkeypatch.setattr(tree, "last_pid", lambda: next(pids) if restless else 1)
+    made = []
+
+    class Counted(tree.Snapshot):
+        def __init__(self, seen: Callable[[tree.Process], object]) -> None:
+            super().__init__(seen)
+            made.append(self)
+
+    monkeypatch.setattr(sweep_module, "Snapshot", Counted)
+    assert await sweep({KEY: None}) == {KEY: ()}
+    assert len(made) == looks

@@ -112,6 +112,36 @@ async def test_a_store_that_cannot_be_read_is_told_and_purged(tmp_path: Path) ->
     assert not home.exists()
 
 
+@pytest.mark.parametrize("shared", [True, False])
+async def test_sockets_elsewhere_and_their_folders_go_too(
+    tmp_path: Path, shared: bool
+) -> None:
+    home, around = tmp_path / "home", tmp_path / "run" / "forge-actors"
+    await make_home(home)
+    folder = around / "0123456789abcdef"
+    folder.mkdir(mode=0o700, parents=True)
+    for name in ("control.sock", "agent.sock"):
+        (folder / name).touch()
+        (home / f"{name}.path").write_text(f"{folder / name}\n")
+    if shared:
+        (around / "fedcba9876543210").mkdir()
+    purge(home)
+    assert not folder.exists()
+    assert around.exists() == shared
+    assert (tmp_path / "run").exists()
+
+
+async def test_a_note_that_names_another_file_is_not_followed(tmp_path: Path) -> None:
+    home, mine = tmp_path / "home", tmp_path / "logs"
+    await make_home(home)
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("x")
+    (home / "control.sock.path").write_text(f"{mine / 'thesis.tex'}\n")
+    (home / "agent.sock.path").write_text(f"{mine / 'agent.sock'}\n")
+    purge(home)
+    assert (mine / "thesis.tex").exists()
+
+
 def test_somebody_elses_folder_is_never_purged(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "settings.toml").write_text("[mine]\n")

@@ -46,19 +46,21 @@ class HungUp(Exception):
 class AgentProcess:
     """The process, the socket to it, and what it said of itself.
 
-    `process` is None for one that an earlier service has started.
+    `process` is None for one that an earlier service has started, and was `found`.
     """
 
     def __init__(
         self,
         home: Path,
         sock: socket.socket,
-        pid: int,
-        start_ticks: int,
         process: subprocess.Popen[bytes] | None = None,
+        found: tree.Process | None = None,
     ) -> None:
-        self.pid = pid
+        one = process or found
+        assert one is not None
+        self.pid = one.pid
         self.process = process
+        self._found = found
         self.socket = sock
         #: What it said at first; then what it said since, until somebody reads on.
         self.ready: wire.Ready
@@ -66,7 +68,6 @@ class AgentProcess:
         #: The beginning of a line.
         self.partial = b""
         self._home = home
-        self._start_ticks = start_ticks
 
     @property
     def journal(self) -> Path:
@@ -90,7 +91,7 @@ class AgentProcess:
         except OSError as error:
             message = f"the node agent could not be started: {error.strerror}"
             raise LauncherDown(message) from None
-        started = cls(home, ours, process.pid, 0, process)
+        started = cls(home, ours, process)
         try:
             with trio.fail_after(ANSWER_LIMIT):
                 await started.greet(hello)
@@ -176,9 +177,8 @@ class AgentProcess:
         if self.process is not None:
             self.process.send_signal(number)
             return
-        found = tree.read_process(self.pid)
-        if found is not None and found.start == self._start_ticks:
-            tree.send(found, number)
+        assert self._found is not None
+        tree.send(self._found, number)
 
     def let_go(self) -> None:
         """Leave it alone from now on, dead or alive."""

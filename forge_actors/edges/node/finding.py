@@ -96,6 +96,29 @@ def read_card(home: Path) -> Card | None:
         return None
 
 
+def durable_agent(home: Path) -> int | None:
+    """The pid of an agent that outlives its service, while it lives in this home."""
+    card = read_card(home)
+    if card is None or card.process() is None or living_instance(home) is None:
+        return None
+    return card.pid
+
+
+async def end_agent(home: Path) -> int | None:
+    """End such an agent, its jobs first, without a service; its pid, or None.
+
+    Raises:
+        LauncherDown: it did not end within 30 s.
+    """
+    card = read_card(home)
+    process = None if card is None else card.process()
+    if process is None or living_instance(home) is None:
+        return None
+    tree.send(process, signal.SIGTERM)
+    await wait_until_ended(home)
+    return process.pid
+
+
 async def find_agent(home: Path, hello: wire.Hello) -> AgentProcess | None:
     """The agent that lives in this home, greeted; None once there is none.
 
@@ -122,7 +145,7 @@ async def find_agent(home: Path, hello: wire.Hello) -> AgentProcess | None:
             f" end them all: kill {card.pid}"
         )
     try:
-        agent = await _talk_to(home, card, hello)
+        agent = await _talk_to(home, card, process, hello)
     except HungUp:
         await wait_until_ended(home)
         return None
@@ -151,7 +174,9 @@ async def wait_until_ended(home: Path) -> None:
         )
 
 
-async def _talk_to(home: Path, card: Card, hello: wire.Hello) -> AgentProcess | None:
+async def _talk_to(
+    home: Path, card: Card, process: Process, hello: wire.Hello
+) -> AgentProcess | None:
     """Connect and say hello.
 
     Raises:
@@ -163,7 +188,7 @@ async def _talk_to(home: Path, card: Card, hello: wire.Hello) -> AgentProcess | 
     try:
         with trio.fail_after(ANSWER_LIMIT):
             sock = await _connect(card)
-            agent = AgentProcess(home, sock, card.pid, card.start_ticks)
+            agent = AgentProcess(home, sock, found=process)
             await agent.greet(msgspec.structs.replace(hello, secret=card.secret))
     except BaseException as error:
         if agent is not None:
@@ -234,7 +259,7 @@ async def _have_it_listen(
         await trio.sleep(pause)
         pause = min(pause * 2, _LAST_PAUSE)
         try:
-            return await _talk_to(home, card, hello)
+            return await _talk_to(home, card, process, hello)
         except _NobodyListens:
             continue
         except HungUp:

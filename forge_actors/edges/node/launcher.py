@@ -21,6 +21,7 @@ from forge_actors.edges.node import adoption, wire
 from forge_actors.edges.node.agent_process import AgentProcess, HungUp
 from forge_actors.edges.node.attempt import Attempt
 from forge_actors.edges.node.finding import find_agent
+from forge_actors.edges.node.held_back import HeldBack
 from forge_actors.edges.node.journals import Archive
 from forge_actors.edges.node.outbox import Outbox
 from forge_actors.edges.node.successors import Successors
@@ -84,12 +85,13 @@ async def open_launcher(
             launcher.close()
 
 
-class NodeLauncher:
+class NodeLauncher(HeldBack):
     """Starts jobs through the agent; implements `domain.ports.Launcher`."""
 
     def __init__(
         self, home: Path, agent: AgentProcess, hello: wire.Hello, listen: str | None
     ) -> None:
+        super().__init__()
         self._home = home
         self._agent = agent
         self._hello = hello
@@ -337,7 +339,7 @@ class NodeLauncher:
             if watch is not None:
                 watch.set()
         elif isinstance(event, wire.Error):
-            _log.warning("node agent, job %s: %s", event.job, event.problem)
+            self._hear_problem(event)
         elif isinstance(event, wire.Unwelcome):
             self._lose_touch(f"the node agent serves us no more: {event.reason}")
 

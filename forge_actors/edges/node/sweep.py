@@ -52,7 +52,7 @@ async def sweep(
             found = await trio.to_thread.run_sync(hunt.look)
             await trio.sleep(pause)
             pause = min(pause * 2, _LAST_PAUSE) if found else _FIRST_PAUSE
-    await trio.to_thread.run_sync(hunt.remove_cgroups)
+    await trio.to_thread.run_sync(cgroup.remove_stale)
     return hunt.remaining()
 
 
@@ -227,14 +227,6 @@ class _Hunt:
             self._marked[key].append(process)
             self._cgroups[key][folder] = cgroup.Cgroup(folder)
 
-    def remove_cgroups(self) -> None:
-        """Also those in which nobody was found."""
-        for known in self._cgroups.values():
-            for group in known.values():
-                group.remove()
-        for group in cgroup.leftovers(self._cgroups):
-            group.remove()
-
     def _kill(self, process: Process) -> bool:
         """False where another try would be in vain."""
         if (process.pid, process.start) in self._refused:
@@ -251,6 +243,7 @@ class _Hunt:
             key: tuple(
                 ProcessIdentity(self._boot, process.pid, process.start, self._namespace)
                 for process in lost.left
+                if tree.lives(process.pid, process.start)
             )
             for key, lost in self._lost.items()
         }

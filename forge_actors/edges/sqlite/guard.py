@@ -25,13 +25,13 @@ class Guard:
 
     def __init__(self, db: apsw.Connection, sql: dict[str, str]) -> None:
         self._db = db
-        self._begin = f"BEGIN IMMEDIATE; {sql['owner_epoch']}"
-        self._look = sql["owner_epoch"]
+        self._begin = f"BEGIN IMMEDIATE; {sql['owner_now']}"
+        self._look = sql["owner_now"]
         self._find = sql["owner"]
         self._take_over = sql["take_over"]
         #: As whom it took the store over, if it did.
         self.owner: Owner | None = None
-        self._epoch: int | None = None
+        self._now: tuple[int | None, str | None] = (None, None)
 
     def take_over(
         self, instance: str, process: ProcessIdentity, release: str, now: float
@@ -56,7 +56,7 @@ class Guard:
                 self._db.execute("ROLLBACK")
             raise
         assert self.owner is not None, "its row was just written"
-        self._epoch = self.owner.epoch
+        self._now = (self.owner.epoch, self.owner.instance)
         return self.owner
 
     def begin(self, first: Sequence[Change]) -> None:
@@ -65,8 +65,8 @@ class Guard:
         Raises:
             WriterFenced: somebody else has the store by now; there is no transaction.
         """
-        [(epoch,)] = self._db.execute(self._begin)
-        if epoch == self._epoch:
+        [now] = self._db.execute(self._begin)
+        if now == self._now:
             return
         found = self._found(self._db)
         self._db.execute("ROLLBACK")
@@ -78,8 +78,8 @@ class Guard:
         Raises:
             WriterFenced: somebody else has the store by now.
         """
-        [(epoch,)] = reader.execute(self._look)
-        if epoch != self._epoch:
+        [now] = reader.execute(self._look)
+        if now != self._now:
             raise fenced(self.owner, self._found(reader), ())
 
     def _found(self, db: apsw.Connection) -> Owner | None:

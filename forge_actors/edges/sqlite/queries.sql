@@ -1,6 +1,7 @@
--- name: owner_epoch
--- One row in any case, so that looking costs no more than it must.
-SELECT (SELECT epoch FROM owner);
+-- name: owner_now
+-- One row in any case, so that looking costs no more than it must. The instance too: a
+-- store that was made anew begins with the first epoch again.
+SELECT (SELECT epoch FROM owner), (SELECT instance FROM owner);
 
 -- name: owner
 SELECT epoch, instance, pid, start_ticks, boot_id, namespace, release, acquired_at

@@ -227,6 +227,8 @@ class Agent:
             receipt["exit_code"] = ended.exit_code
         if ended.forced:
             receipt["forced"] = True
+        if process.follows:
+            receipt["after_job"] = {"exit_code": 0}
         if process.paused_seconds:
             receipt["paused_seconds"] = process.paused_seconds
         self._desk.ended(key, receipt)

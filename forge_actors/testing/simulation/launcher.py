@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,11 +14,12 @@ from forge_actors.edges.node import wire
 from forge_actors.testing.simulation.link import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from msgspec import Struct
 
     from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.ownership import Owner
     from forge_actors.testing.simulation.machine import Key
     from forge_actors.testing.simulation.world import World
 
@@ -92,12 +94,14 @@ class Attempt:
 class SimulatedLauncher:
     """The port `Launcher` of one life of the service."""
 
-    def __init__(self, world: World, epoch: int, *, bound: bool) -> None:
+    def __init__(self, world: World, owner: Owner, *, bound: bool) -> None:
         self.dead = False
         self.links: list[Link] = []
         self.heard_at = trio.current_time()
         self._world = world
-        self._hello = wire.Hello("", epoch, f"service-{epoch}", "simulated", bound, {})
+        self._hello = wire.hello({}, owner, bound=bound)
+        #: What runs is to end with the launcher.
+        self._ends_all = bound
         self._attempts: dict[Key, Attempt] = {}
         self._link: Link | None = None
         #: Receipts that are still to come on a new connection.
@@ -110,6 +114,39 @@ class SimulatedLauncher:
         self._greeted = trio.Event()
         self._reconciled = False
         self._unwelcome = False
+        #: Attempts that no job is at: they are ended, and forgotten then.
+        self._strays: set[Key] = set()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[SimulatedLauncher, None]:
+        """Serve while the block lasts; leaving a bound one ends what runs.
+
+        Raises:
+            LauncherDown: a later runtime has the home.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.run)
+            await self._greeted.wait()
+            if not self._unwelcome:
+                try:
+                    yield self
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await self._close()
+            nursery.cancel_scope.cancel()
+        if self._unwelcome:
+            raise LauncherDown("a runtime that came later owns this home")
+
+    async def _close(self) -> None:
+        if self._ends_all:
+            self.send(wire.Quit())
+            for attempt in list(self._attempts.values()):
+                await attempt.exited()
+        self.die()
+
+    def end_all(self) -> None:
+        """Let leaving end what runs."""
+        self._ends_all = True
 
     # -- the port --------------------------------------------------------------------
 
@@ -155,7 +192,9 @@ class SimulatedLauncher:
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
         running = self._attempts.get((job, attempt))
-        if running is not None:
+        if running is None:
+            await trio.lowlevel.checkpoint()
+        else:
             await running.exited()
 
     async def reconcile(
@@ -166,8 +205,17 @@ class SimulatedLauncher:
         for key in (*self._world.machine.journal, *reserved):
             if key not in self._attempts:
                 self._bury(key)
-        for key in list(self._attempts):
-            if key not in reserved:
+            if key not in self._attempts and not same_boot:
+                # Nobody can know: what was written may be lost with the power.
+                attempt = self._attempts[key] = Attempt(self, key, 0)
+                attempt.settle_end(self._lost(key, 0, None))
+        for key, attempt in list(self._attempts.items()):
+            if key in reserved:
+                continue
+            self._strays.add(key)
+            if attempt.receipt is None:
+                attempt.stop()
+            else:
                 # Its end was saved, but nobody told the agent.
                 self.forget(*key)
         self._reconciled = True
@@ -183,18 +231,19 @@ class SimulatedLauncher:
         while not self._unwelcome:
             await self._connect()
             if self._unwelcome:
-                return
+                break
             await self._broken.wait()
             if not self._ready:
                 await trio.sleep(AGAIN_SECONDS)
             self._ready = False
+        self._greeted.set()
 
     async def _connect(self) -> None:
         world = self._world
         agent = world.agent
         if agent is None:
             await trio.sleep(START_SECONDS)
-            if world.epoch != self._hello.epoch:
+            if world.epoch > self._hello.epoch:
                 # Only the owner of a home starts an agent in it.
                 self._unwelcome = True
                 return
@@ -227,7 +276,7 @@ class SimulatedLauncher:
                 self._ended(receipt)
             case wire.Unwelcome(code):
                 # Another runtime has the home: nothing is ours to start any more.
-                self._unwelcome = code == "epoch"
+                self._unwelcome = self._unwelcome or code == "epoch"
             case wire.Error(job, problem):
                 self._world.note("problem", job, problem)
             case _:
@@ -261,6 +310,8 @@ class SimulatedLauncher:
             attempt = self._attempts[key] = Attempt(self, key, receipt.fence)
         if attempt is not None:
             attempt.settle_end(receipt)
+            if key in self._strays:
+                self.forget(*key)
         else:
             # It was forgotten, but the agent was not told.
             self.send(wire.Forget([key]))
@@ -315,16 +366,17 @@ class SimulatedLauncher:
             return
         found = entry.get("identity")
         identity = None if found is None else msgspec.convert(found, ProcessIdentity)
-        attempt.settle_end(
-            Receipt(
-                *key,
-                entry["fence"],
-                "lost",
-                self._world.clock.wall(),
-                identity=identity,
-                error="the node agent ended unexpectedly",
-                remaining=self._world.machine.sweep(key),
-            )
+        attempt.settle_end(self._lost(key, entry["fence"], identity))
+
+    def _lost(self, key: Key, fence: int, identity: ProcessIdentity | None) -> Receipt:
+        return Receipt(
+            *key,
+            fence,
+            "lost",
+            self._world.clock.wall(),
+            identity=identity,
+            error="the node agent ended unexpectedly",
+            remaining=self._world.machine.sweep(key),
         )
 
     def _never_began(self, key: Key) -> None:

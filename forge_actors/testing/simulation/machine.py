@@ -69,6 +69,8 @@ class Process:
         self.repo: str = order["env"]["FORGE_REPO_ID"]
         self.fence: int = order["fence"]
         self.grace: float = order["grace"]
+        #: A command comes after it; here it takes no time and succeeds.
+        self.follows: bool = order.get("after_job") is not None
         self.stop_signal: str = order["stop_signal"]
         self.run = run
         self.identity = identity
@@ -200,6 +202,8 @@ class Machine:
         process.kill()
         return ()
 
-    def end_all(self) -> None:
+    def end_stopped(self) -> None:
+        """A person ends what stands still and has no agent to let it go on."""
         for process in list(self.processes.values()):
-            process.kill()
+            if process.paused and process.watcher is None:
+                process.kill()

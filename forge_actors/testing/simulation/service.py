@@ -82,7 +82,7 @@ class Service:
         instance = f"service-{world.epoch + 1}"
         owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
-        self.launcher = SimulatedLauncher(world, self.epoch, bound=world.bound)
+        self.launcher = SimulatedLauncher(world, owner, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
         self.clients: trio.Nursery
         self._ended = trio.Event()

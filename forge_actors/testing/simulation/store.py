@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
 
 from forge_actors.domain.capacity import RepositoryLimits
-from forge_actors.domain.changes import JobAdded, JobEnded
+from forge_actors.domain.changes import JobAdded, JobEnded, Noted
 from forge_actors.domain.clock_steps import shifted, take_in
-from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.errors import NotFound, StaleFence, StoreFailed
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.ownership import fenced
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.testing.store import LAZY_SECONDS, MemoryStore, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from forge_actors.domain.changes import Change, JobDetails
     from forge_actors.domain.jobs import Job, JobSpec, State
@@ -120,8 +122,13 @@ class SimulatedStore(MemoryStore):
         if ahead:
             changes = [shifted(change, ahead) for change in changes]
         move.saved = changes
-        for change in changes:
-            self._pending.apply(change)
+        try:
+            for change in changes:
+                self._pending.check(change)
+                self._pending.apply(change)
+        except StaleFence as error:
+            self._undo_and_note(error, move.changes)
+            raise
         self._moves.append(move)
         self._woken.set()
         if not lazy:
@@ -138,6 +145,19 @@ class SimulatedStore(MemoryStore):
             for _ in range(SETTLE_TURNS):
                 await trio.lowlevel.checkpoint()
             await self._commit()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[SimulatedStore, None]:
+        """Commit while the block lasts, and once more at its end."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.run)
+            try:
+                yield self
+            finally:
+                nursery.cancel_scope.cancel()
+                self._check([])
+                self._make_durable(())
+                self.dead = True
 
     async def _commit(self) -> None:
         points = list(
@@ -188,11 +208,12 @@ class SimulatedStore(MemoryStore):
 
     def _disk_takes(self, moves: Sequence[SimulatedMove]) -> None:
         world = self._world
-        assert self.owner is not None, "a store is taken over first"
+        epoch = 0 if self.owner is None else self.owner.epoch
         for move in moves:
             for change, saved in zip(move.changes, move.saved, strict=True):
                 self.durable.apply(saved)
-                world.referee.saved(change, self.owner.epoch)
+                world.referee.saved(change, epoch)
+            world.referee.moved()
         self.commits += 1
         world.changed()
 
@@ -219,8 +240,19 @@ class SimulatedStore(MemoryStore):
             else:
                 kept.append(move)
         self._moves = kept
+        self._begin_again()
+
+    def _undo_and_note(self, error: StaleFence, changes: Sequence[Change]) -> None:
+        self._begin_again()
+        about = next(c.event for c in changes if c.event.job == error.job)
+        data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
+        event = Event("write_refused", about.at, about.repo, error.job, data)
+        self.save([Noted(event)])
+
+    def _begin_again(self) -> None:
+        """What is pending is what the moves say that are left."""
         self._pending = self.durable.copy()
-        for move in kept:
+        for move in self._moves:
             for change in move.saved:
                 self._pending.apply(change)
 
@@ -261,9 +293,11 @@ class SimulatedStore(MemoryStore):
 
     @property
     def busy(self) -> tuple[str, ...]:
-        """The repositories with jobs that have not ended."""
-        jobs = self.durable.jobs.values()
-        return tuple(dict.fromkeys(j.repo for j in jobs if j.state not in TERMINAL))
+        """The repositories with jobs that have not ended, or with kept claims."""
+        rows = self.durable
+        active = [j.repo for j in rows.jobs.values() if j.state not in TERMINAL]
+        kept = [left.repo for left in rows.quarantined.values()]
+        return tuple(dict.fromkeys(active + kept))
 
     @property
     def reserved(self) -> list[Job]:

@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 import sys
 
+#: Seconds to wait for the lock of the home.
+_LOCK_LIMIT = 0.5
+
 
 def main() -> int:
     """Serve until nothing is left to do.
@@ -19,7 +22,6 @@ def main() -> int:
     cannot be made.
     """
     import contextlib
-    import fcntl
     import socket
     import time
 
@@ -38,9 +40,7 @@ def main() -> int:
     lock = os.open(
         os.path.join(home, "agent.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
     )
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _take(lock):
         print("another node agent still ends the jobs of this home", file=sys.stderr)
         return 3
     _become_subreaper()
@@ -74,6 +74,26 @@ def main() -> int:
     node.run()
     journal.close()
     return 0
+
+
+def _take(lock: int) -> bool:
+    """Lock it. Whoever only looks whether an agent lives has it for a moment."""
+    import fcntl
+    import signal
+
+    def give_up(_number: int, _frame: object) -> None:
+        raise BlockingIOError
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, _LOCK_LIMIT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except BlockingIOError:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return True
 
 
 def _become_subreaper() -> None:

@@ -10,11 +10,9 @@ processors, 12 ms on a calm machine: so only jobs get one that ask for a limit.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 _PREFIX = "forge-actors-"
 #: What `--memory` and `--pids` need.
@@ -66,25 +64,33 @@ def find_place() -> Place:
 def of_process(pid: int) -> tuple[Key, str] | None:
     """The attempt in whose cgroup a process is, and that cgroup's folder."""
     path = _path_of(str(pid))
-    above, _, name = path.rpartition("/")
+    above, prefix, rest = path.partition("/" + _PREFIX)
+    agent, _, within = rest.partition("/")
+    name = within.partition("/")[0]  # a job may make cgroups of its own below
     job, _, attempt = name.rpartition(".")
-    if not above.rpartition("/")[2].startswith(_PREFIX) or not attempt.isdecimal():
+    if not attempt.isdecimal():
         return None
-    folder = _folder(path)
+    folder = _folder(f"{above}{prefix}{agent}/{name}")
     return None if folder is None else ((job, int(attempt)), folder)
 
 
-def leftovers(keys: Iterable[Key]) -> list[Cgroup]:
-    """The cgroups of attempts whose agents are gone, near to where we are."""
+def remove_stale() -> None:
+    """Remove the cgroups of agents that are gone, near to where we are.
+
+    What somebody is still in stays.
+    """
     own = _own_folder()
     if own is None:
-        return []
-    agents = []
+        return
+    found: list[str] = []
     for base in (own, os.path.dirname(own)):
         with contextlib.suppress(OSError):
-            agents += [e.path for e in os.scandir(base) if e.name.startswith(_PREFIX)]
-    folders = [os.path.join(agent, _name(key)) for agent in agents for key in keys]
-    return [Cgroup(folder) for folder in folders if os.path.isdir(folder)]
+            found += [e.path for e in os.scandir(base) if e.name.startswith(_PREFIX)]
+    for folder in found:
+        lock = _lock(folder)
+        if lock >= 0:
+            _remove_below(folder)
+            os.close(lock)
 
 
 class Cgroup:
@@ -105,9 +111,13 @@ class Cgroup:
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
 
     def pids(self) -> list[int]:
-        text = _read(os.path.join(self.folder, "cgroup.procs"), _LIST_LIMIT)
-        # Cut off at the limit, the last number may be the beginning of another one.
-        return [int(pid) for pid in text.rpartition("\n")[0].split() if pid != "0"]
+        """Also those in cgroups that the job made below."""
+        found: list[int] = []
+        for folder, _, _ in os.walk(self.folder):
+            text = _read(os.path.join(folder, "cgroup.procs"), _LIST_LIMIT)
+            # Cut off at the limit, the last number may be the beginning of another.
+            found += [int(pid) for pid in text.rpartition("\n")[0].split()]
+        return [pid for pid in found if pid]  # 0 is one that we cannot see
 
     def populated(self) -> bool:
         """Whether a process that is not defunct is in it. False if it is removed."""
@@ -124,19 +134,18 @@ class Cgroup:
         return int(counts.get("oom_kill", 0)) > 0
 
     def remove(self) -> None:
-        """Remove it, and the agent's if that was the last. Not while one is in it."""
-        with contextlib.suppress(OSError):
-            os.rmdir(self.folder)
-            os.rmdir(os.path.dirname(self.folder))
+        """Remove it, unless somebody is still in it."""
+        _remove_below(self.folder)
 
 
 class Cgroups:
-    """The cgroups of one agent. Its own is made for the first job that needs one."""
+    """The cgroups of one agent, which holds a lock on theirs: it is not gone."""
 
     def __init__(self, instance: str) -> None:
-        place = find_place()
-        self._place = place
-        self._folder = os.path.join(place.folder or "", _PREFIX + instance)
+        self._place = find_place()
+        self._folder = os.path.join(self._place.folder or "", _PREFIX + instance)
+        self._held = -1
+        remove_stale()
 
     def make(self, key: Key) -> Cgroup | None:
         """A new cgroup for an attempt; None where there can be none."""
@@ -144,8 +153,9 @@ class Cgroups:
             return None
         cgroup = Cgroup(os.path.join(self._folder, _name(key)))
         try:
-            if not os.path.isdir(self._folder):
+            if self._held < 0:
                 os.mkdir(self._folder)
+                self._held = _lock(self._folder)
                 self._hand_down(self._place.folder)
                 self._hand_down(self._folder)
             os.mkdir(cgroup.folder)
@@ -157,6 +167,32 @@ class Cgroups:
         """Let the cgroups in a folder have limits; what is refused is left out."""
         for name in self._place.controllers:
             _write(os.path.join(folder, "cgroup.subtree_control"), b"+" + name.encode())
+
+    def close(self) -> None:
+        """Remove what is empty. The rest is removed when it is found to be stale."""
+        if self._held >= 0:
+            _remove_below(self._folder)
+            os.close(self._held)
+
+
+def _lock(folder: str) -> int:
+    """A descriptor that nobody else can have; -1 if somebody has it."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return -1
+    return fd
+
+
+def _remove_below(folder: str) -> None:
+    for path, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
 
 
 def _name(key: Key) -> str:

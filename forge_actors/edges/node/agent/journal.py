@@ -19,6 +19,10 @@ import os
 LIMIT = 1 << 20
 
 
+# Not every system has the cheaper one.
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
 class Journal:
     """The lines that are needed still."""
 
@@ -68,7 +72,7 @@ class Journal:
 
     def sync(self) -> None:
         """Make what is written survive a power cut."""
-        os.fdatasync(self._fd)
+        _sync(self._fd)
 
     def close(self) -> None:
         """Delete the file if nothing in it is needed."""

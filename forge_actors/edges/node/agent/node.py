@@ -113,6 +113,7 @@ class Node:
             self._kin = None
         if listener is not None:
             listener.close()
+        self._spawner.close()
         limit = monotonic() + _LAST_WORDS
         while self._channel.unsent and monotonic() < limit:
             self._loop.turn(limit)

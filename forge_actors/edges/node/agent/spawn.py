@@ -90,6 +90,11 @@ class Spawner:
             self._cgroups = Cgroups(self._instance)
         return self._cgroups
 
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._cgroups is not None:
+            self._cgroups.close()
+
 
 def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
     streams = (
