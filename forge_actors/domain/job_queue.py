@@ -124,7 +124,7 @@ class JobQueue:
         if self.poisoned.pop("", None) is None:
             return []
         event = Event("repository_taken_back", now, self.repo)
-        return [TakenBack(self.repo, event, jobs_too=False)]
+        return [TakenBack(self.repo, event, job="")]
 
     def keep_aside(self, job: Job) -> None:
         """One that is left alone may run: nobody else gets what it claims."""
