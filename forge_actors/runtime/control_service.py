@@ -67,7 +67,7 @@ class ServiceControl(OutputControl):
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")
-        ready = not degraded
+        ready = not degraded and not self.stop_requested.is_set()
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")

@@ -165,6 +165,29 @@ def test_a_service_that_stops_with_its_jobs_leaves_no_process(
     assert service.show(job)["state"] == "human_attention_required"
 
 
+def test_jobs_that_were_left_running_can_be_ended_without_a_service(
+    service: LiveService,
+) -> None:
+    mark, bell = service.marker(), service.bell()
+    script = f"setsid sleep {mark} & {bell.ring}; sleep {mark}"
+    once = service.bash("app", script)
+    again = service.bash("app", script, "--read-only", "--replay", "safe")
+    bell.wait(2)
+    service.cli("stop", status=0)
+    assert len(survivors(f"sleep\0{mark}")) == 4
+    out = service.cli("stop", "--jobs", status=0).out
+    assert "without a service ended" in out
+    assert survivors(mark) == []
+    assert wait_until_ended(service.agent_pid, 0)
+    nothing = service.cli("stop", "--jobs", status=4)
+    assert "no service runs on" in nothing.err
+    service.start()
+    assert service.show(once)["state"] == "human_attention_required"
+    assert service.show(again)["attempt"] == 1
+    bell.wait()
+    assert service.show(again)["attempt"] == 2
+
+
 def test_an_idle_service_that_stops_leaves_no_process(service: LiveService) -> None:
     service.end_of(service.bash("app", "true"))
     answer = service.json("stop")
