@@ -13,7 +13,6 @@ from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
-from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.quarantine import nothing_kept
@@ -227,9 +226,9 @@ class ServiceControl(OutputControl):
 
     def supersede(self, successor: ActiveRelease) -> None:
         """Another release serves from now on: begin nothing more, and hand over."""
-        self._store.save([Noted(superseded(successor, self._clock.now()))])
+        event = superseded(successor, self._clock.now())
         with suppress(MailboxClosed):  # it ends already
-            self._supervisor.tell(Stop("detached"))
+            self._supervisor.tell(Stop("detached", event))
         self.stop_requested.set()
 
 
