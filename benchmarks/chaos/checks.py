@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from benchmarks.chaos.story import INTERRUPTIONS
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import TERMINAL
 
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 SLACK = 1.0
 #: The same where processes of it are left that must be ended first.
 LEFTOVER_SLACK = 5.0
-#: What can end an attempt without any doing of the job.
-INTERRUPTIONS = frozenset(
-    {"WORKER_LOST", "INTERRUPTED", "SIGNALLED", "OPERATION_OUTCOME_AMBIGUOUS"}
-)
 
 
 def violations(evidence: Evidence, story: Story) -> list[str]:
