@@ -201,8 +201,11 @@ class _Supervisor:
                     _tell(child, repository_messages.SetLimits(repositories))
             case PassDue():
                 self._make_pass()
-            case Stop(reason):
+            case Stop(reason, because):
                 self._stop = reason
+                self._grants.withdraw(lambda _: True)
+                if because is not None:
+                    self._context.store.save([Noted(because)])
                 for child in self._children.values():
                     _tell(child, repository_messages.Stop(reason))
 

@@ -8,6 +8,7 @@ from forge_actors.actors import repository_messages
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.actors.tokens import Returned
 from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.waiting import Waiting
@@ -100,9 +101,13 @@ class PassDue(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """Grant nothing more, stop every worker, end every repository, then end."""
+    """Grant nothing more, stop every worker, end every repository, then end.
+
+    `because` is saved first, and nothing is dispatched after it.
+    """
 
     reason: StopReason
+    because: Event | None = None
 
 
 Message = (

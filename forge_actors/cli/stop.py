@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
+from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ HELP = (
     "go on without it, with their output and their time budgets, and the next service\n"
     "takes them over; what waits stays queued. With --jobs they are ended: those that\n"
     "are safe to repeat run again with the next service, the others want attention.\n"
-    "drain --stop waits for them first."
+    "drain --stop waits for them first. Without a service --jobs ends what an earlier\n"
+    "one left running."
 )
 EXAMPLES = """\
   forge-actors stop
@@ -37,7 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
-    answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
+    try:
+        answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
+    except NoService:
+        if not args.jobs or not _end_left_jobs(service, args):
+            raise
+        return 0
     if args.json:
         print_json(answer)
     else:
@@ -45,6 +52,22 @@ def run(args: argparse.Namespace) -> int:
         jobs = "" if args.jobs else go_on(answer["running"])
         print(clean(f"the service on {service.home} {done}{jobs}"))
     return 0
+
+
+def _end_left_jobs(service: Service, args: argparse.Namespace) -> bool:
+    """End what an earlier service left running; False if there is nothing."""
+    from pathlib import Path
+
+    from forge_actors.runtime.left_jobs import end_left_jobs
+
+    pid = end_left_jobs(Path(service.home)) if os.path.isdir(service.home) else None
+    if pid is None:
+        return False
+    if args.json:
+        print_json({"stopping": False, "jobs": True, "agent_pid": pid, "ended": True})
+    else:
+        print(clean(f"the jobs that ran on in {service.home} without a service ended"))
+    return True
 
 
 def go_on(count: int) -> str:

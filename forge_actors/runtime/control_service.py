@@ -12,7 +12,6 @@ from msgspec import to_builtins
 from forge_actors import __version__
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
-from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.releases import ReleaseCheck
@@ -67,7 +66,7 @@ class ServiceControl(OutputControl):
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")
-        ready = not degraded
+        ready = not degraded and not self.stop_requested.is_set()
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
@@ -207,9 +206,9 @@ class ServiceControl(OutputControl):
 
     def supersede(self, successor: ActiveRelease) -> None:
         """Another release serves from now on: begin nothing more, and hand over."""
-        self._store.save([Noted(superseded(successor, self._clock.now()))])
+        event = superseded(successor, self._clock.now())
         with suppress(MailboxClosed):  # it ends already
-            self._supervisor.tell(Stop("detached"))
+            self._supervisor.tell(Stop("detached", event))
         self.stop_requested.set()
 
 

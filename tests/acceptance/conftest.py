@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import Bench, LiveService
+from tests.acceptance.bench import Bench
+from tests.acceptance.service import LiveService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import (
-    PROGRAM,
-    Done,
-    LiveService,
-    call,
-    started,
-    wait_until_ended,
-)
+from tests.acceptance.bench import wait_until_ended
+from tests.acceptance.service import PROGRAM, Done, LiveService, call, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

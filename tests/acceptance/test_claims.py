@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import survivors, wait_until_ended
+from tests.acceptance.bench import survivors, wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

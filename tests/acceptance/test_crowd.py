@@ -10,7 +10,8 @@ import msgspec
 
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
-from tests.acceptance.service import PATIENCE, PROGRAM
+from tests.acceptance.bench import PATIENCE
+from tests.acceptance.service import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

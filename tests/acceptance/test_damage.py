@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from tests.acceptance.service import wait_until_ended
+from tests.acceptance.bench import wait_until_ended
 
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService

@@ -12,7 +12,8 @@ from forge_actors.domain.errors import InvalidInput
 from tests.acceptance.service import call
 
 if TYPE_CHECKING:
-    from tests.acceptance.service import Bench, Json, LiveService
+    from tests.acceptance.bench import Bench
+    from tests.acceptance.service import Json, LiveService
 
 
 def test_whatever_a_job_runs_after_comes_to_it_leaves_its_waiting_state(

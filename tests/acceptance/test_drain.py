@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.acceptance.service import PROGRAM, wait_until_ended
+from tests.acceptance.bench import wait_until_ended
+from tests.acceptance.service import PROGRAM
 
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import (
-    PROGRAM,
-    LiveService,
-    call,
-    finished,
-    started,
-    survivors,
-    wait_until_ended,
-)
+from tests.acceptance.bench import survivors, wait_until_ended
+from tests.acceptance.service import PROGRAM, LiveService, call, finished, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

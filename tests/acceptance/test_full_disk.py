@@ -11,7 +11,8 @@ import pytest
 
 from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.errors import ForgeError
-from tests.acceptance.service import PROGRAM, wait_until_ended
+from tests.acceptance.bench import wait_until_ended
+from tests.acceptance.service import PROGRAM
 from tests.small_disk import needs_root, small_disk
 
 if TYPE_CHECKING:

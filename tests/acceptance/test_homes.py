@@ -8,7 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from forge_actors.runtime.homes import is_ours
-from tests.acceptance.service import survivors, wait_until_ended
+from tests.acceptance.bench import survivors, wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import started, survivors
+from tests.acceptance.bench import survivors
+from tests.acceptance.service import started
 
 if TYPE_CHECKING:
     import subprocess

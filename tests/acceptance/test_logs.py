@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import finished, resident_kib, started
+from tests.acceptance.bench import resident_kib
+from tests.acceptance.service import finished, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

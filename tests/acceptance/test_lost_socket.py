@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import call, survivors
+from tests.acceptance.bench import survivors
+from tests.acceptance.service import call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from tests.acceptance.service import finished, resident_kib, started
+from tests.acceptance.bench import resident_kib
+from tests.acceptance.service import finished, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

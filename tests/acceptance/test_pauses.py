@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import survivors
+from tests.acceptance.bench import survivors
 
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService

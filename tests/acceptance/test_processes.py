@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.service import (
-    Bench,
-    LiveService,
-    finished,
-    started,
-    survivors,
-    wait_until_ended,
-)
+from tests.acceptance.bench import Bench, survivors, wait_until_ended
+from tests.acceptance.service import LiveService, finished, started
 
 if TYPE_CHECKING:
     from tests.acceptance.service import Json

@@ -13,7 +13,8 @@ from tests.acceptance.service import LiveService, call, finished, started
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.acceptance.service import Bench, Done, Json
+    from tests.acceptance.bench import Bench
+    from tests.acceptance.service import Done, Json
 
 
 def refused(done: Done, status: int, *words: str) -> None:

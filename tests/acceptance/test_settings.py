@@ -13,7 +13,8 @@ from tests.acceptance.service import SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.acceptance.service import Bell, Gate, LiveService
+    from tests.acceptance.bench import Bell, Gate
+    from tests.acceptance.service import LiveService
 
     Make = Callable[[str], LiveService]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.acceptance.service import PATIENCE
+from tests.acceptance.bench import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

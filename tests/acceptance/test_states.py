@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.jobs import ACTIVE, RESERVED, TERMINAL
 from forge_actors.edges.sqlite.statements import migrations
-from tests.acceptance.service import wait_until_ended
+from tests.acceptance.bench import wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.bench import survivors
 from tests.acceptance.calls import happenings, together
-from tests.acceptance.service import survivors
 
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.client.sync import Service as Connection
+from tests.acceptance.bench import wait_until_ended
 from tests.acceptance.programs import Manager, Program
-from tests.acceptance.service import wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 JOBS = 50
 MANY = f"[limits]\nworkers = {JOBS + 2}\n"
+
+
+QUICK = {"repo": "app", "argv": ["true"], "read_only": True}
 
 
 @pytest.fixture
@@ -36,68 +39,84 @@ def new(service: LiveService) -> Program:
     return Program(service.root / "new", other=True)
 
 
-def test_an_upgrade_interrupts_none_of_fifty_jobs(
+def test_an_upgrade_and_the_way_back_interrupt_none_of_fifty_jobs(
     service: LiveService, old: Program, new: Program
 ) -> None:
+    """D-14"""
     gate, bell = service.gate(), service.bell()
     ran = service.root / "ran"
+    script = (
+        f"echo $FORGE_JOB_ID >> {ran}; echo before; {bell.ring};"
+        f" {gate.wait}; echo after; exit $1"
+    )
+    wanted = [
+        {
+            "repo": "app",
+            "argv": ["bash", "-c", script, "job", str(number)],
+            "read_only": True,
+            "timeout": "10m",
+        }
+        for number in range(JOBS)
+    ]
     with closing(Manager(service, old)) as manager:
         manager.wait_ready()
         service.add("app")
-        script = (
-            f"echo $FORGE_JOB_ID >> {ran}; echo before; {bell.ring};"
-            f" {gate.wait}; echo after; exit $1"
-        )
-        jobs = service.batch(
-            [
-                {
-                    "repo": "app",
-                    "argv": ["bash", "-c", script, "job", str(number)],
-                    "read_only": True,
-                    "timeout": "10m",
-                }
-                for number in range(JOBS)
-            ]
-        )
+        jobs = service.batch(wanted)
         bell.wait(JOBS)
         pids = {job: service.until(job, "job_running").data["pid"] for job in jobs}
         waits = service.bash("app", "true", "--read-only", "--after", jobs[0])
-        first, agent = service.pid, service.agent_pid
-        manager.install(new)
-        answer = json.loads(new(service, "release", "activate", "--json").out)
-        assert (answer["changed"], answer["revision"]) == (True, 2)
-        assert answer["service"]["running"] == JOBS
-        assert wait_until_ended(first)
-        manager.wait_ready()
-        assert manager.statuses == [75]
-        assert service.agent_pid == agent
-        status = service.json("status")
-        assert status["readiness"]["releaseCoherence"] == "pass"
-        assert status["service"]["release"]["id"] == answer["id"]
-        assert status["service"]["release"]["revision"] == 2
-        for job, pid in pids.items():
-            shown = service.show(job)
-            assert (shown["state"], shown["pid"]) == ("running", pid)
+        agent = service.agent_pid
+        flow: list[str] = []
+        for revision, program in ((2, new), (3, old)):
+            flow += service.batch([QUICK] * 200)  # to be begun all the time
+            hand_over(service, manager, program, revision)
+            assert service.agent_pid == agent
+            for job, pid in pids.items():
+                shown = service.show(job)
+                assert (shown["state"], shown["pid"]) == ("running", pid)
+        assert manager.statuses == [75, 75]
         gate.open()
         ends = service.wait(*jobs)
         assert [end["exit_code"] for end in ends] == list(range(JOBS))
         assert {end["attempt"] for end in ends} == {1}
-        assert service.end_of(waits)["state"] == "succeeded"
+        assert {end["state"] for end in service.wait(waits, *flow)} == {"succeeded"}
         assert sorted(ran.read_text().split()) == sorted(jobs)
         assert {service.log(job) for job in jobs[:5]} == {b"before\nafter\n"}
-        entries = service.events()
-        kinds = [entry.kind for entry in entries if entry.job is None]
-        place = kinds.index("release_superseded")
-        assert kinds[place:].index("runtime_stopped") < kinds[place:].index(
-            "runtime_started"
-        )
-        # From the moment it had seen the change it began nothing more.
-        seen = next(e.seq for e in entries if e.kind == "release_superseded")
-        stop = [e.seq for e in entries if e.kind == "runtime_started"][1]
-        began = [e.seq for e in entries if e.kind == "job_dispatched"]
-        assert not [seq for seq in began if seen < seq < stop]
+        check_history(service)
         service.cli("stop", status=0)
         assert manager.wait() == 0
+
+
+def hand_over(
+    service: LiveService, manager: Manager, program: Program, revision: int
+) -> None:
+    """Make another release the active one, and wait until it serves."""
+    before = service.pid
+    manager.install(program)
+    answer = json.loads(program(service, "release", "activate", "--json").out)
+    assert (answer["changed"], answer["revision"]) == (True, revision)
+    assert answer["service"]["running"] >= JOBS
+    assert wait_until_ended(before)
+    manager.wait_ready()
+    status = service.json("status")
+    assert status["ready"] is True
+    assert status["readiness"]["releaseCoherence"] == "pass"
+    release = status["service"]["release"]
+    assert (release["id"], release["revision"]) == (answer["id"], revision)
+
+
+def check_history(service: LiveService) -> None:
+    """From the moment a service has seen the change it begins nothing more."""
+    place: dict[str, list[int]] = {}
+    for entry in service.events():
+        place.setdefault(entry.kind, []).append(entry.seq)
+    starts = place["runtime_started"]
+    for seen, stopped, start in zip(
+        place["release_superseded"], place["runtime_stopped"], starts[1:], strict=True
+    ):
+        assert seen < stopped < start
+        assert not [seq for seq in place["job_dispatched"] if seen < seq < start]
+        assert [seq for seq in place["job_dispatched"] if seq > start]
 
 
 def test_only_the_active_release_may_start(

@@ -251,4 +251,7 @@ async def test_a_request_to_stop_is_only_a_request(tmp_path: Path) -> None:
     async with controlled(tmp_path) as case:
         case.control.request_stop()
         assert case.control.stop_requested.is_set()
-        assert (await case.control.status())["ready"]
+        # It is answered, and acts, until somebody does what was asked for.
+        assert (await case.control.status())["ready"] is False
+        [view] = await case.control.wait([await case.submit()])
+        assert view.state == "succeeded"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.errors import ForgeError, StoreFailed
-from tests.acceptance.service import Gate, call
+from tests.acceptance.bench import Gate
+from tests.acceptance.service import call
 from tests.runtime.kit import make_repository, running
 from tests.small_disk import needs_root, read_only
 

@@ -73,7 +73,7 @@ def a_cancelled_job_ends_before_its_processes(patch: pytest.MonkeyPatch) -> None
 def an_interrupted_job_is_queued_whatever_its_policy(
     patch: pytest.MonkeyPatch,
 ) -> None:
-    def again(_job: Any, code: str, why: str, _receipt: Any = None) -> Outcome:
+    def again(_job: Any, _known: Any, code: str, why: str, _: Any) -> Outcome:
         return Outcome("queued", JobError(code, why))
 
     patch.setattr(recovery, "_interrupted", again)
@@ -84,9 +84,9 @@ def a_receipt_is_forgotten_before_its_outcome_is_saved(
 ) -> None:
     real = repository._Repository._finish
 
-    def finish(self: Any, job: str, attempt: int, *rest: Any) -> None:
-        self._context.forget(job, attempt)
-        real(self, job, attempt, *rest)
+    def finish(self: Any, job: Any, *rest: Any) -> Any:
+        self._context.forget(job.id, job.attempt)
+        return real(self, job, *rest)
 
     patch.setattr(repository._Repository, "_finish", finish)
 
@@ -232,14 +232,6 @@ def lower_limits_are_not_heard_of(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Capacity, "set_limits", lambda *_: None)
 
 
-def a_job_that_was_loaded_is_taken_in_again(patch: pytest.MonkeyPatch) -> None:
-    def hear_of(self: Any, job: Any, now: float) -> None:
-        if job.id not in self._ledger.jobs:
-            self._take_in(job, now)
-
-    patch.setattr(repository._Repository, "_hear_of", hear_of)
-
-
 def the_best_job_is_not_offered(patch: pytest.MonkeyPatch) -> None:
     real = ledger.Ledger.offers
 
@@ -248,6 +240,42 @@ def the_best_job_is_not_offered(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(ledger.Ledger, "offers", offers)
 
+
+def claims_are_free_though_something_may_run(patch: pytest.MonkeyPatch) -> None:
+    held = property(lambda self: self.leases)
+    patch.setattr(job_queue.JobQueue, "held", held)
+
+
+def what_was_left_is_forgotten_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    real = job_queue.JobQueue.__init__
+
+    def init(self: Any, repo: str, **settings: Any) -> None:
+        real(self, repo, **{**settings, "quarantined": ()})
+
+    patch.setattr(job_queue.JobQueue, "__init__", init)
+
+
+def what_was_left_is_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
+    real = ledger.Ledger.look_for_left
+
+    def look(self: Any, _alive: Any, now: float) -> Any:
+        return real(self, lambda _: (), now)
+
+    patch.setattr(ledger.Ledger, "look_for_left", look)
+
+
+def a_lost_job_is_over_whatever_is_left_of_it(patch: pytest.MonkeyPatch) -> None:
+    def keep_nothing(*_: Any) -> list[Any]:
+        return []
+
+    patch.setattr(ledger.Ledger, "_quarantine", keep_nothing)
+
+
+#: Those that the store refuses: the actor that asks for it fails, time and again.
+REFUSED: tuple[Mutation, ...] = (
+    the_fence_begins_anew_with_each_ledger,
+    a_dispatch_gets_the_fence_of_the_last_one,
+)
 
 MUTATIONS: tuple[Mutation, ...] = (
     the_fence_begins_anew_with_each_ledger,
@@ -276,6 +304,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     a_repository_with_jobs_can_be_removed,
     a_request_that_comes_again_makes_another_job,
     lower_limits_are_not_heard_of,
-    a_job_that_was_loaded_is_taken_in_again,
     the_best_job_is_not_offered,
+    claims_are_free_though_something_may_run,
+    what_was_left_is_forgotten_at_a_restart,
+    what_was_left_is_taken_for_gone,
+    a_lost_job_is_over_whatever_is_left_of_it,
 )

@@ -8,10 +8,10 @@ import sys
 
 from forge_actors.testing.simulation import run
 
-SEEDS = range(20)
+SEEDS = range(12)
 DIGESTS = """
 from forge_actors.testing.simulation import run
-for seed in range(20):
+for seed in range(12):
     print(run(seed).digest)
 """
 

@@ -104,6 +104,21 @@ def durable_agent(home: Path) -> int | None:
     return card.pid
 
 
+async def end_agent(home: Path) -> int | None:
+    """End such an agent, its jobs first, without a service; its pid, or None.
+
+    Raises:
+        LauncherDown: it did not end within 30 s.
+    """
+    card = read_card(home)
+    process = None if card is None else card.process()
+    if process is None or living_instance(home) is None:
+        return None
+    tree.send(process, signal.SIGTERM)
+    await wait_until_ended(home)
+    return process.pid
+
+
 async def find_agent(home: Path, hello: wire.Hello) -> AgentProcess | None:
     """The agent that lives in this home, greeted; None once there is none.
 

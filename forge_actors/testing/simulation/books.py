@@ -82,6 +82,11 @@ class Books:
         """The jobs that have not ended."""
         return [case for case in self.cases.values() if case.state not in TERMINAL]
 
+    @property
+    def keeps_claims(self) -> bool:
+        """Whether claims are kept for what is not proven gone."""
+        return any(self.quarantined.values())
+
     def others(self, case: Case) -> list[Case]:
         """The other jobs of its repository that have not ended."""
         return [

@@ -23,6 +23,8 @@ ROWS = (
     "JobEdited",
     "PauseBegan",
     "PauseEnded",
+    "Quarantined",
+    "QuarantineEnded",
     "RepositoryChanged",
     "SettingsChanged",
     "Noted",
@@ -91,11 +93,12 @@ def _pairs() -> tuple[Pair, ...]:
     found += [("waiting_for_dependency", end) for end in ("queued", *ends)]
     found.append(("waiting_for_dependency", "human_attention_required"))
     found += [("waiting_for_retry", end) for end in ("queued", "cancelled", "failed")]
-    found.append(("dispatched", "running"))
+    # Of what runs as long as a time budget the start is told long before.
+    found += [("dispatched", "running"), ("running", "timed_out")]
     for state in ("dispatched", "running"):
         found += [(state, again) for again in ("queued", "waiting_for_retry")]
-        found += [(state, end) for end in ("succeeded", *ends)]
-        found.append((state, "human_attention_required"))
+        found += [(state, end) for end in ("succeeded", "cancelled", "failed")]
+        found += [(state, "human_attention_required"), (state, "orphaned")]
     return tuple(found)
 
 

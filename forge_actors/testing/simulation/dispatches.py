@@ -90,9 +90,19 @@ class Dispatches:
                 and self._is_open(other)
                 and first_conflict(case.claims, other.claims)
                 and any(first_conflict(other.claims, r.claims) for r in running)
+                and self._is_first(other, others, at)
             ):
                 pair = f"{case.job} takes what is reserved for {other.job}"
                 self._world.fail("no wait is endless", pair)
+
+    def _is_first(self, case: Case, others: list[Case], at: float) -> bool:
+        """Whether none of those that need the same tokens comes before it: nothing is
+        kept free for one that is not next."""
+        mine = case.rank(at)
+        return not any(
+            other.waiting and other.tokens == case.tokens and other.rank(at) < mine
+            for other in others
+        )
 
     def _is_open(self, case: Case) -> bool:
         """Whether tokens of its kind are granted at all."""

@@ -20,7 +20,6 @@ class Ends:
         self._books = world.books
 
     def judge_requeue(self, case: Case, change: JobRequeued, epoch: int) -> None:
-        self._judge_leases(case)
         if case.replay == "never" and self._process(case) is not None:
             self._fail("never means once", f"{case.job} began and is queued again")
         if case.stopped_by == epoch:
@@ -28,7 +27,6 @@ class Ends:
 
     def judge_end(self, case: Case, change: JobEnded) -> None:
         """Of a job that was dispatched or running."""
-        self._judge_leases(case)
         process = self._process(case)
         ended = None if process is None else process.ended
         self._judge_receipt(change.receipt)
@@ -61,12 +59,18 @@ class Ends:
         if process.fence != receipt.fence:
             self._fail("a receipt of its own", f"{receipt.job}: another one's receipt")
 
-    def _judge_leases(self, case: Case) -> None:
+    def judge_leases(self, case: Case) -> None:
         """Nothing of it may run, unless that is known and its claims stay taken."""
         process = self._world.machine.processes.get((case.job, case.attempt))
         quarantined = self._books.quarantined.get(case.repo, {})
         if process is not None and case.job not in quarantined:
             self._fail("leases outlive processes", f"{case.job} still runs, unnamed")
+
+    def judge_release(self, job: str) -> None:
+        """Nothing of what an attempt left may run when its claims are free."""
+        case = self._books.cases[job]
+        if (job, case.attempt) in self._world.machine.processes:
+            self._fail("quarantined leases hold", f"{job} still runs")
 
     def _process(self, case: Case) -> Process | None:
         return self._world.machine.history.get((case.job, case.attempt))

@@ -202,6 +202,8 @@ class Machine:
         process.kill()
         return ()
 
-    def end_all(self) -> None:
+    def end_stopped(self) -> None:
+        """A person ends what stands still and has no agent to let it go on."""
         for process in list(self.processes.values()):
-            process.kill()
+            if process.paused and process.watcher is None:
+                process.kill()

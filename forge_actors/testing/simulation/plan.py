@@ -53,7 +53,7 @@ CLAIMS = (
     "write:heavy-check",
 )
 #: How many of the attempts cannot be found when their agent is gone.
-HIDING = 0.0
+HIDING = 0.15
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
 OFTEN = (
@@ -290,13 +290,13 @@ def _faults(chance: Random) -> tuple[Fault, ...]:
     kinds = dict.fromkeys(kind for kind, _, _ in FAULTS)
     first = chance.sample(list(kinds), 3)
     places = [chance.choice([p for p in FAULTS if p[0] == kind]) for kind in first]
-    places += [chance.choice(FAULTS) for _ in range(chance.randint(0, 4))]
+    places += [chance.choice(FAULTS) for _ in range(chance.randint(0, 6))]
     return tuple(_fault(chance, *place) for place in places)
 
 
 def _fault(chance: Random, kind: Kind, point: str, when: When) -> Fault:
     often = any(point.endswith(word) for word in OFTEN)
-    nth = 1 + min(int(chance.expovariate(0.3 if often else 1.2)), 12)
+    nth = 1 + min(int(chance.expovariate(0.3 if often else 2.0)), 12)
     amount = chance.choice((0.01, 0.1, 0.5, 2.0))
     if kind in ("service", "agent"):
         amount = 0.0

@@ -19,6 +19,8 @@ from forge_actors.domain.changes import (
     JobWaits,
     PauseBegan,
     PauseEnded,
+    Quarantined,
+    QuarantineEnded,
     RepositoryChanged,
 )
 from forge_actors.domain.claims import first_conflict
@@ -46,6 +48,8 @@ class Referee:
         self.pairs: dict[tuple[State, State], None] = {}
         #: Rows saved and processes begun.
         self.steps = 0
+        #: The cases whose leases end with this move.
+        self._freed: list[Case] = []
         self._begun_fences: set[tuple[str, int]] = set()
 
     def starts(self, now: float) -> None:
@@ -85,12 +89,24 @@ class Referee:
                 books.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 books.pauses.pop(scope, None)
+            case Quarantined(left):
+                books.quarantined.setdefault(left.repo, {})[left.job] = left.claims
+            case QuarantineEnded(job):
+                self._ends.judge_release(job)
+                repo = books.cases[job].repo
+                books.quarantined.get(repo, {}).pop(job, None)
             case RepositoryChanged(repository):
                 if repository.removed_at is not None:
                     self._retired(repository.id)
             case _:
                 pass
         world.note("saved", type(change).__name__, change.event.job, change.event.kind)
+
+    def moved(self) -> None:
+        """All of one move is saved: what it says of leases goes together."""
+        freed, self._freed = self._freed, []
+        for case in freed:
+            self._ends.judge_leases(case)
 
     def _added(self, change: JobAdded) -> None:
         job, books, fail = change.job, self._books, self._world.fail
@@ -137,6 +153,7 @@ class Referee:
     def _requeued(self, change: JobRequeued, epoch: int) -> None:
         case = self._books.cases[change.job]
         self._ends.judge_requeue(case, change, epoch)
+        self._freed.append(case)
         self._move(change.job, change.state)
         case.fence, case.queued_at, case.stopped_by = None, change.at, 0
         self._news_for(case)
@@ -145,6 +162,7 @@ class Referee:
         case = self._books.cases[change.job]
         if case.reserved:
             self._ends.judge_end(case, change)
+            self._freed.append(case)
         else:
             self._ends.judge_early_end(case, change)
         if change.state == "cancelled" and not case.cancelled:
@@ -168,6 +186,7 @@ class Referee:
 
     def _retired(self, repo: str) -> None:
         self._books.removed.add(repo)
+        self._books.quarantined.pop(repo, None)
         active = [case.job for case in self._books.open_cases if case.repo == repo]
         if active:
             self._world.fail("removed means removed", f"{repo} has {active}")

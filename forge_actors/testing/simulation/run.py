@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 #: Seconds after the last operation within which everything must have ended.
 PATIENCE = 1200.0
+#: Seconds that clients have to come to an end by themselves.
+CLIENTS_SECONDS = 20.0
+#: Seconds that what was said last may be on its way.
+LAST_WORDS = 3.0
 
 
 class Result(Struct):
@@ -160,19 +164,24 @@ class _Simulation:
         world.faults.heal()
         world.pressure = None
         with trio.move_on_after(PATIENCE) as patience:
-            await world.until(lambda: world.clients.idle)
+            with trio.move_on_after(CLIENTS_SECONDS):
+                # Some may wait for what only the relief lets happen.
+                await world.until(lambda: world.clients.idle)
             for operation in self._relief():
-                await self._do(operation)
+                world.clients.do(operation)
+            await world.until(lambda: world.clients.idle)
+            world.machine.end_stopped()
             for case in world.books.open_cases:
                 verb = "continue" if case.state in RESERVED else "unhold"
                 if case.held:
                     await self._do(Operation(0, verb, case.job))
             await world.until(lambda: not world.books.open_cases)
+            await world.until(lambda: not world.books.keeps_claims)
             await world.until(lambda: world.clients.idle)
         if patience.cancelled_caught:
             await self._fail_with_reasons()
             return
-        await trio.sleep(1)
+        await trio.sleep(LAST_WORDS)
         await self._look_for_leaks()
 
     async def _fail_with_reasons(self) -> None:

@@ -212,6 +212,7 @@ class SimulatedStore(MemoryStore):
             for change, saved in zip(move.changes, move.saved, strict=True):
                 self.durable.apply(saved)
                 world.referee.saved(change, epoch)
+            world.referee.moved()
         self.commits += 1
         world.changed()
 
@@ -291,9 +292,11 @@ class SimulatedStore(MemoryStore):
 
     @property
     def busy(self) -> tuple[str, ...]:
-        """The repositories with jobs that have not ended."""
-        jobs = self.durable.jobs.values()
-        return tuple(dict.fromkeys(j.repo for j in jobs if j.state not in TERMINAL))
+        """The repositories with jobs that have not ended, or with kept claims."""
+        rows = self.durable
+        active = [j.repo for j in rows.jobs.values() if j.state not in TERMINAL]
+        kept = [left.repo for left in rows.quarantined.values()]
+        return tuple(dict.fromkeys(active + kept))
 
     @property
     def reserved(self) -> list[Job]:
