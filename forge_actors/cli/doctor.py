@@ -195,7 +195,25 @@ def _service(home: str) -> list[Check]:
         return [Check("service", "missing", note)]
     except (ForgeError, OSError) as error:
         return [Check("service", "broken", str(error))]
-    return [_health(status), *_kept_claims(status.get("quarantined") or [])]
+    return [
+        _health(status),
+        *_kept_claims(status.get("quarantined") or []),
+        *_set_aside(status.get("poisoned") or []),
+    ]
+
+
+def _set_aside(poisoned: list[dict[str, Any]]) -> list[Check]:
+    """What made an actor fail over and over, and is left alone."""
+    return [
+        Check(
+            "aside",
+            "broken",
+            f"{'job ' + each['job'] + ' of ' if each['job'] else ''}repository"
+            f" {each['repo']} was set aside (since {each['since']}): {each['error']};"
+            f" forge-actors repo enable {each['repo']} tries again",
+        )
+        for each in poisoned
+    ]
 
 
 def _kept_claims(quarantined: list[dict[str, Any]]) -> list[Check]:

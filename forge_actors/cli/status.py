@@ -87,6 +87,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
     lines += _kept(status.get("quarantined") or [])
+    lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
     files = status.get("open_files") or {}
@@ -104,6 +105,17 @@ def _kept(quarantined: list[dict[str, Any]]) -> list[str]:
         for left in quarantined
     )
     return ["kept claims", *map(clean, lines)]
+
+
+def _aside(poisoned: list[dict[str, Any]]) -> list[str]:
+    if not poisoned:
+        return []
+    lines = (
+        f"  {each['repo']}  {each['job'] or 'all of it'}: {each['error']},"
+        f" since {each['since']}; forge-actors repo enable {each['repo']} tries again"
+        for each in poisoned
+    )
+    return ["set aside", *map(clean, lines)]
 
 
 def _section(

@@ -169,6 +169,11 @@ class Store(Protocol):
     def load_jobs(self, repo: str) -> list[Job]:
         """Its jobs that have not ended, oldest first, as they were saved."""
 
+    def load_readable_jobs(
+        self, repo: str
+    ) -> tuple[list[Job], dict[str, tuple[State, Exception]]]:
+        """The same, but for those that cannot be read; of these the states, and why."""
+
     def spec(self, job: str) -> JobSpec:
         """What the ledger does not hold of a job."""
 

@@ -17,11 +17,11 @@ from forge_actors.domain.jobs import STATES
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
-from forge_actors.edges.sqlite.rows import quarantine_from
+from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import quarantine_view, timestamp
+from forge_actors.runtime.views import poison_view, quarantine_view, timestamp
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
@@ -103,6 +103,7 @@ class ServiceControl(OutputControl):
             "capacity": capacity,
             "providers": providers,
             "quarantined": self._quarantined(),
+            "poisoned": self._poisoned(),
             "pauses": [to_builtins(pause) for pause in pauses],
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
@@ -121,6 +122,12 @@ class ServiceControl(OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
+
+    def _poisoned(self) -> list[dict[str, object]]:
+        """What was set aside, oldest first."""
+        aside = map(poison_from, self._store.read("poisons"))
+        repos = {repo.id: repo.name for repo in self._registry.all()}
+        return [poison_view(each, repos.get(each.repo, each.repo)) for each in aside]
 
     def _quarantined(self) -> list[dict[str, object]]:
         """The claims that ended jobs left held, oldest first."""
