@@ -32,6 +32,7 @@ from forge_actors.actors.repository_messages import (
     Enqueue,
     Explain,
     Granted,
+    LetGoOfLeft,
     Message,
     Pass,
     PauseHere,
@@ -282,6 +283,8 @@ class _Repository:
                 self._asked.edit(job, edit, reply, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
+            case LetGoOfLeft(job, reply):
+                self._asked.let_go_of_left(job, reply, now)
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
