@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from benchmarks.chaos.story import INTERRUPTIONS
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import TERMINAL
 
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 
 #: Seconds from a job's last line until its receipt is written, on a busy machine.
 SLACK = 1.0
-#: The same where processes of it are left that must be ended first.
-LEFTOVER_SLACK = 5.0
-#: What can end an attempt without any doing of the job.
-INTERRUPTIONS = frozenset(
-    {"WORKER_LOST", "INTERRUPTED", "SIGNALLED", "OPERATION_OUTCOME_AMBIGUOUS"}
-)
 
 
 def violations(evidence: Evidence, story: Story) -> list[str]:
@@ -115,9 +110,7 @@ def _final(plan: Plan, run: Run) -> bool:
 
 def _hit(evidence: Evidence, story: Story, run: Run) -> bool:
     """Whether its agent or its own processes were killed before its end was safe."""
-    plan = evidence.plans[run.name]
-    slack = SLACK if plan.child == "none" else LEFTOVER_SLACK
-    end = math.inf if run.ended is None else run.ended + slack
+    end = math.inf if run.ended is None else run.ended + SLACK
     # It is there before it can say so: its first line comes after its dispatch.
     begin = run.began
     for attempt in story.attempts(run.job):

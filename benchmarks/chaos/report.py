@@ -40,6 +40,9 @@ class Report:
     limits: dict[str, int] = field(default_factory=dict)
     #: Jobs that ended while no service was there.
     ended_alone: int = 0
+    #: Of jobs that ended just before a kill, too late for anybody to write it down:
+    #: how long before.
+    unknown: Spread | None = None
     ready: Spread | None = None
     #: From ready, and from the start of the service, to the right state of what was
     #: interrupted, by target.
@@ -64,6 +67,7 @@ class Report:
             f"runs: {self.begun} began by the jobs' own account",
             f"  that never ended: {self.interrupted}",
             f"  that ended while there was no service: {self.ended_alone}",
+            f"  that ended just before a kill, unseen: {self.unknown}",
             f"kills: {sum(self.kills.values())} ({counts(self.kills)})",
             f"  that met an agent: {self.agent_kills}",
             f"  processes killed: {self.killed_processes}",

@@ -269,6 +269,7 @@ def _report(chaos: Chaos, seed: int, scenario: Scenario, story: Story) -> Report
         most=evidence.most,
         limits=dict(LIMITS),
         ended_alone=_ended_alone(evidence),
+        unknown=times.spread(times.unknown_ends(evidence, story)),
         ready=times.spread([one.seconds for one in evidence.starts[1:]]),
         decided={
             target: (

@@ -11,6 +11,11 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL
 if TYPE_CHECKING:
     from benchmarks.chaos.evidence import Evidence
 
+#: What can end an attempt without any doing of the job.
+INTERRUPTIONS = frozenset(
+    {"WORKER_LOST", "INTERRUPTED", "SIGNALLED", "OPERATION_OUTCOME_AMBIGUOUS"}
+)
+
 
 @dataclass
 class Attempt:

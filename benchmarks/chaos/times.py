@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.chaos.processes import Start
+from benchmarks.chaos.story import INTERRUPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -74,6 +76,27 @@ def decisions(evidence: Evidence, story: Story) -> list[Decision]:
                         max(0.0, decided - one) for one in (start.ready, start.began)
                     )
                     found.append(Decision(job, blow, *spans))
+    return found
+
+
+def unknown_ends(evidence: Evidence, story: Story) -> list[float]:
+    """Of runs that ended, and whose end nobody knew: seconds from that to the kill.
+
+    A job has ended for itself a moment before anybody can write that down.
+    """
+    found = []
+    for runs in evidence.runs.values():
+        for run in runs:
+            attempts = story.attempts(run.job)
+            codes = [one.code for one in attempts if one.number == run.attempt]
+            if run.ended is not None and INTERRUPTIONS.intersection(codes):
+                kills = [
+                    before - run.ended
+                    for blow in evidence.blows
+                    for before, after in blow.spans
+                    if after > run.began
+                ]
+                found.append(max(0.0, min(kills, default=math.inf)))
     return found
 
 

@@ -37,9 +37,12 @@ class Asked:
     ) -> None:
         ends: list[Change] = []
         running = []
+        if len(jobs) == 1 and jobs[0] in self._ledger.poisoned:
+            reply.refuse(Refused(self._unfit(jobs[0])))
+            return
         for job in jobs:
             if job not in self._ledger.jobs:
-                continue  # it ended meanwhile
+                continue  # it ended meanwhile, or was set aside
             changes, runs = self._ledger.cancel(job, now)
             if not runs:
                 ends += changes
@@ -80,6 +83,8 @@ class Asked:
 
     def _unfit(self, job: str) -> str | None:
         """Why nobody can steer the job any more."""
+        if job in self._ledger.poisoned:
+            return f"job {job} was set aside, see: forge-actors why {job}"
         if job not in self._ledger.jobs:
             return f"job {job} has ended"
         if self._attempts.is_stopped(job):
@@ -99,6 +104,10 @@ class Asked:
     def pause(self, on: bool, jobs: bool, reply: Reply[None], now: float) -> None:
         move = self._ledger.pause if on else self._ledger.resume
         self._steered(move(now, jobs=jobs), reply, None)
+
+    def let_go_of_left(self, job: str, reply: Reply[bool], now: float) -> None:
+        changes = self._ledger.let_go_of_left(job, now)
+        self._when_durable(changes, reply, bool(changes))
 
     def stop(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt

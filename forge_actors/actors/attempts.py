@@ -64,6 +64,9 @@ class Attempts:
         worker.adopt(running, suspended=suspended)
         self._nursery.start_soon(worker.watch, job.id, job.attempt, job.fence)
 
+    def has(self, job: str, attempt: int) -> bool:
+        return (job, attempt) in self._workers
+
     def start(self, job: str) -> None:
         # The commit may come after the actor has failed, when it takes no more tasks.
         if not self._closed:

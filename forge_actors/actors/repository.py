@@ -32,6 +32,7 @@ from forge_actors.actors.repository_messages import (
     Enqueue,
     Explain,
     Granted,
+    LetGoOfLeft,
     Message,
     Pass,
     PauseHere,
@@ -42,11 +43,12 @@ from forge_actors.actors.repository_messages import (
     Stop,
 )
 from forge_actors.actors.tokens import Grant
-from forge_actors.domain.capacity import Offer, offer_of
+from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
+from forge_actors.domain.poison import cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,10 +104,13 @@ class _Repository:
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
         self._asked = Asked(self._ledger, self._attempts, self._moves)
+        self._alive = context.launcher.still_alive
         #: Jobs that waited in the store at the start. Of those that were accepted just
         #: then a notice is still on its way, and some of them may have ended by then.
         self._loaded: set[str] = set()
         self._opened_at = trio.current_time()
+        #: A job that makes us fail is set aside. Otherwise we fail.
+        self._careful = context.careful(repo)
 
     @property
     def finished(self) -> bool:
@@ -158,31 +163,67 @@ class _Repository:
         """Take in the saved jobs; adopt what runs, decide what became of the rest."""
         now = self._context.clock.now()
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
-        for job in self._context.store.load_jobs(self._repo):
-            if job.state not in RESERVED:
-                self._loaded.add(job.id)
-                self._take_in(job, now)
-                continue
-            self._ledger.adopt(job)
-            receipt = self._context.kept_receipt(job.id, job.attempt)
-            decided = receipt is not None and self._finish(job, receipt, now)
-            if not decided and not self._adopt(job):
-                self._finish(job, None, now)
-        self._look_for_left(now)
+        for job in self._load():
+            if job.id not in self._ledger.poisoned:
+                with self._guard(job):
+                    self._recover_one(job, now)
+            elif job.state in RESERVED:
+                self._leave_alone(job)
+        self._moves.add(self._ledger.look_for_left(self._alive, now))
+        self._moves.add(self._ledger.take_back(now))
         self.settle()
 
-    def _look_for_left(self, now: float) -> None:
-        """Free what was kept for processes that are gone by now."""
-        if self._ledger.quarantined:
-            alive = self._context.launcher.still_alive
-            self._moves.add(self._ledger.look_for_left(alive, now))
+    def _load(self) -> list[Job]:
+        store, now = self._context.store, self._context.clock.now()
+        if not (self._careful or self._ledger.poisoned):
+            return store.load_jobs(self._repo)
+        jobs, unreadable = store.load_readable_jobs(self._repo)
+        for job, (state, error) in unreadable.items():
+            if job in self._ledger.poisoned:
+                continue
+            # Of one that may run nobody knows what it claims.
+            if not self._careful or state in RESERVED:
+                raise error
+            self._moves.add(self._ledger.set_aside(job, cause(error), now))
+        return jobs
+
+    def _recover_one(self, job: Job, now: float) -> None:
+        if job.state not in RESERVED:
+            self._loaded.add(job.id)
+            self._take_in(job, now)
+            return
+        self._ledger.adopt(job)
+        receipt = self._context.kept_receipt(job.id, job.attempt)
+        decided = receipt is not None and self._finish(job, receipt, now)
+        if not decided and not self._adopt(job):
+            self._finish(job, None, now)
+
+    @contextmanager
+    def _guard(self, job: Job) -> Iterator[None]:
+        """Set the job aside if it makes us fail, where that was asked for."""
+        reserved = job.state in RESERVED
+        try:
+            yield
+        except Exception as error:
+            if not self._careful:
+                raise
+            now = self._context.clock.now()
+            self._moves.add(self._ledger.set_aside(job.id, cause(error), now))
+            if reserved:
+                self._leave_alone(job)
+
+    def _leave_alone(self, job: Job) -> None:
+        """It was set aside while it ran, and keeps its claims and tokens."""
+        self._ledger.keep_aside(job)
+        if not self._attempts.has(job.id, job.attempt):
+            self._adopt(job)
 
     def _adopt(self, job: Job) -> bool:
         """Own the attempt that somebody launched; False if nobody did."""
         running = self._context.launcher.adopt(job.id, job.attempt)
         if running is None:
             return False
-        grant = self._context.adopt(offer_of(job))
+        grant = self._context.adopt(job)
         worker = self._context.make_worker(grant, self._mailbox)
         suspended = job.id in self._ledger.suspended
         self._attempts.adopt(worker, running, job, suspended=suspended)
@@ -193,8 +234,22 @@ class _Repository:
         if isinstance(message, ASKS):
             with message.reply:
                 self._handle(message)
+        elif self._careful and (job := self._job_of(message)) is not None:
+            with self._guard(job):
+                self._handle(message)
+                return
+            if isinstance(message, WorkerExited):
+                self._exited(message.receipt, self._context.clock.now())
         else:
             self._handle(message)
+
+    def _job_of(self, message: Message) -> Job | None:
+        """The only job that a message is about."""
+        match message:
+            case WorkerStarted(job) | WorkerExited(job):
+                return self._ledger.jobs.get(job)
+            case _:
+                return None
 
     def _handle(self, message: Message) -> None:
         now = self._context.clock.now()
@@ -223,6 +278,8 @@ class _Repository:
                 self._asked.edit(job, edit, reply, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
+            case LetGoOfLeft(job, reply):
+                self._asked.let_go_of_left(job, reply, now)
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
@@ -234,7 +291,7 @@ class _Repository:
                 if trio.current_time() >= self._opened_at + LINGER_SECONDS:
                     self._loaded.clear()
                 self._fail_if_gone(now)
-                self._look_for_left(now)
+                self._moves.add(self._ledger.look_for_left(self._alive, now))
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):
@@ -281,9 +338,17 @@ class _Repository:
             changes, job = self._ledger.dispatch(grant.tokens, now)
             if job is None:
                 return
-            grant.job = job.id
+            grant.use(job)
             worker = self._context.make_worker(grant, self._mailbox)
-            self._attempts.add(worker, self._context.make_order(job))
+            try:
+                order = self._context.make_order(job)
+            except Exception as error:
+                if not self._careful:
+                    raise
+                # Nobody has been told of its dispatch: in the store it waits.
+                self._moves.add(self._ledger.set_aside(job.id, cause(error), now))
+                return
+            self._attempts.add(worker, order)
             self._moves.add(changes, then=partial(self._attempts.start, job.id))
             grant.pass_on()
 
@@ -297,7 +362,11 @@ class _Repository:
 
     def _exited(self, receipt: Receipt, now: float) -> None:
         job = self._ledger.jobs.get(receipt.job)
-        if job is None or job.attempt != receipt.attempt:
+        if receipt.job in self._ledger.poisoned:
+            # For whoever tries again; until then its claims are kept.
+            self._context.keep_receipt(receipt)
+            self._attempts.ended(receipt.job, receipt.attempt)
+        elif job is None or job.attempt != receipt.attempt:
             self._moves.add(self._ledger.refuse(receipt, now), lazy=True)
         elif self._finish(job, receipt, now):
             self._attempts.ended(job.id, receipt.attempt)

@@ -38,10 +38,12 @@ class Context(Struct, frozen=True):
     kept_receipt: Callable[[str, int], Receipt | None]
     #: The tokens of a job that runs already. Asked for only while an actor starts: the
     #: supervisor, whose counts it changes, waits for that.
-    adopt: Callable[[Offer], Grant]
+    adopt: Callable[[Job], Grant]
     #: The outcome of an attempt is durable: nobody needs its receipt any more.
     forget: Callable[[str, int], None]
     #: Keeps one for whoever owns the repository next.
     keep_receipt: Callable[[Receipt], None]
     #: The pauses that the supervisor owns.
     pauses: Callable[[], tuple[Pause, ...]]
+    #: Whether a repository's actor is to set aside what makes it fail.
+    careful: Callable[[str], bool]

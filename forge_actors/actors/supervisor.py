@@ -6,8 +6,8 @@ repository has wanted again, and never waits for any of them. Grants come back t
 its own inbox (`Returned`).
 
 Repository actors are transient children: awake while they own a job, restarted from
-what was saved when they fail; more failures than `RestartPolicy` allows end the
-supervisor, and with it the runtime.
+what was saved when they fail. One that fails more often than `RestartPolicy` allows is
+restarted with care, and in the end set aside; everything else goes on.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from forge_actors.actors import (
     repository_messages,
 )
 from forge_actors.actors.alarm import Alarm
+from forge_actors.actors.aside import Aside
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
+    CareEnded,
     Count,
     Ended,
     Message,
@@ -40,18 +42,25 @@ from forge_actors.actors.supervisor_messages import (
     Stop,
     Submitted,
     Survey,
+    TakeBack,
     Wanted,
 )
 from forge_actors.actors.tokens import Grant, Grants, Returned
 from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
+from forge_actors.domain.errors import (
+    MailboxClosed,
+    SetAsideError,
+)
 from forge_actors.domain.events import Event
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
-from forge_actors.domain.restarts import RestartHistory, wants_restart
+from forge_actors.domain.restarts import (
+    RestartHistory,
+    wants_restart,
+)
 from forge_actors.domain.scopes import DRAIN
 
 if TYPE_CHECKING:
@@ -81,7 +90,8 @@ async def run(
         actor = _Supervisor(context, mailbox, children)
         with serving(inbox), actor.keeping_time():
             for repo in context.busy:
-                await actor.open(repo)
+                with suppress(SetAsideError):
+                    await actor.open(repo)
             task_status.started(mailbox)
             while not (actor.finished and inbox.empty):
                 await actor.serve(inbox)
@@ -105,6 +115,9 @@ class _Supervisor:
         #: Repositories whose actor ended before it was told of new jobs.
         self._missed: set[str] = set()
         self._history = RestartHistory(context.restarts)
+        self._aside = Aside(
+            context, self._history, self._grants, nursery, self._keep_receipt, mailbox
+        )
         self._sampled_at = -PRESSURE_SECONDS
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
@@ -124,11 +137,12 @@ class _Supervisor:
             forget=self._forget,
             keep_receipt=self._keep_receipt,
             pauses=lambda: tuple(self._pauses),
+            careful=self._aside.is_careful,
         )
 
     @property
     def finished(self) -> bool:
-        return self._stop is not None and not self._children
+        return self._stop is not None and not (self._children or self._aside.watches)
 
     @property
     def _period(self) -> float:
@@ -170,10 +184,16 @@ class _Supervisor:
                 self._grants.take_back(grant)
             case Open(repo, reply):
                 with reply:
-                    reply.answer(await self.open(repo))
+                    await self._answer_with(repo, reply)
             case Submitted(repo, jobs):
-                if not _tell(await self.open(repo), repository_messages.Enqueue(jobs)):
-                    self._missed.add(repo)
+                with suppress(SetAsideError):  # they are loaded when it is tried again
+                    child = await self.open(repo)
+                    if not _tell(child, repository_messages.Enqueue(jobs)):
+                        self._missed.add(repo)
+            case TakeBack(repo):
+                await self._take_back(repo)
+            case CareEnded(repo):
+                self._aside.care_ended(repo)
             case Ended(repo, error):
                 await self._child_ended(repo, error)
             case Count(reply):
@@ -208,15 +228,21 @@ class _Supervisor:
                     self._context.store.save([Noted(because)])
                 for child in self._children.values():
                     _tell(child, repository_messages.Stop(reason))
+                await self._aside.stop(reason)
 
     async def open(self, repo: str) -> RepositoryMailbox:
-        """The mailbox of the repository's actor, started if it is not awake."""
+        """The mailbox of the repository's actor, started if it is not awake.
+
+        Raises:
+            SetAsideError: it was set aside.
+        """
         while (child := self._children.get(repo)) is None:
             self._missed.discard(repo)  # it loads every job that is saved
+            self._aside.check(repo)
             try:
                 child = await self._nursery.start(self._run_child, repo)
             except Exception as error:  # noqa: BLE001 - counted, and tried again
-                self._count_failure(repo, error)
+                self._aside.failed(repo, error)
                 continue
             self._children[repo] = child
             if self._stop is not None:
@@ -247,27 +273,37 @@ class _Supervisor:
         self._context.unclaimed.pop((job, attempt), None)
         self._context.launcher.forget(job, attempt)
 
+    async def _answer_with(self, repo: str, reply: Reply[RepositoryMailbox]) -> None:
+        try:
+            reply.answer(await self.open(repo))
+        except SetAsideError as error:
+            reply.refuse(error)
+
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
-        if error is None:
-            if repo in self._missed:
+        again = repo in self._missed
+        if error is not None:
+            self._aside.failed(repo, error)
+            again = wants_restart("transient", failed=True)
+        else:
+            self._aside.rested(repo)
+        with suppress(SetAsideError):
+            if again:
                 await self.open(repo)
-            return
-        self._count_failure(repo, error)
-        if wants_restart("transient", failed=True):
-            await self.open(repo)
         for grant in self._grants.ownerless(repo):
             grant.give_back()  # what it was used for is not there any more
 
-    def _count_failure(self, repo: str, error: Exception) -> None:
-        """Raise RestartIntensityReached if it is one failure too many."""
-        log.error("the actor of repository %s failed", repo, exc_info=error)
-        if not self._history.allow(trio.current_time()):
-            raise RestartIntensityReached(
-                f"repository actors failed more than {self._history.policy.intensity}"
-                f" times within {self._history.policy.period:.0f} s"
-            ) from error
+    async def _take_back(self, repo: str) -> None:
+        await self._aside.take_back(repo)
+        child = self._children.get(repo)
+        if child is None:
+            with suppress(SetAsideError):
+                await self.open(repo)
+        else:
+            # It has to load anew what it has left alone.
+            self._missed.add(repo)
+            _tell(child, repository_messages.Stop("detached"))
 
     def _make_worker(
         self, grant: Grant, owner: Mailbox[repository_messages.Message]

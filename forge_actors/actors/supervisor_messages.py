@@ -44,6 +44,18 @@ class Ended(Struct, frozen=True):
     error: Exception | None
 
 
+class TakeBack(Struct, frozen=True):
+    """Try again what was set aside of a repository; the store knows that it is."""
+
+    repo: str
+
+
+class CareEnded(Struct, frozen=True):
+    """Nothing runs any more of a repository that was set aside, or it has an owner."""
+
+    repo: str
+
+
 class Survey(Struct, frozen=True):
     """The counts at one moment."""
 
@@ -116,6 +128,8 @@ Message = (
     | Open
     | Submitted
     | Ended
+    | TakeBack
+    | CareEnded
     | Count
     | Place
     | SetLimits

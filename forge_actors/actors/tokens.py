@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
-from forge_actors.domain.capacity import Capacity, TokenUse
+from forge_actors.domain.capacity import Capacity, TokenUse, offer_of
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from forge_actors.domain.capacity import Limits, Offer
+    from forge_actors.domain.jobs import Job
 
 
 class Returned(Struct, frozen=True):
@@ -35,6 +36,7 @@ class Grant:
     __slots__ = (
         "_back",
         "_passed",
+        "attempt",
         "id",
         "job",
         "ownerless",
@@ -56,6 +58,7 @@ class Grant:
         self.tokens = tokens
         #: The job it is used for, once its repository has chosen one.
         self.job: str | None = None
+        self.attempt = 0
         self.returned = False
         #: A pause began before it was used: it is to go back as it came.
         self.withdrawn = False
@@ -75,6 +78,10 @@ class Grant:
     def pass_on(self) -> None:
         """Somebody else gives it back: leaving this block no longer does."""
         self._passed = True
+
+    def use(self, job: Job) -> None:
+        """Use it for the present attempt of this job."""
+        self.job, self.attempt = job.id, job.attempt
 
     def let_go(self) -> None:
         """What it is used for runs on: the tokens stay taken, for its next owner."""
@@ -109,17 +116,17 @@ class Grants:
         self.capacity.take(grant.id, offer.repo, offer.tokens)
         return grant
 
-    def adopt(self, offer: Offer) -> Grant:
+    def adopt(self, job: Job) -> Grant:
         """The grant of a job that runs already, whatever the limits are now.
 
         That which it has, if its last owner let go of it, else a new one.
         """
         for grant in self._out.values():
-            if grant.job == offer.job and grant.ownerless:
+            if grant.job == job.id and grant.ownerless:
                 grant.ownerless = False
                 return grant
-        grant = self.issue(offer)
-        grant.job = offer.job
+        grant = self.issue(offer_of(job))
+        grant.use(job)
         return grant
 
     def ownerless(self, repo: str) -> list[Grant]:

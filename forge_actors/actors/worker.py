@@ -118,18 +118,23 @@ class Worker:
         with self._grant:
             self._tell_exit(await self._attempt(order))
 
-    def adopt(self, running: RunningAttempt, *, suspended: bool) -> None:
-        """Own what runs already, and let it stand still or go on; then `watch`."""
-        self._running = running
-        self._suspended = suspended
-        (running.pause if suspended else running.resume)()
+    def adopt(self, running: RunningAttempt, *, suspended: bool | None) -> None:
+        """Own what runs already, and let it stand still or go on; then `watch`.
 
-    async def watch(self, job: str, attempt: int, fence: int) -> None:
-        """The task of a worker that has adopted this attempt."""
+        Without `suspended` it stays as it is.
+        """
+        self._running = running
+        if suspended is not None:
+            self._suspended = suspended
+            (running.pause if suspended else running.resume)()
+
+    async def watch(self, job: str, attempt: int, fence: int | None) -> None:
+        """The task of a worker that has adopted this attempt; `fence`, if known, is
+        that of its dispatch."""
         assert self._running is not None, "it has adopted one"
         with self._grant:
             receipt = await self._until_gone(self._running, job, attempt, KILL_GRACE)
-            if receipt.fence != fence:
+            if fence is not None and receipt.fence != fence:
                 # Of another dispatch, as a store that was restored has them: all that
                 # it proves of this one is that nothing runs.
                 receipt = structs.replace(receipt, ending="lost", fence=fence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
 from forge_actors.cli.steering import pause_lines
 from forge_actors.cli.text import clean
@@ -87,6 +88,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
     lines += _kept(status.get("quarantined") or [])
+    lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
     files = status.get("open_files") or {}
@@ -98,12 +100,18 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
 def _kept(quarantined: list[dict[str, Any]]) -> list[str]:
     if not quarantined:
         return []
+    return ["kept claims", *(clean(f"  {kept_line(left)}") for left in quarantined)]
+
+
+def _aside(poisoned: list[dict[str, Any]]) -> list[str]:
+    if not poisoned:
+        return []
     lines = (
-        f"  {left['job']}  {left['repo']}  {' '.join(left['claims'])}:"
-        f" process {' '.join(map(str, left['pids']))}, since {left['since']}"
-        for left in quarantined
+        f"  {each['repo']}  {each['job'] or 'all of it'}: {each['error']},"
+        f" since {each['since']}; forge-actors repo enable {each['repo']} tries again"
+        for each in poisoned
     )
-    return ["kept claims", *map(clean, lines)]
+    return ["set aside", *map(clean, lines)]
 
 
 def _section(

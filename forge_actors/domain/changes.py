@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
@@ -122,6 +123,22 @@ class QuarantineEnded(Struct, frozen=True):
     event: Event
 
 
+class SetAside(Struct, frozen=True):
+    """A job, or a whole repository, is left alone: it makes its actor fail."""
+
+    poison: Poison
+    event: Event
+
+
+class TakenBack(Struct, frozen=True):
+    """What was set aside of a repository is tried again; or only the repository itself,
+    and not the jobs that were set aside one by one."""
+
+    repo: str
+    event: Event
+    jobs_too: bool = True
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -186,6 +203,8 @@ Change = (
     | JobDelegated
     | Quarantined
     | QuarantineEnded
+    | SetAside
+    | TakenBack
     | JobHeld
     | JobEdited
     | PauseBegan

@@ -148,6 +148,12 @@ class MailboxClosed(ActorStopped):
     """The actor had already stopped, so it certainly did not act."""
 
 
+class SetAsideError(Refused):
+    """The repository was set aside, since its actor failed over and over."""
+
+    code = "SET_ASIDE"
+
+
 class RestartIntensityReached(ForgeError):
     """A part failed more often than its supervisor allows within the period."""
 

@@ -191,6 +191,8 @@ class History:
                 job.held = word == "paused"
         elif word == "delegated":
             job.child = job.child or str(data["child"])
+        elif word == "set_aside":
+            job.reason = str(data["reason"])
         elif word == "quarantined":
             kept = self.kept.setdefault(job.repo, {})
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
@@ -251,14 +253,14 @@ class History:
     ) -> None:
         if repo is None:
             raise BrokenHistory("it names no repository")
-        name = str(data["name"])
         if kind == "repository_added":
+            name = str(data["name"])
             self.repositories[repo] = PastRepository(repo, name, str(data["path"]))
             return
         known = self.repositories.get(repo)
         if known is None or known.removed:
             raise BrokenHistory(f"{repo} is not known")
-        known.name = name
+        known.name = str(data.get("name", known.name))
         match kind:
             case "repository_moved":
                 known.path = str(data["to"])
@@ -267,6 +269,8 @@ class History:
             case "repository_removed":
                 known.removed, known.enabled = True, False
                 self.pauses.pop(repository_scope(repo), None)
+            case "repository_set_aside" | "repository_taken_back":
+                pass  # its jobs stay what they are
             case "repository_lost":
                 pass  # its folder is another's now; its id may find it again
             case _:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
 from forge_actors.domain.budgets import QueueBudgets
-from forge_actors.domain.changes import JobEnded, JobWaits
+from forge_actors.domain.changes import JobEnded, JobWaits, SetAside, TakenBack
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
 from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.poison import Poison
 from forge_actors.domain.priority import PRIORITIES, bound
 from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
@@ -52,6 +53,7 @@ class JobQueue:
         pause: Pause | None = None,
         backoff: Backoff = DEFAULT,
         quarantined: Iterable[Quarantine] = (),
+        poisoned: Iterable[Poison] = (),
     ) -> None:
         self.repo = repo
         self.fence = fence
@@ -61,6 +63,10 @@ class JobQueue:
         self.leases: dict[str, tuple[Claim, ...]] = {}
         #: What ended jobs left, whose claims are held like leases.
         self.quarantined = {each.job: each for each in quarantined}
+        #: Jobs that are left alone, and under no name the repository itself; of those
+        #: that ran the claims are held.
+        self.poisoned = {each.job: each for each in poisoned}
+        self._kept: dict[str, tuple[Claim, ...]] = {}
         #: Of the jobs with leases, those whose processes are to stand still.
         self.suspended: set[str] = set()
         self._unmet: dict[str, set[str]] = {}
@@ -79,15 +85,15 @@ class JobQueue:
     @property
     def idle(self) -> bool:
         """It owns no queued job, no lease and no running worker, and keeps no claim."""
-        return not self.jobs and not self.quarantined
+        return not (self.jobs or self.quarantined or self._kept)
 
     @property
     def held(self) -> dict[str, tuple[Claim, ...]]:
         """The claims that are held, by the jobs that hold them or left them held."""
-        if not self.quarantined:
+        if not (self.quarantined or self._kept):
             return self.leases
-        kept = {each.job: each.claims for each in self.quarantined.values()}
-        return kept | self.leases
+        left = {each.job: each.claims for each in self.quarantined.values()}
+        return left | self._kept | self.leases
 
     def unmet(self, job: str) -> frozenset[str]:
         """The jobs that must succeed before this one may start."""
@@ -99,6 +105,42 @@ class JobQueue:
         if budget is None or (retry is not None and retry < budget[0]):
             return retry
         return budget[0]
+
+    # -- what is left alone ------------------------------------------------------------
+
+    def set_aside(self, job_id: str, error: str, now: float) -> list[Change]:
+        """Leave a job alone from now on; it stays what it is in the store."""
+        job = self.jobs.get(job_id)
+        if job is not None:
+            self._take_out(job)
+        poison = Poison(self.repo, error, now, job_id)
+        self.poisoned[job_id] = poison
+        data: dict[str, object] = {"reason": error}
+        event = Event("job_set_aside", now, self.repo, job_id, data)
+        return [SetAside(poison, event)]
+
+    def take_back(self, now: float) -> list[Change]:
+        """The repository itself was set aside, and works again."""
+        if self.poisoned.pop("", None) is None:
+            return []
+        event = Event("repository_taken_back", now, self.repo)
+        return [TakenBack(self.repo, event, jobs_too=False)]
+
+    def keep_aside(self, job: Job) -> None:
+        """One that is left alone may run: nobody else gets what it claims."""
+        self._kept[job.id] = job.claims
+
+    def _take_out(self, job: Job) -> None:
+        """Take a job out of everything that knows of it."""
+        if job.id in self._lanes.ready:
+            self._lanes.leave(job)
+        self.leases.pop(job.id, None)
+        self.suspended.discard(job.id)
+        self._lanes.release(job.id)
+        self._unmet.pop(job.id, None)
+        self._retries.forget(job.id)
+        self._budgets.forget(job.id)
+        self.jobs.pop(job.id, None)
 
     # -- questions -------------------------------------------------------------------
 
@@ -157,7 +199,8 @@ class JobQueue:
                 detail = (
                     f"{claim} is kept for what job {holder} left:"
                     f" {named(left.remaining)}, not proven gone for"
-                    f" {max(0.0, now - left.since):.0f} s"
+                    f" {max(0.0, now - left.since):.0f} s; if it is gone:"
+                    f" forge-actors quarantine release {holder}"
                 )
             if any(first is job for first in reservations):
                 detail += "; it waited so long that its claims are reserved for it"

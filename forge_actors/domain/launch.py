@@ -138,9 +138,15 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: The system ended some of it, since all of it together used more than it may.
     out_of_memory: bool = False
 
+    #: It says what the job came to while something of the job still ran. Nobody but the
+    #: launcher itself sees one of these.
+    unfinished: bool = False
+
     @property
     def complete(self) -> bool:
         """Nothing of the attempt can be running any more."""
+        if self.unfinished:
+            return False
         return self.after_job is None or not self.after_job.unfinished
 
 

@@ -169,6 +169,11 @@ class Store(Protocol):
     def load_jobs(self, repo: str) -> list[Job]:
         """Its jobs that have not ended, oldest first, as they were saved."""
 
+    def load_readable_jobs(
+        self, repo: str
+    ) -> tuple[list[Job], dict[str, tuple[State, Exception]]]:
+        """The same, but for those that cannot be read; of these the states, and why."""
+
     def spec(self, job: str) -> JobSpec:
         """What the ledger does not hold of a job."""
 
@@ -307,6 +312,16 @@ class Control(Protocol):
         """End that pause, and with it what it suspended; the pauses that are left.
 
         With `jobs` also jobs there that were suspended one by one go on.
+        """
+
+    async def quarantined(self) -> list[dict[str, object]]:
+        """The claims that are kept for what ended jobs left, oldest first."""
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        """Free what is kept for one job, though nothing is proven gone; what that was.
+
+        Raises:
+            Refused: nothing is kept for it.
         """
 
     async def retry(

@@ -27,6 +27,10 @@ def wants_restart(restart: Restart, *, failed: bool) -> bool:
     return restart == "permanent" or (restart == "transient" and failed)
 
 
+#: How a child that failed is restarted; `aside`: not at all, until somebody says so.
+Stage = Literal["usual", "careful", "aside"]
+
+
 class RestartHistory:
     """The restarts of one supervisor within its period."""
 
@@ -40,3 +44,22 @@ class RestartHistory:
         while self._times and self._times[0] < now - self.policy.period:
             self._times.popleft()
         return len(self._times) <= self.policy.intensity
+
+
+class Escalation:
+    """What is done about one child that fails, and fails again.
+
+    It is restarted as usual, as often as the policy allows; then, as often again, with
+    care: what makes it fail is left out where that can be told. Then it is left alone.
+    """
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self.stage: Stage = "usual"
+        self._history = RestartHistory(policy)
+
+    def failed(self, now: float) -> Stage:
+        """The stage in which it is restarted now."""
+        if not self._history.allow(now):
+            self.stage = "careful" if self.stage == "usual" else "aside"
+            self._history = RestartHistory(self._history.policy)
+        return self.stage

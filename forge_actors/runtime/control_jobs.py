@@ -13,8 +13,10 @@ from forge_actors.actors.repository_messages import AskStopped, Explain
 from forge_actors.domain.holding import Holder, Holding, holding
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.place import Waits
+from forge_actors.domain.poison import why_aside
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
+from forge_actors.edges.sqlite.rows import poison_from
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
 from forge_actors.runtime.views import (
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.poison import Poison
     from forge_actors.domain.requests import JobRequest, Retried
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.waiting import Waiting
@@ -145,6 +149,8 @@ class JobControl(ControlBase):
         job_id = self._store.match(selector)
         row = self._row(job_id)
         job = self._view(row)
+        if job.state in RESERVED:
+            return job, self._why_aside(row[25], job_id, self._aside(row[25]))
         if job.state not in WAITING:
             return job, None
         waits = (await self._explain(row[25], [job_id])).get(job_id)
@@ -159,7 +165,32 @@ class JobControl(ControlBase):
         return with_waiting(job, waits.state, waiting), waiting
 
     async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:
-        return await self._ask(repo, lambda reply: Explain(tuple(ids), reply))
+        aside = self._aside(repo)
+        asked = () if "" in aside else tuple(i for i in ids if i not in aside)
+        waits: dict[str, Waits] = {}
+        if asked:
+            waits = await self._ask(repo, lambda reply: Explain(asked, reply))
+        if aside:
+            rows = self._store.read("states_of", json.dumps(ids))
+            states: dict[str, State] = dict(rows)
+            for job in ids:
+                if (why := self._why_aside(repo, job, aside)) is not None:
+                    waits[job] = Waits(states[job], why)
+        return waits
+
+    def _aside(self, repo: str) -> dict[str, Poison]:
+        """What was set aside of a repository, by job; all of it under no name."""
+        poisons = map(poison_from, self._store.read("poisons_of", repo))
+        return {poison.job: poison for poison in poisons}
+
+    def _why_aside(
+        self, repo: str, job: str, aside: dict[str, Poison]
+    ) -> Waiting | None:
+        poison = aside.get(job) or aside.get("")
+        if poison is None:
+            return None
+        known = self._registry.get(repo)
+        return why_aside(poison, known.name if known else repo)
 
     def _merged(self, job: JobView, waits: Waits | None) -> JobView:
         if waits is None:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors.repository_messages import SetEnabled
-from forge_actors.domain.errors import MailboxClosed
+from forge_actors.actors.supervisor_messages import TakeBack
+from forge_actors.domain.changes import TakenBack
+from forge_actors.domain.errors import MailboxClosed, SetAsideError
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import STATES, WAITING
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.runtime.control_base import ControlBase
@@ -69,13 +72,23 @@ class RepositoryControl(ControlBase):
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         repo, _ = await self._registry.find(name)
         changed = await self._registry.enable(repo, enabled)
+        if enabled:
+            await self._take_back(repo.id)
         # Also an actor without jobs: it may be awake, and remembers what it loaded.
-        actor = await self._open(repo.id)
-        with suppress(MailboxClosed):
-            actor.tell(SetEnabled(enabled))
+        with suppress(MailboxClosed, *(() if enabled else (SetAsideError,))):
+            (await self._open(repo.id)).tell(SetEnabled(enabled))
         running = len(self._store.tally.running_of(repo.id))
         waiting = self._store.tally.active_of(repo.id) - running
         return self._repository_view(changed, (waiting, running))
+
+    async def _take_back(self, repo: str) -> None:
+        """Let what was set aside of the repository be tried again."""
+        if not self._store.read("poisons_of", repo):
+            return
+        event = Event("repository_taken_back", self._clock.now(), repo)
+        await self._store.save([TakenBack(repo, event)]).wait()
+        with suppress(MailboxClosed):
+            self._supervisor.tell(TakeBack(repo))
 
     def _repository_view(
         self,

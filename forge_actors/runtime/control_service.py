@@ -10,18 +10,20 @@ import trio
 from msgspec import to_builtins
 
 from forge_actors import __version__
+from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
+from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
-from forge_actors.edges.sqlite.rows import quarantine_from
+from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import quarantine_view, timestamp
+from forge_actors.runtime.views import poison_view, quarantine_view, timestamp
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
@@ -103,6 +105,7 @@ class ServiceControl(OutputControl):
             "capacity": capacity,
             "providers": providers,
             "quarantined": self._quarantined(),
+            "poisoned": self._poisoned(),
             "pauses": [to_builtins(pause) for pause in pauses],
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
@@ -122,11 +125,35 @@ class ServiceControl(OutputControl):
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
 
+    def _poisoned(self) -> list[dict[str, object]]:
+        """What was set aside, oldest first."""
+        aside = map(poison_from, self._store.read("poisons"))
+        repos = {repo.id: repo.name for repo in self._registry.all()}
+        return [poison_view(each, repos.get(each.repo, each.repo)) for each in aside]
+
     def _quarantined(self) -> list[dict[str, object]]:
         """The claims that ended jobs left held, oldest first."""
         kept = map(quarantine_from, self._store.read("quarantines"))
         repos = {repo.id: repo.name for repo in self._registry.all()}
         return [quarantine_view(each, repos.get(each.repo, each.repo)) for each in kept]
+
+    async def quarantined(self) -> list[dict[str, object]]:
+        return self._quarantined()
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        job = self._store.match(selector)
+        view = self._kept_for(job)
+        repo = self._row(job)[25]
+        freed: bool = await self._ask(repo, lambda reply: LetGoOfLeft(job, reply))
+        if not freed:
+            raise nothing_kept(job)  # it was proven gone just then
+        return view
+
+    def _kept_for(self, job: str) -> dict[str, object]:
+        for view in self._quarantined():
+            if view["job"] == job:
+                return view
+        raise nothing_kept(job)
 
     async def settings(self) -> list[SettingView]:
         return self._settings.loaded.views()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import Waiting, WaitingKind
@@ -35,6 +36,7 @@ _names = msgspec.json.Decoder(list[str])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 _error = msgspec.json.Decoder(JobError)
 _receipt = msgspec.json.Decoder(Receipt)
+_NO_SPEC = b'{"argv": [], "cwd": ""}'
 
 
 def timestamp(seconds: float) -> str:
@@ -68,6 +70,16 @@ def shown_error(error: JobError, roots: Roots) -> JobError:
 
 def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
     """A row of the query `view_job` as readers see it."""
+    try:
+        return _view(row, roots)
+    except msgspec.MsgspecError as error:
+        # It is shown all the same, since somebody has to see that it is there.
+        rest = (*row[:5], _NO_SPEC, *row[6:10], "[]", "[]", *row[12:15], "[]")
+        job = _view((*rest, *row[16:22], None, None, None, *row[25:]), roots)
+        return structs.replace(job, problem=f"its record cannot be read: {error}")
+
+
+def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
     (job_id, state, kind, repo, name, spec, priority, attempt, max_attempts) = row[:9]
     (fence, claims, after, provider, replay, retry_of, labels, origin) = row[9:17]
     (request_id, created, queued, started, finished, identity, error, receipt) = row[
@@ -253,6 +265,16 @@ def quarantine_view(left: Quarantine, repo: str) -> dict[str, object]:
         "pids": [process.pid for process in left.remaining],
         "reason": left.reason,
         "since": timestamp(left.since),
+    }
+
+
+def poison_view(poison: Poison, repo: str) -> dict[str, object]:
+    """What was set aside, as readers see it; all of a repository if `job` is None."""
+    return {
+        "repo": repo,
+        "job": poison.job or None,
+        "error": poison.error,
+        "since": timestamp(poison.since),
     }
 
 

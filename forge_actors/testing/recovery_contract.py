@@ -12,10 +12,13 @@ from forge_actors.domain.changes import (
     Quarantined,
     QuarantineEnded,
     RepositoryChanged,
+    SetAside,
+    TakenBack,
 )
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
 from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.domain.poison import Poison
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.testing.made_changes import dispatched, ended, job, repository
 
@@ -65,7 +68,29 @@ async def check_claims_are_kept_until_that_ends(open_: Open) -> None:
         assert store.load("repo").quarantined == {}
 
 
+async def check_what_was_set_aside_stays_so_until_it_is_taken_back(
+    open_: Open,
+) -> None:
+    whole, one = Poison("repo", "whole", 2.0), Poison("repo", "one", 3.0, "job")
+    event = Event("repository_set_aside", 3.0, "repo")
+    async with open_() as store:
+        store.save([repository(), repository("other"), job()])
+        await store.save([SetAside(whole, event), SetAside(one, event)]).wait()
+    async with open_() as store:
+        assert store.load("repo").poisoned == {"": whole, "job": one}
+        assert store.load("other").poisoned == {}
+        jobs, unreadable = store.load_readable_jobs("repo")
+        assert (jobs, unreadable) == (store.load_jobs("repo"), {})
+        back = Event("repository_taken_back", 4.0, "repo")
+        await store.save([TakenBack("repo", back, jobs_too=False)]).wait()
+    async with open_() as store:
+        assert store.load("repo").poisoned == {"job": one}
+        store.save([TakenBack("repo", back)])
+        assert store.load("repo").poisoned == {}
+
+
 CHECKS: tuple[Check, ...] = (
     check_the_first_job_that_work_was_handed_to_is_kept,
     check_claims_are_kept_until_that_ends,
+    check_what_was_set_aside_stays_so_until_it_is_taken_back,
 )

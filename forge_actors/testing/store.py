@@ -38,7 +38,9 @@ from forge_actors.domain.changes import (
     QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SetAside,
     SettingsChanged,
+    TakenBack,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
@@ -72,6 +75,8 @@ class Rows:
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
+        #: By repository and job.
+        self.poisoned: dict[tuple[str, str], Poison] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -122,6 +127,12 @@ class Rows:
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):
                 self.quarantined[left.job] = left
+            case SetAside(poison):
+                self.poisoned[poison.repo, poison.job] = poison
+            case TakenBack(repo):
+                for key in [key for key in self.poisoned if key[0] == repo]:
+                    if change.jobs_too or not key[1]:
+                        del self.poisoned[key]
             case QuarantineEnded(job_id):
                 self.quarantined.pop(job_id, None)
             case JobHeld(job_id, since):
@@ -141,6 +152,8 @@ class Rows:
                 held = self.repositories[repository.id]
                 if repository.removed_at is not None:
                     self.pauses.pop(repository_scope(repository.id), None)
+                    for key in [k for k in self.poisoned if k[0] == repository.id]:
+                        del self.poisoned[key]
                     for left in tuple(self.quarantined.values()):
                         if left.repo == repository.id:
                             del self.quarantined[left.job]
@@ -327,10 +340,20 @@ class MemoryStore:
             workers=self._repository_workers,
             pause=self._pending.pauses.get(repository_scope(repo)),
             backoff=self._backoff,
+            poisoned=[
+                poison
+                for (where, _), poison in self._pending.poisoned.items()
+                if where == repo
+            ],
             quarantined=[
                 left for left in self._pending.quarantined.values() if left.repo == repo
             ],
         )
+
+    def load_readable_jobs(
+        self, repo: str
+    ) -> tuple[list[Job], dict[str, tuple[State, Exception]]]:
+        return self.load_jobs(repo), {}
 
     def load_jobs(self, repo: str) -> list[Job]:
         jobs = [

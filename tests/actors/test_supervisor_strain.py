@@ -10,7 +10,7 @@ import trio.testing
 
 from forge_actors.actors import repository, supervisor
 from forge_actors.actors.supervisor import BUSY_PASS_SECONDS
-from forge_actors.domain.errors import MailboxClosed, RestartIntensityReached
+from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.restarts import RestartPolicy
 from forge_actors.testing.launcher import FakeLauncher, Outcome
 from tests.actors.kit import BROKEN, limits, world
@@ -102,19 +102,6 @@ async def test_an_actor_without_work_is_restarted_too(tmp_path: Path) -> None:
         await made.crash()
         await made.submit(made.job("a"))
         assert made.running == ["a"]
-
-
-async def test_more_failures_than_allowed_end_the_supervisor(tmp_path: Path) -> None:
-    with pytest.RaisesGroup(
-        pytest.RaisesExc(RestartIntensityReached), flatten_subgroups=True
-    ):
-        async with world(tmp_path, restarts=RestartPolicy(2, 60.0)) as made:
-            await made.submit(made.job("a"))
-            for _ in range(2):
-                await made.crash()
-                assert not made.ended.is_set()
-            await made.crash()
-            await trio.sleep_forever()
 
 
 async def test_failures_long_ago_are_forgiven(tmp_path: Path) -> None:

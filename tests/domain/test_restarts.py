@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge_actors.domain.restarts import (
+    Escalation,
     Restart,
     RestartHistory,
     RestartPolicy,
@@ -58,3 +59,14 @@ def test_a_restart_is_refused_exactly_when_the_period_holds_too_many(
         times.append(now)
         recent = [time for time in times if time >= now - period]
         assert history.allow(now) is (len(recent) <= intensity)
+
+
+def test_what_fails_on_is_restarted_with_care_and_then_not_at_all() -> None:
+    failures = Escalation(RestartPolicy(intensity=2, period=10.0))
+    stages = [failures.failed(float(second)) for second in range(6)]
+    assert stages == ["usual", "usual", "careful", "careful", "careful", "aside"]
+
+
+def test_what_fails_seldom_is_restarted_as_usual() -> None:
+    failures = Escalation(RestartPolicy(intensity=2, period=10.0))
+    assert {failures.failed(6.0 * n) for n in range(50)} == {"usual"}

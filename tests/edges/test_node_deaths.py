@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -150,6 +150,45 @@ async def test_a_receipt_that_only_the_dead_agent_knew_is_not_lost(home: Path) -
             agent.socket.recv(1 << 16)
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.exit_code) == ("exit", 3)
+
+
+@pytest.mark.parametrize(
+    ("end", "changes", "ending", "code"),
+    [
+        ("exit 0", {}, "exit", 0),
+        ("exit 3", {}, "exit", 3),
+        ("exit 3", {"after_job": "touch ran"}, "exit", 3),
+        ("sleep 60", {"wall": 0.1}, "wall", None),
+    ],
+    ids=["success", "failure", "before its last command", "time budget"],
+)
+async def test_what_a_job_came_to_stands_when_the_agent_dies_with_its_leftovers(
+    home: Path,
+    lasting: str,
+    end: str,
+    changes: dict[str, Any],
+    ending: str,
+    code: int | None,
+) -> None:
+    """The leader has ended, something it started has not: neither is lost."""
+    deaf = f"(trap '' TERM; while :; do sleep {lasting}; done) & echo out"
+    async with open_launcher(home) as launcher:
+        attempt = launcher.launch(shell(home, f"{deaf}; {end}", **changes))
+        identity = await attempt.started()
+        agent = launcher._agent
+        while b'"unfinished"' not in agent.journal.read_bytes():
+            os.sched_yield()
+        os.kill(agent.pid, signal.SIGKILL)
+        receipt = await attempt.exited()
+    assert (receipt.ending, receipt.exit_code) == (ending, code)
+    assert (receipt.complete, receipt.remaining) == (True, ())
+    assert receipt.identity == identity
+    assert not survivors(lasting)
+    assert (home / "job.stdout").read_bytes().endswith(b"out\n")
+    if changes.get("after_job"):
+        assert receipt.after_job is not None
+        assert receipt.after_job.error == "the node agent ended before it could begin"
+        assert not (home / "ran").exists()
 
 
 async def test_an_agent_that_keeps_dying_is_given_up(home: Path) -> None:

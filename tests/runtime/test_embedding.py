@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from forge_actors import (
     Refused,
 )
 from forge_actors.actors import asked, supervisor
-from forge_actors.domain.errors import ActorStopped, RestartIntensityReached
+from forge_actors.domain.errors import ActorStopped, Refused
 from tests.runtime.kit import (
     Leftovers,
     make_repository,
@@ -159,23 +160,31 @@ async def test_nothing_is_left_when_an_actor_fails(
     assert (kept / "store.sqlite").exists()
 
 
-async def test_an_actor_that_keeps_failing_ends_the_runtime(
-    repo: Path, lasting: str, temporary: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_actor_that_keeps_failing_is_set_aside_and_nothing_else_is(
+    repo: Path, tmp_path: Path, lasting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    other = make_repository(tmp_path / "other")
     before = Leftovers()
-    with pytest.raises(RestartIntensityReached) as caught:  # noqa: PT012
-        async with running(None) as runtime:
-            job = await start_sleeping(runtime, repo, lasting)
+    async with running(None) as runtime:
+        job = await start_sleeping(runtime, repo, lasting)
 
-            def fail(*_: object) -> None:
-                raise ZeroDivisionError
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
 
-            monkeypatch.setattr(asked.Asked, "cancel", fail)
-            while True:
-                await trio.lowlevel.checkpoint()
-                with pytest.raises(ActorStopped):
+        with monkeypatch.context() as broken:
+            broken.setattr(asked.Asked, "cancel", fail)
+            while not (await runtime.status())["poisoned"]:
+                with suppress(ActorStopped, Refused):
                     await job.cancel()
-    assert caught.value.__notes__[0].startswith("the home of the failed run is kept")
+        assert "ZeroDivisionError" in await job.why()
+        assert (await (await runtime.submit(other, ["true"])).wait()).exit_code == 0
+        assert (await job.show()).state == "running"
+        with pytest.raises(Refused, match="set aside"):
+            await job.cancel()
+        await runtime.control.enable_repository("app", enabled=True)
+        assert (await runtime.status())["poisoned"] == []
+        await job.cancel()
+        assert (await job.wait()).state == "cancelled"
     before.check()
     assert processes_with(lasting) == []
 

@@ -91,8 +91,8 @@ async def bury(unsettled: list[Attempt], journal: Path, *, last: bool) -> set[Ke
 async def settle(attempts: Mapping[Key, Known], written: Written) -> dict[Key, Receipt]:
     """The receipts of attempts that may have begun, and whose agent is gone.
 
-    What is left of those without one is ended. Of some only the command after the job
-    was lost.
+    What is left of those without one is ended. Of some only what they left behind was
+    lost, or the command after the job.
     """
     receipts: dict[Key, Receipt] = {}
     lost: dict[Key, ProcessIdentity | None] = {}
@@ -101,7 +101,8 @@ async def settle(attempts: Mapping[Key, Known], written: Written) -> dict[Key, R
         if isinstance(entry, Receipt):
             receipts[key] = entry
             if not entry.complete:
-                lost[key] = None  # of such a command nobody was told the identity
+                # Of a command after the job nobody was told the identity.
+                lost[key] = entry.identity if entry.unfinished else None
         else:
             told = None if entry is None else entry.identity
             lost[key] = told or attempt.identity
@@ -114,7 +115,7 @@ async def settle(attempts: Mapping[Key, Known], written: Written) -> dict[Key, R
             what = "not all of it could be ended" if left else "what it ran was ended"
             error = f"the node agent ended unexpectedly; {what}"
             receipt = replace(receipt, error=error)
-        receipts[key] = replace(receipt, remaining=left)
+        receipts[key] = replace(receipt, unfinished=False, remaining=left)
     return receipts
 
 

@@ -124,9 +124,23 @@ FROM quarantine ORDER BY since, job;
 SELECT job, repo, attempt, fence, claims, remaining, reason, since
 FROM quarantine WHERE repo = ? ORDER BY since, job;
 
+-- name: set_aside
+INSERT OR REPLACE INTO poison (repo, job, error, since) VALUES (?, ?, ?, ?);
+
+-- name: take_back
+-- All of it, or only the repository itself.
+DELETE FROM poison WHERE repo = ? AND (? OR job = '');
+
+-- name: poisons
+SELECT repo, error, since, job FROM poison ORDER BY since, repo, job;
+
+-- name: poisons_of
+SELECT repo, error, since, job FROM poison WHERE repo = ? ORDER BY job;
+
 -- name: load_repository
 SELECT fence, enabled, removed_at,
     EXISTS (SELECT 1 FROM quarantine WHERE quarantine.repo = repository.id),
+    EXISTS (SELECT 1 FROM poison WHERE poison.repo = repository.id),
     scope, since, jobs
 FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 

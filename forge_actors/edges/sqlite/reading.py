@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from msgspec import convert
 
-from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
@@ -19,6 +18,7 @@ from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
     job_from,
     pause_from,
+    poison_from,
     quarantine_from,
     spec_from,
 )
@@ -119,8 +119,9 @@ class StoreReader:
     def load(self, repo: str) -> Ledger:
         """See the port."""
         [row] = self.read_pending("load_repository", repo)
-        fence, enabled, removed, keeps, scope = row[:5]
+        fence, enabled, removed, keeps, avoids, scope = row[:6]
         left = self.read_pending("quarantines_of", repo) if keeps else ()
+        aside = self.read_pending("poisons_of", repo) if avoids else ()
         return Ledger(
             repo,
             fence=fence,
@@ -128,19 +129,28 @@ class StoreReader:
             workers=self.limits.workers,
             overtake_after=self.limits.overtake_after,
             known=self.limits.known,
-            pause=None if scope is None else pause_from(row[4:]),
+            pause=None if scope is None else pause_from(row[5:]),
             backoff=self.limits.backoff,
             quarantined=map(quarantine_from, left),
+            poisoned=map(poison_from, aside),
         )
 
     def load_jobs(self, repo: str) -> list[Job]:
         """The jobs of a repository that have not ended, oldest first."""
-        jobs = [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
-        if self.clock is not None:
-            ahead, now = self.clock.ahead(), self.clock.now()
-            for job in jobs:
-                take_in(job, ahead, now)
-        return jobs
+        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+
+    def load_readable_jobs(
+        self, repo: str
+    ) -> tuple[list[Job], dict[str, tuple[State, Exception]]]:
+        """See the port."""
+        jobs: list[Job] = []
+        unreadable: dict[str, tuple[State, Exception]] = {}
+        for row in self.read_pending("load_jobs", repo):
+            try:
+                jobs.append(job_from(repo, row))
+            except Exception as error:  # noqa: BLE001 - whoever asked decides
+                unreadable[row[0]] = (row[2], error)
+        return jobs, unreadable
 
     def repositories(self) -> list[Repository]:
         """Every repository that is not removed."""

@@ -11,6 +11,7 @@ from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.domain.poison import Poison
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.scopes import Pause
 
@@ -76,3 +77,8 @@ def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
     job, repo, attempt, fence, claims, remaining, reason, since = row
     left = _processes.decode(remaining)
     return Quarantine(job, repo, attempt, fence, _claims(claims), left, reason, since)
+
+
+def poison_from(row: tuple[Any, ...]) -> Poison:
+    """A row of the query `poisons`."""
+    return Poison(*row)

@@ -26,7 +26,9 @@ from forge_actors.domain.changes import (
     QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
+    SetAside,
     SettingsChanged,
+    TakenBack,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
@@ -119,6 +121,16 @@ def _end_quarantine(
     db.execute(sql["end_quarantine"], (change.job,))
 
 
+def _set_aside(db: apsw.Connection, sql: dict[str, str], change: SetAside) -> None:
+    poison = change.poison
+    values = (poison.repo, poison.job, poison.error, poison.since)
+    db.execute(sql["set_aside"], values)
+
+
+def _take_back(db: apsw.Connection, sql: dict[str, str], change: TakenBack) -> None:
+    db.execute(sql["take_back"], (change.repo, change.jobs_too))
+
+
 def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
     db.execute(sql["hold_job"], (change.since, change.job))
 
@@ -164,6 +176,7 @@ def _change_repository(
     if repository.removed_at is not None:
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
+        db.execute(sql["take_back"], (repository.id, True))
 
 
 def _nothing(
@@ -239,6 +252,8 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobDelegated: _delegate,
     Quarantined: _quarantine,
     QuarantineEnded: _end_quarantine,
+    SetAside: _set_aside,
+    TakenBack: _take_back,
     JobHeld: _hold,
     JobEdited: _edit,
     PauseBegan: _begin_pause,

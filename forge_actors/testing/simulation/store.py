@@ -59,6 +59,7 @@ class SimulatedRows(Rows):
         made.pauses = self.pauses.copy()
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
+        made.poisoned = self.poisoned.copy()
         made.owner = self.owner
         return made
 

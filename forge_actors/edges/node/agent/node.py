@@ -21,7 +21,12 @@ from forge_actors.edges.node.agent.lines import line_of, message_of
 from forge_actors.edges.node.agent.listener import Listener
 from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Order, environment
-from forge_actors.edges.node.agent.receipt import identity_of, receipt_of
+from forge_actors.edges.node.agent.pump import Pump
+from forge_actors.edges.node.agent.receipt import (
+    identity_of,
+    receipt_of,
+    unfinished_of,
+)
 from forge_actors.edges.node.agent.spawn import Spawner
 from forge_actors.edges.node.agent.starts import Starts
 
@@ -203,7 +208,7 @@ class Node:
         self._kin = None
         for stream in job.streams:
             if stream.fd >= 0:
-                self._loop.register(stream.fd, READ, _Pump(self, job, stream))
+                self._loop.register(stream.fd, READ, Pump(self, job, stream))
         self._due = min(self._due, job.due)
 
     def stop(self, job: Job, grace: float | None, ending: str) -> None:
@@ -270,10 +275,17 @@ class Node:
                 self._finish(job)
             else:
                 self._due = min(self._due, job.due)
+                self._note_result(job)
         if orphans:
             for job in self._jobs.values():
                 if job.phase != RUNNING:
                     job.due = self._due = now
+
+    def _note_result(self, job: Job) -> None:
+        """Its leader has ended: what it came to must not be lost if we are lost now."""
+        if job.previous is None:
+            result = unfinished_of(job, self._boot_id, self._namespace)
+            self._desk.came_to(job.key, result)
 
     def _advance_due(self, now: float) -> None:
         for job in list(self._jobs.values()):
@@ -382,17 +394,3 @@ def _refuse(channel: Channel, why: Unwelcome) -> None:
 
 def _unheard(_line: bytes) -> None:
     raise AssertionError("replaced before anything is read")
-
-
-class _Pump:
-    """What the loop calls for one stream; lighter than a partial and its tuple."""
-
-    __slots__ = ("_job", "_node", "_stream")
-
-    def __init__(self, node: Node, job: Job, stream: Stream) -> None:
-        self._node = node
-        self._job = job
-        self._stream = stream
-
-    def __call__(self) -> None:
-        self._node.pumped(self._job, self._stream)

@@ -75,6 +75,18 @@ def receipt_of(job: Job, boot_id: str, namespace: int) -> Message:
     return receipt
 
 
+def unfinished_of(job: Job, boot_id: str, namespace: int) -> Message:
+    """What the job came to, while something of it still runs.
+
+    It is found alone only if the agent dies before that is gone.
+    """
+    job.drain()
+    result = receipt_of(job, boot_id, namespace) | {"unfinished": True}
+    if job.order.after_job is not None:
+        result["after_job"] = {"error": "the node agent ended before it could begin"}
+    return result
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
