@@ -105,6 +105,10 @@ class Asked:
         move = self._ledger.pause if on else self._ledger.resume
         self._steered(move(now, jobs=jobs), reply, None)
 
+    def let_go_of_left(self, job: str, reply: Reply[bool], now: float) -> None:
+        changes = self._ledger.let_go_of_left(job, now)
+        self._when_durable(changes, reply, bool(changes))
+
     def stop(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt
         self._attempts.stop(job, attempt, reason, grace)

@@ -72,6 +72,16 @@ class PauseHere(Struct, frozen=True):
     reply: Reply[None]
 
 
+class LetGoOfLeft(Struct, frozen=True):
+    """Free the claims that are kept for what a job left, though nothing is proven gone.
+
+    Answered once that is durable, with whether there were any.
+    """
+
+    job: str
+    reply: Reply[bool]
+
+
 class PausesChanged(Struct, frozen=True):
     """All pauses that the supervisor owns; `let_go` is a scope in which jobs that were
     suspended one by one go on."""
@@ -124,6 +134,7 @@ Message = (
     | Steer
     | EditJob
     | PauseHere
+    | LetGoOfLeft
     | PausesChanged
     | SetEnabled
     | SetLimits
@@ -133,4 +144,4 @@ Message = (
 
 
 #: Messages with a reply.
-ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, PauseHere)
+ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, PauseHere, LetGoOfLeft)

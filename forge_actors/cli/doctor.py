@@ -225,7 +225,8 @@ def _kept_claims(quarantined: list[dict[str, Any]]) -> list[Check]:
             f"{' '.join(left['claims']) or 'nothing'} of {left['repo']} is kept for"
             f" what job {left['job']} left (since {left['since']}): process"
             f" {' '.join(map(str, left['pids']))}; it is free once that is gone, also"
-            " after a restart of the machine",
+            " after a restart of the machine; forge-actors quarantine release"
+            f" {left['job']} frees it by hand",
         )
         for left in quarantined
     ]
@@ -240,7 +241,7 @@ def _health(status: dict[str, Any]) -> Check:
 
 
 def _agent() -> Check:
-    """Start a node agent of its own, and let it see that its service went away."""
+    """Start a node agent of its own, bound to us, and let it see that we went away."""
     import forge_actors
 
     program = Path(forge_actors.__file__).parent / "edges" / "node" / "agent"
@@ -260,11 +261,11 @@ def _agent() -> Check:
         except subprocess.TimeoutExpired:
             agent.kill()
             agent.wait()
-            return Check("agent", "broken", "did not end when its service went away")
+            return Check("agent", "broken", "did not end when its owner went away")
         except OSError as error:
             return Check("agent", "broken", str(error))
     if agent.returncode == 0:
-        return Check("agent", "ok", "starts, and ends with its service")
+        return Check("agent", "ok", "starts, and a bound one ends with its owner")
     lines = words.decode("utf-8", "replace").strip().splitlines()
     reason = lines[-1] if lines else f"ended with status {agent.returncode}"
     return Check("agent", "broken", reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
 from forge_actors.cli.steering import pause_lines
 from forge_actors.cli.text import clean
@@ -99,12 +100,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
 def _kept(quarantined: list[dict[str, Any]]) -> list[str]:
     if not quarantined:
         return []
-    lines = (
-        f"  {left['job']}  {left['repo']}  {' '.join(left['claims'])}:"
-        f" process {' '.join(map(str, left['pids']))}, since {left['since']}"
-        for left in quarantined
-    )
-    return ["kept claims", *map(clean, lines)]
+    return ["kept claims", *(clean(f"  {kept_line(left)}") for left in quarantined)]
 
 
 def _aside(poisoned: list[dict[str, Any]]) -> list[str]:

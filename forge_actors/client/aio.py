@@ -132,6 +132,18 @@ class Client:
         """Hold, unhold, pause or resume several jobs, or none if one cannot be."""
         return await self._bulk(how, {"jobs": list(selectors)})
 
+    async def quarantined(self) -> list[dict[str, object]]:
+        """The claims that are kept for what ended jobs left, oldest first."""
+        return convert(
+            (await self._call("GET", "quarantine"))["quarantined"],
+            list[dict[str, object]],
+        )
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        """Free what is kept for one job, though nothing is proven gone."""
+        answer = await self._call("POST", "quarantine", selector, "release", body={})
+        return convert(answer, dict[str, object])
+
     async def _bulk(self, action: str, body: dict[str, object]) -> list[JobView]:
         answer = await self._call("POST", "bulk", action, body=body)
         return convert(answer["jobs"], list[JobView])

@@ -5,21 +5,29 @@ The answers are the JSON of the HTTP routes, as far as they are known without a 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from msgspec import to_builtins
 
 from forge_actors.client import offline
+from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import NotFound
 from forge_actors.domain.holding import Holder, holding
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING
 from forge_actors.domain.repositories import RepositoryDetails
+from forge_actors.domain.requests import convert
 
 Json = dict[str, Any]
 
 _REPOSITORIES = """\
 SELECT id, name, path, enabled, added_at, common_dir, fence, last_dispatch
 FROM repository WHERE removed_at IS NULL ORDER BY name"""
+_KEEPS = "SELECT 1 FROM sqlite_master WHERE name = 'quarantine'"
+_KEPT = """\
+SELECT quarantine.job, repository.name, attempt, claims, remaining, reason, since
+FROM quarantine JOIN repository ON repository.id = repo
+ORDER BY since, quarantine.job"""
 _COUNTS = "SELECT repo, state, count(*) FROM job GROUP BY repo, state"
 _RUNNING = """\
 SELECT id FROM job WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
@@ -43,8 +51,31 @@ def status(home: str) -> Json:
         "providers": {},
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
+        "quarantined": quarantined(home),
         "repositories": {"known": offline.rows(home, known)[0][0], "awake": 0},
     }
+
+
+def quarantined(home: str) -> list[Json]:
+    """The claims that are kept for what ended jobs left, oldest first."""
+    found: list[Json] = []
+    if not offline.rows(home, _KEEPS):
+        return found  # an older release wrote it
+    for job, repo, attempt, claims, left, reason, since in offline.rows(home, _KEPT):
+        kept = convert(json.loads(claims), list[Claim])
+        pids = [process["pid"] for process in json.loads(left)]
+        found.append(
+            {
+                "job": job,
+                "repo": repo,
+                "attempt": attempt,
+                "claims": [str(claim) for claim in kept],
+                "pids": pids,
+                "reason": reason,
+                "since": offline.moment(since),
+            }
+        )
+    return found
 
 
 def why(home: str, selector: str) -> Json:

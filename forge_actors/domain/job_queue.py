@@ -199,7 +199,8 @@ class JobQueue:
                 detail = (
                     f"{claim} is kept for what job {holder} left:"
                     f" {named(left.remaining)}, not proven gone for"
-                    f" {max(0.0, now - left.since):.0f} s"
+                    f" {max(0.0, now - left.since):.0f} s; if it is gone:"
+                    f" forge-actors quarantine release {holder}"
                 )
             if any(first is job for first in reservations):
                 detail += "; it waited so long that its claims are reserved for it"

@@ -24,7 +24,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide
-from forge_actors.domain.steering import Steerable
+from forge_actors.domain.steering import ASKED, Steerable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -256,12 +256,26 @@ class Ledger(Steerable):
                 known = structs.replace(left, remaining=remaining)
                 self.quarantined[left.job] = known
                 continue
-            del self.quarantined[left.job]
-            self._lanes.release(left.job)
-            data: dict[str, object] = {"claims": left.claims}
-            event = Event("job_quarantine_ended", now, self.repo, left.job, data)
-            changes.append(QuarantineEnded(left.job, event))
+            changes.append(self._end_quarantine(left, now, {}))
         return changes
+
+    def let_go_of_left(self, job: str, now: float) -> list[Change]:
+        """Free the claims of this one though nothing is proven: a person says so."""
+        left = self.quarantined.get(job)
+        if left is None:
+            return []
+        pids = [process.pid for process in left.remaining]
+        told: dict[str, object] = {"reason": ASKED, "pids": pids}
+        return [self._end_quarantine(left, now, told)]
+
+    def _end_quarantine(
+        self, left: Quarantine, now: float, told: dict[str, object]
+    ) -> Change:
+        del self.quarantined[left.job]
+        self._lanes.release(left.job)
+        data = {**told, "claims": left.claims}
+        event = Event("job_quarantine_ended", now, self.repo, left.job, data)
+        return QuarantineEnded(left.job, event)
 
     def _is_overdue(
         self, job: Job, receipt: Receipt | None, budget: float, now: float

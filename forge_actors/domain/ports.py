@@ -314,6 +314,16 @@ class Control(Protocol):
         With `jobs` also jobs there that were suspended one by one go on.
         """
 
+    async def quarantined(self) -> list[dict[str, object]]:
+        """The claims that are kept for what ended jobs left, oldest first."""
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        """Free what is kept for one job, though nothing is proven gone; what that was.
+
+        Raises:
+            Refused: nothing is kept for it.
+        """
+
     async def retry(
         self, selectors: Sequence[str], *, origin: str = "cli"
     ) -> list[Retried]:

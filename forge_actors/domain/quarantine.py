@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.errors import Refused
 from forge_actors.domain.launch import ProcessIdentity
 
 #: Processes that are named where all of them would be too many.
@@ -25,6 +26,10 @@ class Quarantine(Struct, frozen=True):
     remaining: tuple[ProcessIdentity, ...]
     reason: str
     since: float
+
+
+def nothing_kept(job: str) -> Refused:
+    return Refused(f"no claims are kept for what job {job} left")
 
 
 def named(processes: tuple[ProcessIdentity, ...]) -> str:

@@ -10,10 +10,12 @@ import trio
 from msgspec import to_builtins
 
 from forge_actors import __version__
+from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
+from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
@@ -134,6 +136,24 @@ class ServiceControl(OutputControl):
         kept = map(quarantine_from, self._store.read("quarantines"))
         repos = {repo.id: repo.name for repo in self._registry.all()}
         return [quarantine_view(each, repos.get(each.repo, each.repo)) for each in kept]
+
+    async def quarantined(self) -> list[dict[str, object]]:
+        return self._quarantined()
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        job = self._store.match(selector)
+        view = self._kept_for(job)
+        repo = self._row(job)[25]
+        freed: bool = await self._ask(repo, lambda reply: LetGoOfLeft(job, reply))
+        if not freed:
+            raise nothing_kept(job)  # it was proven gone just then
+        return view
+
+    def _kept_for(self, job: str) -> dict[str, object]:
+        for view in self._quarantined():
+            if view["job"] == job:
+                return view
+        raise nothing_kept(job)
 
     async def settings(self) -> list[SettingView]:
         return self._settings.loaded.views()

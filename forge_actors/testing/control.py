@@ -57,6 +57,8 @@ class FakeControl(FakeWatching, FakeSteering):
         #: What the next reload finds changed.
         self.setting_changes: list[SettingChange] = []
         self.pauses: dict[str, PauseView] = {}
+        #: What is kept for the jobs with these ids.
+        self.kept: dict[str, dict[str, object]] = {}
 
     # What a test does
 
@@ -99,6 +101,7 @@ class FakeControl(FakeWatching, FakeSteering):
             },
             "counts": {"active": len(active)},
             "pressure": {},
+            "quarantined": list(self.kept.values()),
             "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
         }
 

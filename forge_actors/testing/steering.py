@@ -10,6 +10,7 @@ import msgspec
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.pauses import PauseView
+from forge_actors.domain.quarantine import nothing_kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ class FakeSteering(ABC):
     repos: dict[str, RepositoryView]
     views: dict[str, JobView]
     pauses: dict[str, PauseView]
+    kept: dict[str, dict[str, object]]
 
     @abstractmethod
     async def job(self, selector: str) -> JobView: ...
@@ -79,6 +81,16 @@ class FakeSteering(ABC):
         changes = {name: value for name, value in given.items() if value is not None}
         self.views[view.id] = msgspec.structs.replace(view, **changes)
         return self.views[view.id]
+
+    async def quarantined(self) -> list[dict[str, object]]:
+        await self._begin()
+        return list(self.kept.values())
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        view = await self.job(selector)
+        if view.id not in self.kept:
+            raise nothing_kept(view.id)
+        return self.kept.pop(view.id)
 
     async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
         await self._begin()

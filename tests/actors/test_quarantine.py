@@ -9,6 +9,7 @@ import trio
 import trio.testing
 from msgspec import structs
 
+from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.signs import LEASE_SECONDS, PING_SECONDS
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.testing.launcher import FakeLauncher
@@ -81,6 +82,27 @@ async def test_a_process_that_was_gone_once_is_not_looked_for_again(
         await trio.sleep(31)
         await made.submit(made.job("b", claims=WRITE))
         assert made.running == ["b"]
+
+
+async def test_a_person_frees_what_cannot_be_proven_gone(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        await made.submit(made.job("a", claims=WRITE))
+        await lose(made, "a")
+        await made.submit(made.job("b", claims=WRITE))
+        repository = await made.open("repo")
+        assert not await repository.ask(lambda reply: LetGoOfLeft("b", reply))
+        assert made.running == []
+        assert await repository.ask(lambda reply: LetGoOfLeft("a", reply))
+        await trio.testing.wait_all_tasks_blocked()
+        assert made.running == ["b"]
+        assert not await repository.ask(lambda reply: LetGoOfLeft("a", reply))
+        told = made.store.events(0, 10_000)
+    [ended] = [each for each in told if each.kind == "job_quarantine_ended"]
+    assert ended.job == "a"
+    assert ended.data["reason"] == "asked"
+    assert ended.data["pids"] == [4001, 4002]
+    async with world(tmp_path, started=False) as made:
+        assert made.store.load("repo").quarantined == {}
 
 
 async def test_claims_stay_kept_over_a_restart(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ CLIENT_VERBS = (
     "fence check --job j000001 --attempt 1 --fence 1",
     "hold j000001",
     "unhold j000001",
+    "quarantine list",
     "pause j000001",
     "resume --all",
     "edit j000001 --priority P0",

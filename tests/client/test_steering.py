@@ -42,3 +42,13 @@ async def test_a_client_pauses_and_resumes(tmp_path: Path) -> None:
         assert await client.resume("all") == [pause]
         with pytest.raises(InvalidInput, match="scope"):
             await client.pause("some")
+
+
+async def test_a_client_frees_kept_claims(tmp_path: Path) -> None:
+    async with fake_service(tmp_path) as control, connect(tmp_path) as client:
+        job = await client.submit("app", ["x"])
+        control.kept[job.id] = {"job": job.id}
+        assert await client.quarantined() == [{"job": job.id}]
+        assert await client.release_quarantine(job.id) == {"job": job.id}
+        with pytest.raises(Refused, match="no claims are kept"):
+            await client.release_quarantine(job.id)

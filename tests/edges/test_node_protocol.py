@@ -179,6 +179,44 @@ def test_a_journal_that_is_never_empty_does_not_grow_for_ever(tmp_path: Path) ->
     assert (found[0], found[-1]) == ("0", "399")
 
 
+@pytest.mark.parametrize("promised", [True, False])
+def test_a_journal_that_was_synced_is_replaced_only_by_one_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, promised: bool
+) -> None:
+    calls: list[tuple[str, int]] = []
+
+    def inode(fd: int) -> int:
+        return os.fstat(fd).st_ino
+
+    real = os.replace
+
+    def replace(draft: str, path: str) -> None:
+        calls.append(("replace", Path(draft).stat().st_ino))
+        real(draft, path)
+
+    monkeypatch.setattr(journal, "_sync", lambda fd: calls.append(("sync", inode(fd))))
+    monkeypatch.setattr(os, "fsync", lambda fd: calls.append(("folder", inode(fd))))
+    monkeypatch.setattr(os, "replace", replace)
+    path = tmp_path / "j.jsonl"
+    kept = Journal(str(path))
+    kept.append(("0", 1), receipt_line(0, 100))
+    folder, first = tmp_path.stat().st_ino, path.stat().st_ino
+    if promised:
+        kept.sync()
+        assert calls == [("sync", first), ("folder", folder)]
+        kept.sync()
+        assert calls[2:] == [("sync", first)], "its name is there already"
+    calls.clear()
+    kept.append(("1", 1), receipt_line(1, journal.LIMIT))
+    kept.forget(("1", 1))
+    kept.append(("2", 1), receipt_line(2, 100))
+    second = path.stat().st_ino
+    assert second != first
+    around = [("sync", second), ("replace", second), ("folder", folder)]
+    assert calls == (around if promised else [("replace", second)])
+    assert [each.job for each in read_receipts(path)] == ["0", "2"]
+
+
 def test_a_receipt_the_disk_does_not_take_leaves_the_journal_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,3 +128,21 @@ async def test_a_pause_of_nothing_is_refused(
             status, message = await api.error("POST", f"/{verb}", body)
             assert status == 400
             assert problem in message
+
+
+async def test_kept_claims_are_listed_and_freed(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        assert await api("GET", "/quarantine") == (200, {"quarantined": []})
+        path = f"/quarantine/{job}/release"
+        status, message = await api.error("POST", path, {})
+        assert (status, "no claims are kept" in message) == (409, True)
+        api.control.kept[job] = {"job": job, "claims": ["write:path:src"]}
+        assert await api.error("POST", path, {"a": 1}) == (
+            400,
+            "a: is not a known field",
+        )
+        _, answer = await api("GET", "/quarantine")
+        assert answer["quarantined"] == [{"job": job, "claims": ["write:path:src"]}]
+        assert (await api("POST", path, {}))[0] == 200
+        assert await api("GET", "/quarantine") == (200, {"quarantined": []})

@@ -29,7 +29,7 @@ from forge_actors.domain.requests import (
     convert,
 )
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import fences, logs, state, steering
+from forge_actors.edges.gateway import fences, logs, quarantine, state, steering
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
@@ -150,14 +150,6 @@ def _find(method: str, path: tuple[str, ...]) -> Route | None:
         if route.method == method and route.leads_to(path):
             return route
     return None
-
-
-async def show_settings(call: Call) -> Answer:
-    return json_response({"settings": await call.control.settings()})
-
-
-async def reload_settings(call: Call) -> Answer:
-    return json_response({"changed": await call.control.reload_settings()})
 
 
 async def list_jobs(call: Call) -> Answer:
@@ -352,8 +344,8 @@ ROUTES = (
     Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", state.stop),
     Route("POST", "/v1/release/check", state.check_release),
-    Route("GET", "/v1/settings", show_settings),
-    Route("POST", "/v1/settings/reload", reload_settings),
+    Route("GET", "/v1/settings", state.show_settings),
+    Route("POST", "/v1/settings/reload", state.reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),
@@ -379,6 +371,8 @@ ROUTES = (
     Route("POST", "/v1/bulk/{action}", steering.bulk),
     Route("POST", "/v1/pause", steering.pause),
     Route("POST", "/v1/resume", steering.resume),
+    Route("GET", "/v1/quarantine", quarantine.listed),
+    Route("POST", "/v1/quarantine/{job}/release", quarantine.release),
     Route("POST", "/v1/jobs/{job}/retry", retry_one),
     Route("POST", "/v1/retry", retry),
     Route("POST", "/v1/wait", wait, holds=True),

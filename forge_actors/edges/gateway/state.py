@@ -53,6 +53,14 @@ async def status(call: Call) -> Response:
     return json_response({**state, "timed_out": limit.cancelled_caught})
 
 
+async def show_settings(call: Call) -> Response:
+    return json_response({"settings": await call.control.settings()})
+
+
+async def reload_settings(call: Call) -> Response:
+    return json_response({"changed": await call.control.reload_settings()})
+
+
 async def drain(call: Call) -> Response:
     wanted = decode(call.request.body, Draining)
     seconds = _seconds(wanted.timeout)

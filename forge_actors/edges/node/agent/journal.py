@@ -35,6 +35,10 @@ class Journal:
         self._path = path
         self._fd = self._open(path)
         self._size = 0
+        #: Lines that are needed still were synced: a file in its place must be as well.
+        self._promised = False
+        #: The folder is known to hold this file after a power cut.
+        self._linked = False
         #: Where the line of each attempt lies: offset and length, newline included.
         self._places: dict[tuple[str, int], tuple[int, int]] = {}
 
@@ -66,13 +70,31 @@ class Journal:
 
     def forget(self, key: tuple[str, int]) -> None:
         self._places.pop(key, None)
-        if not self._places and self._size > LIMIT:
+        if self._places:
+            return
+        self._promised = False
+        if self._size > LIMIT:
             os.ftruncate(self._fd, 0)
             self._size = 0
 
     def sync(self) -> None:
-        """Make what is written survive a power cut."""
+        """Make what is written survive a power cut.
+
+        Raises:
+            OSError: the disk did not take it.
+        """
         _sync(self._fd)
+        if not self._linked:
+            self._sync_folder()
+        self._promised = True
+
+    def _sync_folder(self) -> None:
+        folder = os.open(os.path.dirname(self._path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._linked = True
 
     def close(self) -> None:
         """Delete the file if nothing in it is needed."""
@@ -102,16 +124,23 @@ class Journal:
             return
         os.close(self._fd)
         self._fd = fd
+        self._linked = False
         self._size = 0
         for key, line in lines.items():
             self._places[key] = (self._size, len(line))
             self._size += len(line)
+        if self._promised:
+            # What is synced next must not be in a file that a power cut takes away.
+            with contextlib.suppress(OSError):  # the next sync tries again
+                self._sync_folder()
 
     def _write_anew(self, draft: str, data: bytes) -> int:
         fd = self._open(draft)
         try:
             if os.pwrite(fd, data, 0) < len(data):
                 raise OSError(errno.ENOSPC, "the disk took only a part of the lines")
+            if self._promised:
+                _sync(fd)
             os.replace(draft, self._path)
         except OSError:
             os.close(fd)
