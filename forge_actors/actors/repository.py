@@ -102,6 +102,7 @@ class _Repository:
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
         self._asked = Asked(self._ledger, self._attempts, self._moves)
+        self._alive = context.launcher.still_alive
         #: Jobs that waited in the store at the start: of some of them a notice is still
         #: on its way, when they may have ended already.
         self._loaded: set[str] = set()
@@ -165,7 +166,7 @@ class _Repository:
                     self._recover_one(job, now)
             elif job.state in RESERVED:
                 self._leave_alone(job)
-        self._look_for_left(now)
+        self._moves.add(self._ledger.look_for_left(self._alive, now))
         self._moves.add(self._ledger.take_back(now))
         self.settle()
 
@@ -213,12 +214,6 @@ class _Repository:
         self._ledger.keep_aside(job)
         if not self._attempts.has(job.id, job.attempt):
             self._adopt(job)
-
-    def _look_for_left(self, now: float) -> None:
-        """Free what was kept for processes that are gone by now."""
-        if self._ledger.quarantined:
-            alive = self._context.launcher.still_alive
-            self._moves.add(self._ledger.look_for_left(alive, now))
 
     def _adopt(self, job: Job) -> bool:
         """Own the attempt that somebody launched; False if nobody did."""
@@ -293,7 +288,7 @@ class _Repository:
                 if trio.current_time() >= self._opened_at + LINGER_SECONDS:
                     self._loaded.clear()
                 self._fail_if_gone(now)
-                self._look_for_left(now)
+                self._moves.add(self._ledger.look_for_left(self._alive, now))
                 self._moves.add(self._ledger.announce(now), lazy=True)
                 self._told = self._told and None  # nothing wanted is no news
             case Stop(reason):

@@ -62,7 +62,7 @@ def test_success_stays_success_whenever_the_service_is_killed(
 def test_every_id_that_was_printed_exists_after_a_kill(
     service: LiveService, answered: int
 ) -> None:
-    """30 submits at once; the service dies once some of them were answered."""
+    """D-13: 30 submits at once; the service dies once some of them were answered."""
     gate = service.gate()
     service.bash("app", gate.wait, "--claim", "exclusive:repo-content:*")
 
@@ -117,6 +117,7 @@ def test_the_same_request_gives_the_same_job_across_a_kill(
 def test_a_second_service_is_refused_with_one_line_also_through_a_link(
     service: LiveService,
 ) -> None:
+    """D-08: the other ends with a status and a line, the first is not disturbed."""
     link = service.root / "link"
     link.symlink_to(service.home)
     below = service.root / "below"
@@ -162,6 +163,7 @@ def test_a_home_with_a_long_path_has_one_service_too(
 def test_of_two_that_start_at_the_same_moment_one_lives(
     make_service: Callable[[str], LiveService], turn: int
 ) -> None:
+    """D-08: also where one of them came through a link."""
     service = make_service("")
     link = service.root / "link"
     link.symlink_to(service.home)
@@ -186,6 +188,7 @@ def test_run_on_a_home_that_is_served_is_refused(service: LiveService) -> None:
 def test_files_that_a_dead_service_left_do_not_stop_a_start(
     make_service: Callable[[str], LiveService],
 ) -> None:
+    """D-07: with the pid of nobody, and with that of a process that lives."""
     service = make_service("")
     # The pid of a process that lives, but is no service.
     stranger = subprocess.Popen(["sleep", service.marker()])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -17,6 +19,14 @@ from tests.acceptance.service import LiveService
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Holds the port that it is given, in a session of its own, when its parent ends.
+SERVE = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+if os.fork() == 0:
+    os.setsid()
+    os.execvp("sleep", ["sleep", sys.argv[2]])
+"""
 #: The agent of such a service has no right to end what belongs to another user.
 NO_KILL = "import ctypes\nctypes.CDLL(None).prctl(24, 5, 0, 0, 0)"
 
@@ -156,3 +166,23 @@ def test_the_last_words_of_a_stopped_job_are_in_its_log(service: LiveService) ->
     bell.wait()
     assert cancelled(service, job)["state"] == "cancelled"
     assert service.log(job, "--stream", "stdout").endswith(b"bye\n")
+
+
+def test_a_server_that_a_successful_job_left_holds_no_port(
+    service: LiveService,
+) -> None:
+    """P-23: the next job has the port, unless the first one asked to keep it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    inherited = SERVE.replace("\nif", "\nlistener.set_inheritable(True)\nif")
+    for options, state in (((), "succeeded"), (("--keep-leftovers",), "failed")):
+        mark = service.marker()
+        serve = [sys.executable, "-c", inherited, port, mark]
+        first = service.submit("--repo", "app", *options, "--", *serve)
+        assert service.end_of(first)["state"] == "succeeded"
+        bind = f"import socket; socket.create_server(('127.0.0.1', {port}))"
+        second = service.submit("--repo", "app", "--", sys.executable, "-c", bind)
+        assert service.end_of(second)["state"] == state
+    [left] = survivors(mark)
+    os.kill(int(left.split()[0]), signal.SIGKILL)
+    wait_until_ended(int(left.split()[0]))

@@ -10,6 +10,7 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.actors import supervisor
+from forge_actors.actors.signs import LEASE_SECONDS
 from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import JobDelegated
@@ -55,6 +56,26 @@ async def test_an_interrupted_job_runs_again_when_its_delay_is_over(
         assert attempts(made) == [("a", 3)]
         await made.finish("a", signal="SIGKILL")
         assert made.states()["a"] == "failed"
+
+
+async def test_what_outlives_many_leases_is_started_once(tmp_path: Path) -> None:
+    """D-03: a lease is shorter than the run, and than the delay before the next."""
+    far = Backoff(first=20 * LEASE_SECONDS, longest=20 * LEASE_SECONDS)
+    async with world(tmp_path, backoff=far) as made:
+        await made.submit(made.job("late", replay="safe"))
+        await made.finish("late", signal="SIGKILL")
+        due = far.delay("late", 1)
+        assert due > 10 * LEASE_SECONDS
+        await made.submit(made.job("long", claims=WRITE))
+        await trio.sleep(due - 1)
+        assert attempts(made) == [("long", 1)]
+        await trio.sleep(2)
+        assert attempts(made) == [("long", 1), ("late", 2)]
+        await trio.sleep(20 * LEASE_SECONDS)
+        made.launcher.fall_silent()  # neither does a lease that nobody confirms
+        await trio.sleep(20 * LEASE_SECONDS)
+        started = [(order.job, order.attempt) for order in made.launcher.orders]
+        assert started == [("late", 1), ("long", 1), ("late", 2)]
 
 
 async def test_a_job_of_its_own_failure_comes_back_as_often_as_it_may(

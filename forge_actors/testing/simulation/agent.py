@@ -6,6 +6,7 @@ agent crash, nothing of it runs on: the crash goes through the desk as an except
 
 from __future__ import annotations
 
+from errno import ENOSPC
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +19,7 @@ from forge_actors.edges.node.agent.order import Malformed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.testing.simulation.faults import Fault
     from forge_actors.testing.simulation.link import Link
     from forge_actors.testing.simulation.machine import Key, Process
     from forge_actors.testing.simulation.timers import Timer
@@ -118,10 +120,11 @@ class Agent:
             link.hang_up()
         self._world.agent_ended(self)
 
-    def _before(self, point: str) -> None:
-        self._world.faults.before(point)
+    def _before(self, point: str) -> Fault | None:
+        fault = self._world.faults.before(point)
         if self.dead:
             raise _Died
+        return fault
 
     def _after(self, point: str) -> None:
         self._world.faults.after(point)
@@ -189,7 +192,9 @@ class Agent:
 
     def append(self, key: Key, line: bytes) -> None:
         point = _point_of(line)
-        self._before(point)
+        if self._before(point) is not None:
+            self._world.note("fail", point)
+            raise OSError(ENOSPC, "No space left on device")
         self._machine.journal[key] = line
         self._after(point)
 

@@ -32,8 +32,9 @@ ROWS = (
 #: Messages to the agent, and from it.
 ORDERS = ("hello", "start", "stop", "pause", "resume", "forget")
 REPORTS = ("ready", "started", "exited")
-#: What the agent does on its own.
-DEEDS = ("journal starting", "start process", "journal started", "journal receipt")
+#: What the agent writes down, and what it does on its own.
+RECORDS = ("starting", "started", "receipt")
+DEEDS = ("start process", *(f"journal {what}" for what in RECORDS))
 
 Place = tuple["Kind", str, "When"]
 Pair = tuple[State, State]
@@ -62,9 +63,25 @@ def _faults() -> list[Place]:
     again = [point for point in messages if point != "send ready"]
     found += [("repeat", point, "before") for point in again]
     found += [("slow", f"commit {row}", "before") for row in ROWS]
+    found += [("fail", f"journal {what}", "before") for what in RECORDS]
     found += [("error", f"read {what}", "before") for what in ("jobs", "spec")]
     found += [("fail", f"commit {row}", "before") for row in ROWS]
     return found
+
+
+#: Few runs pass these: they are drawn more often.
+RARE = (
+    "JobHeld",
+    "JobEdited",
+    "PauseBegan",
+    "PauseEnded",
+    "Quarantined",
+    "QuarantineEnded",
+    "SettingsChanged",
+    "stop",
+    "pause",
+    "resume",
+)
 
 
 #: Every fault at every point where it can happen. All must be reached.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 When = Literal["before", "after"]
 #: `service`, `agent`: that one crashes. `lose`, `late`, `repeat`: a message is. `slow`,
 #: `fail`: a commit takes long, or the disk takes nothing for a while. `error`: a read
-#: raises, and with it the actor that reads.
+#: raises, and with it the actor that reads. A journal can `fail` too.
 Kind = Literal["service", "agent", "lose", "late", "repeat", "slow", "fail", "error"]
 
 

@@ -18,7 +18,7 @@ from forge_actors.runtime.settings import (
     SchedulingSettings,
     Settings,
 )
-from forge_actors.testing.simulation.coverage import FAULTS
+from forge_actors.testing.simulation.coverage import FAULTS, RARE
 from forge_actors.testing.simulation.faults import Fault
 from forge_actors.testing.simulation.machine import Run
 
@@ -54,6 +54,7 @@ CLAIMS = (
 )
 #: How many of the attempts cannot be found when their agent is gone.
 HIDING = 0.15
+WEIGHTED = (*FAULTS, *[f for f in FAULTS if f[1].split()[-1] in RARE] * 5)
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
 OFTEN = (
@@ -125,10 +126,7 @@ def draw(seed: int) -> Plan:
     runs = {name: tuple(_run(chance) for _ in range(4)) for name in names}
     operations = [
         *_submissions(chance, names),
-        *(
-            _operation(chance, names, repositories)
-            for _ in range(chance.randint(8, 14))
-        ),
+        *_operations(chance, names, repositories),
     ]
     operations.sort(key=lambda operation: operation.at)
     return Plan(
@@ -214,6 +212,19 @@ def _submissions(chance: Random, names: list[str]) -> list[Operation]:
     return made
 
 
+def _operations(
+    chance: Random, names: list[str], repositories: tuple[str, ...]
+) -> list[Operation]:
+    made = []
+    for _ in range(chance.randint(8, 14)):
+        operation = _operation(chance, names, repositories)
+        made.append(operation)
+        if operation.verb == "pause" and chance.random() < 0.6:
+            at = operation.at + chance.random() * 3.0
+            made.append(Operation(at, "resume", operation.target, operation.value))
+    return made
+
+
 def _operation(
     chance: Random, names: list[str], repositories: tuple[str, ...]
 ) -> Operation:
@@ -290,7 +301,7 @@ def _faults(chance: Random) -> tuple[Fault, ...]:
     kinds = dict.fromkeys(kind for kind, _, _ in FAULTS)
     first = chance.sample(list(kinds), 3)
     places = [chance.choice([p for p in FAULTS if p[0] == kind]) for kind in first]
-    places += [chance.choice(FAULTS) for _ in range(chance.randint(0, 6))]
+    places += [chance.choice(WEIGHTED) for _ in range(chance.randint(0, 6))]
     return tuple(_fault(chance, *place) for place in places)
 
 
