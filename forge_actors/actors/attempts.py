@@ -77,8 +77,10 @@ class Attempts:
     def stop(
         self, job: str, attempt: int, reason: StopReason, grace: float | None
     ) -> None:
-        # A person's cancel stands, even if the service stops before the job has ended.
-        self._stopping.setdefault(job, reason)
+        # A person's cancel stands, even if the service stops before the job has ended,
+        # and also if it began to stop before somebody cancelled the job.
+        if reason == "cancelled" or job not in self._stopping:
+            self._stopping[job] = reason
         ending: Ending = "cancel" if reason == "cancelled" else "stop"
         self._workers[job, attempt].stop(grace, ending)
 

@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from forge_actors.actors import supervisor
 from forge_actors.domain.scopes import EVERYTHING
 from forge_actors.testing.launcher import FakeLauncher
 from tests.actors.kit import BROKEN, WRITE, limits, world
@@ -193,6 +194,18 @@ async def test_an_adopted_job_is_cancelled_like_any_other(home: Home) -> None:
         assert await made.cancel("a")
         await trio.testing.wait_all_tasks_blocked()
         assert made.states()["a"] == "cancelled"
+
+
+async def test_a_cancel_stands_though_the_runtime_stops_the_job_already() -> None:
+    launcher = FakeLauncher(obeys_stop=False, durable=True)
+    async with world(launcher=launcher) as made:
+        await made.submit(made.job("a", replay="safe"))
+        made.mailbox.tell(supervisor.Stop("shutdown"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert await made.cancel("a")
+        await made.finish("a", ending="stop", signal="SIGTERM")
+        await made.ended.wait()
+        assert made.states() == {"a": "cancelled"}
 
 
 async def test_a_cancel_stands_when_its_end_comes_after_the_runtime(

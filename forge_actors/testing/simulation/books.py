@@ -48,8 +48,8 @@ class Case(Struct):
     begun: int = 0
     #: Somebody asked for its end.
     cancelled: bool = False
-    #: The runtime that answered that the running job is being stopped.
-    stopped_by: int = 0
+    #: The epoch of the runtime that answered that it stops this attempt.
+    stopped_by: tuple[int, int] | None = None
 
     @property
     def reserved(self) -> bool:

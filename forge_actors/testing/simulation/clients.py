@@ -149,11 +149,11 @@ class Clients:
             self._repo_of(job),
             lambda reply: repository_messages.Cancel((job,), None, reply),
         )
+        # Its next attempt, or its end for another reason, may be on its way.
+        [(state, attempt, *_)] = service.store.read_pending("job_attempt", job)
         if job in stopping:
-            self._world.referee.stopping(job, service.epoch)
+            self._world.referee.stopping(job, attempt, service.epoch)
         else:
-            # Its end may be on its way, for another reason.
-            [(state,)] = service.store.read_pending("job_state", job)
             holds = state in TERMINAL
             self._world.referee.told(f"{job} is cancelled", holds=holds)
 

@@ -22,7 +22,7 @@ class Ends:
     def judge_requeue(self, case: Case, change: JobRequeued, epoch: int) -> None:
         if case.replay == "never" and self._process(case) is not None:
             self._fail("never means once", f"{case.job} began and is queued again")
-        if case.stopped_by == epoch:
+        if case.stopped_by == (epoch, case.attempt):
             self._fail("a cancel stands", f"{case.job} is queued again")
 
     def judge_end(self, case: Case, change: JobEnded) -> None:

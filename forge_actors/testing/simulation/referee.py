@@ -155,7 +155,7 @@ class Referee:
         self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
-        case.fence, case.queued_at, case.stopped_by = None, change.at, 0
+        case.fence, case.queued_at = None, change.at
         self._news_for(case)
 
     def _ended(self, change: JobEnded) -> None:
@@ -231,11 +231,9 @@ class Referee:
         """Somebody asks for the end of a job."""
         self._books.cases[job].cancelled = True
 
-    def stopping(self, job: str, epoch: int) -> None:
-        """Somebody was told by the runtime of this epoch that it is being stopped."""
-        case = self._books.cases[job]
-        if case.reserved:
-            case.stopped_by = epoch
+    def stopping(self, job: str, attempt: int, epoch: int) -> None:
+        """Somebody was told by the runtime of this epoch that it stops this attempt."""
+        self._books.cases[job].stopped_by = (epoch, attempt)
 
     def told(self, what: str, *, holds: bool) -> None:
         """Somebody was told that this is done: then it is durable."""
