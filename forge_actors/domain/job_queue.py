@@ -304,5 +304,9 @@ class JobQueue:
         if accepted is not None:
             data["accepted"] = accepted
         event = Event(f"job_{state}", now, self.repo, job.id, data)
+        at = now
+        if receipt is not None and job.started_at is not None:
+            # While no service was there nobody heard of it when it ended.
+            at = min(now, max(receipt.ended_at, job.started_at))
         attempt = job.attempt
-        return [JobEnded(job.id, attempt, fence, state, error, now, receipt, event)]
+        return [JobEnded(job.id, attempt, fence, state, error, at, receipt, event)]
