@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.recovery import StopReason
-
-A = TypeVar("A")
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
@@ -105,11 +103,10 @@ class _Repository:
         self._moves = Moves(context.store)
         self._asked = Asked(self._ledger, self._attempts, self._moves)
         self._alive = context.launcher.still_alive
-        #: Jobs that waited in the store at the start. Of those that were accepted just
-        #: then a notice is still on its way, and some of them may have ended by then.
+        #: Jobs that waited in the store at the start: of some of them a notice is still
+        #: on its way, when they may have ended already.
         self._loaded: set[str] = set()
         self._opened_at = trio.current_time()
-        #: A job that makes us fail is set aside. Otherwise we fail.
         self._careful = context.careful(repo)
 
     @property
