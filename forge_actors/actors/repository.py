@@ -340,7 +340,7 @@ class _Repository:
             worker = self._context.make_worker(grant, self._mailbox)
             try:
                 order = self._context.make_order(job)
-            except Exception as error:  # noqa: BLE001 - it is told, and others go on
+            except Exception as error:
                 if not self._careful:
                     raise
                 # Nobody has been told of its dispatch: in the store it waits.
