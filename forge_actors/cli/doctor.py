@@ -302,7 +302,9 @@ def _cgroup() -> Check:
     here = limits_here()
     if here.cgroups is None:
         return Check("cgroup", "missing", here.reason)
-    return Check("cgroup", "ok", f"jobs with limits get one in {here.cgroups}")
+    return Check(
+        "cgroup", "ok", f"node agents and jobs with limits get one in {here.cgroups}"
+    )
 
 
 def _limits() -> Check:

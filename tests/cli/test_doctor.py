@@ -14,12 +14,12 @@ from forge_actors.runtime.job_limits import LimitsHere
     [
         (
             LimitsHere("/c", True, True, True, ""),
-            ("ok", "jobs with limits get one in /c"),
+            ("ok", "node agents and jobs with limits get one in /c"),
             ("ok", "memory of the whole job, pids of the whole job (cgroups)"),
         ),
         (
             LimitsHere("/c", True, False, True, "/c has no pids"),
-            ("ok", "jobs with limits get one in /c"),
+            ("ok", "node agents and jobs with limits get one in /c"),
             (
                 "ok",
                 "memory of the whole job, pids per user (rlimits, as /c has no pids)",

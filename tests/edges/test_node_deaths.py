@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import ProcessIdentity
 
     Lost = Mapping[tuple[str, int], ProcessIdentity | None]
+    Agents = Mapping[tuple[str, int], str]
     Remaining = dict[tuple[str, int], tuple[ProcessIdentity, ...]]
 
 OWNER = """
@@ -209,10 +210,10 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
         between: list[Attempt] = []
         real = adoption.sweep
 
-        async def sweep_and_launch(lost: Lost) -> Remaining:
+        async def sweep_and_launch(lost: Lost, agents: Agents) -> Remaining:
             wanted = order(home, "true", job=f"between-{len(between)}")
             between.append(launcher.launch(wanted))
-            return await real(lost)
+            return await real(lost, agents)
 
         monkeypatch.setattr(adoption, "sweep", sweep_and_launch)
         for number in range(5):

@@ -52,8 +52,10 @@ async def find_ended(
     """
     read = [(path, read_journal(path)) for path in journals(home) if path != living]
     entries: dict[Key, Receipt | Record] = {}
-    for _, each in read:
+    agents: dict[Key, str] = {}
+    for path, each in read:
         entries |= each.entries
+        agents |= dict.fromkeys(each.entries, path.stem)
     same_boot = same_boot and boot_of(home) in (None, tree.boot_id())
     written = Written(entries, same_boot and all(each.whole for _, each in read))
     began = {
@@ -61,7 +63,7 @@ async def find_ended(
         for key, identity in reserved.items()
         if written.may_have_begun(key)
     }
-    receipts = await settle(began, written)
+    receipts = await settle(began, written, agents)
     doubtful = receipts.keys() - entries.keys()
     if write_doubts(home, doubtful, archive):
         for path, each in read:
@@ -83,16 +85,20 @@ async def bury(unsettled: list[Attempt], journal: Path, *, last: bool) -> set[Ke
             began[attempt.key] = attempt
         elif last or not attempt.may_begin:
             attempt.settle_end(without_process(attempt, "its node agent ended before"))
-    for key, receipt in (await settle(began, written)).items():
+    agents = dict.fromkeys(began, journal.stem)
+    for key, receipt in (await settle(began, written, agents)).items():
         began[key].settle_end(receipt)
     return set(written.entries)
 
 
-async def settle(attempts: Mapping[Key, Known], written: Written) -> dict[Key, Receipt]:
+async def settle(
+    attempts: Mapping[Key, Known], written: Written, agents: Mapping[Key, str]
+) -> dict[Key, Receipt]:
     """The receipts of attempts that may have begun, and whose agent is gone.
 
     What is left of those without one is ended. Of some only what they left behind was
-    lost, or the command after the job.
+    lost, or the command after the job. `agents` names the agent of each, where that
+    is known.
     """
     receipts: dict[Key, Receipt] = {}
     lost: dict[Key, ProcessIdentity | None] = {}
@@ -108,7 +114,7 @@ async def settle(attempts: Mapping[Key, Known], written: Written) -> dict[Key, R
             lost[key] = told or attempt.identity
     if not lost:
         return receipts
-    for key, left in (await sweep(lost)).items():
+    for key, left in (await sweep(lost, agents)).items():
         receipt = receipts.get(key)
         if receipt is None:
             receipt = _lost(key, attempts[key], written.entries.get(key), lost[key])

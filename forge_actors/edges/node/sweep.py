@@ -2,15 +2,18 @@
 
 Five things prove that a process belongs to an attempt: it is its leader, it carries its
 mark, it is in its cgroup, it is in the leader's session, or it descends from such a
-process. A group is part of one session, so that says all that the group could. What
-proves nothing gets no signal: a number that was given to another process since, a
-process of another boot or of another pid namespace.
+process. What is in the cgroup of a dead agent and carries no mark at all may be of any
+of its attempts, so it is ended with each of them that is lost. A group is part of one
+session, so that says all that the group could. What proves nothing gets no signal: a
+number that was given to another process since, a process of another boot or of another
+pid namespace.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import trio
@@ -34,25 +37,28 @@ _CALM_LOOKS = 2
 #: The same for looks during which processes were started and ended all the time, so
 #: that each of them can miss one.
 _RESTLESS_LOOKS = 8
+_NO_AGENTS: Mapping[Key, str] = MappingProxyType({})
 
 
 async def sweep(
     lost: Mapping[Key, ProcessIdentity | None],
+    agents: Mapping[Key, str] = _NO_AGENTS,
 ) -> dict[Key, tuple[ProcessIdentity, ...]]:
     """Kill what belongs to these attempts, until nothing is found.
 
-    An attempt without an identity is one whose start was not told. The answer names,
+    An attempt without an identity is one whose start was not told. `agents` names the
+    instance of the agent that began it, where that is known. The answer names,
     for every attempt, what could not be proven gone: what the kernel holds or this user
     may not end, what may be a stranger, what is in another namespace or out of sight.
     """
-    hunt = _Hunt(lost)
+    hunt = _Hunt(lost, agents)
     pause = _FIRST_PAUSE
     with trio.move_on_after(SWEEP_LIMIT):
         while not hunt.over:
             found = await trio.to_thread.run_sync(hunt.look)
             await trio.sleep(pause)
             pause = min(pause * 2, _LAST_PAUSE) if found else _FIRST_PAUSE
-    await trio.to_thread.run_sync(cgroup.remove_stale)
+    await trio.to_thread.run_sync(hunt.tidy)
     return hunt.remaining()
 
 
@@ -164,7 +170,9 @@ class _Lost:
 class _Hunt:
     """The attempts that can be looked for. Its looks are made one after the other."""
 
-    def __init__(self, lost: Mapping[Key, ProcessIdentity | None]) -> None:
+    def __init__(
+        self, lost: Mapping[Key, ProcessIdentity | None], agents: Mapping[Key, str]
+    ) -> None:
         self._boot, self._namespace = tree.boot_id(), tree.pid_namespace()
         self._own = os.getpid()
         self._lost: dict[Key, _Lost] = {}
@@ -184,6 +192,15 @@ class _Hunt:
                 self._lost[key] = _Lost(leader, foreign=foreign)
             else:
                 self._out_of_sight[key] = still_alive([leader] if leader else [])
+        #: The lost attempts of each agent whose cgroup tells something. One that we
+        #: were started in holds what is ours as well.
+        self._agents: dict[str, list[Key]] = {}
+        ours = {inside.instance for inside in cgroup.of_process(self._own)}
+        for key in self._lost:
+            if agents.get(key, "") not in ours | {""}:
+                self._agents.setdefault(agents[key], []).append(key)
+        #: The folders of those in which somebody was found.
+        self._abandoned: set[str] = set()
 
     def _can_see(self, leader: ProcessIdentity | None) -> bool:
         if leader is None or not tree.HAS_PROC:
@@ -222,10 +239,25 @@ class _Hunt:
         if mark in self._lost and mark is not None:
             self._marked[mark].append(process)
         contained = cgroup.of_process(process.pid)
-        if contained is not None and contained[0] in self._lost:
-            key, folder = contained
-            self._marked[key].append(process)
-            self._cgroups[key][folder] = cgroup.Cgroup(folder)
+        for number, inside in enumerate(contained):
+            if inside.key is None:
+                keys = self._agents.get(inside.instance, [])
+                # Also not in that of an agent, alive, which a job has started.
+                if keys and not mark and all(map(self._is_dead, contained[number:])):
+                    for key in keys:
+                        self._marked[key].append(process)
+            elif inside.key in self._lost:
+                folder = inside.folder()
+                self._marked[inside.key].append(process)
+                if folder is not None:
+                    self._cgroups[inside.key][folder] = cgroup.Cgroup(folder)
+
+    def _is_dead(self, inside: cgroup.Inside) -> bool:
+        folder = inside.agent_folder()
+        if folder is None or not cgroup.is_abandoned(folder):
+            return False
+        self._abandoned.add(folder)
+        return True
 
     def _kill(self, process: Process) -> bool:
         """False where another try would be in vain."""
@@ -237,6 +269,12 @@ class _Hunt:
             self._refused.add((process.pid, process.start))
             return False
         return True
+
+    def tidy(self) -> None:
+        """Remove the cgroups that are empty now, also those far from where we are."""
+        for folder in self._abandoned:
+            cgroup.remove_abandoned(folder)
+        cgroup.remove_stale()
 
     def remaining(self) -> dict[Key, tuple[ProcessIdentity, ...]]:
         found = {

@@ -1,10 +1,12 @@
-"""Control groups (version 2) of jobs, where a folder of them is ours to use.
+"""Control groups (version 2) of agents and jobs, where a folder is ours to use.
 
 What is in a cgroup stays in it whatever it does, is ended by one write without a race,
 and is limited as a whole. But putting a process into one makes the kernel wait for all
-processors, 12 ms on a calm machine: so only jobs get one that ask for a limit.
+processors, 12 ms on a calm machine. So the agent enters one, once, in which all that it
+starts begins at no cost; jobs get one of their own only if they ask for a limit.
 
-`forge-actors-<instance>/<job>.<attempt>` is made for a job and removed when it is over.
+`forge-actors-<instance>/agent` is that of an agent. `<job>.<attempt>` beside it is made
+for a job and removed when it is over.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ import os
 from typing import NamedTuple
 
 _PREFIX = "forge-actors-"
+_AGENT = "agent"
+#: Tries to lock a new folder. Whoever looks for stale ones has it for a moment.
+_CLAIMS = 100
 #: What `--memory` and `--pids` need.
 CONTROLLERS = frozenset({"memory", "pids"})
 #: How systemd says that a cgroup is left to whoever runs in it.
@@ -61,17 +66,63 @@ def find_place() -> Place:
     return Place(folder, usable & CONTROLLERS, reason)
 
 
-def of_process(pid: int) -> tuple[Key, str] | None:
-    """The attempt in whose cgroup a process is, and that cgroup's folder."""
+class Inside(NamedTuple):
+    """A cgroup that an agent has made, seen from a process in it."""
+
+    instance: str
+    #: Of all cgroups of that agent, as the kernel names it.
+    path: str
+    #: The attempt it was made for; None for the one that the agent itself is in.
+    key: Key | None
+
+    def folder(self) -> str | None:
+        """That of the cgroup; None where it is mounted nowhere."""
+        name = _AGENT if self.key is None else _name(self.key)
+        return _folder(f"{self.path}/{name}")
+
+    def agent_folder(self) -> str | None:
+        """That of all cgroups of the agent."""
+        return _folder(self.path)
+
+
+def of_process(pid: int) -> list[Inside]:
+    """The cgroups of agents and jobs that a process is in, the outermost first.
+
+    There are several where a job starts agents itself.
+    """
     path = _path_of(str(pid))
-    above, prefix, rest = path.partition("/" + _PREFIX)
-    agent, _, within = rest.partition("/")
-    name = within.partition("/")[0]  # a job may make cgroups of its own below
-    job, _, attempt = name.rpartition(".")
-    if not attempt.isdecimal():
-        return None
-    folder = _folder(f"{above}{prefix}{agent}/{name}")
-    return None if folder is None else ((job, int(attempt)), folder)
+    if "/" + _PREFIX not in path:
+        return []
+    found: list[Inside] = []
+    parts = path.split("/")
+    for number, part in enumerate(parts[:-1]):
+        if not part.startswith(_PREFIX):
+            continue
+        # A job may make cgroups of its own below.
+        name = parts[number + 1]
+        job, _, attempt = name.rpartition(".")
+        key = (job, int(attempt)) if attempt.isdecimal() else None
+        if key is not None or name == _AGENT:
+            above = "/".join(parts[: number + 1])
+            found.append(Inside(part.removeprefix(_PREFIX), above, key))
+    return found
+
+
+def is_abandoned(folder: str) -> bool:
+    """Whether the agent whose cgroups these are is gone: nobody holds the lock."""
+    lock = _lock(folder, fcntl.LOCK_SH)
+    if lock < 0:
+        return False
+    os.close(lock)
+    return True
+
+
+def remove_abandoned(folder: str) -> None:
+    """Remove the cgroups of an agent that is gone, but those somebody is still in."""
+    lock = _lock(folder, fcntl.LOCK_SH)
+    if lock >= 0:
+        _remove_below(folder)
+        os.close(lock)
 
 
 def remove_stale() -> None:
@@ -87,10 +138,7 @@ def remove_stale() -> None:
         with contextlib.suppress(OSError):
             found += [e.path for e in os.scandir(base) if e.name.startswith(_PREFIX)]
     for folder in found:
-        lock = _lock(folder)
-        if lock >= 0:
-            _remove_below(folder)
-            os.close(lock)
+        remove_abandoned(folder)
 
 
 class Cgroup:
@@ -145,7 +193,51 @@ class Cgroups:
         self._place = find_place()
         self._folder = os.path.join(self._place.folder or "", _PREFIX + instance)
         self._held = -1
+        #: Where this process was before it entered its own.
+        self._left: str | None = None
+        self._handed_down = False
         remove_stale()
+
+    def enter(self) -> bool:
+        """Put this process, and all it will start, into a cgroup. False if it cannot.
+
+        It has no limits and gets no controllers, so that it may hold processes.
+        """
+        before = _own_folder()
+        folder = os.path.join(self._folder, _AGENT)
+        try:
+            if before is None or not self._claim():
+                return False
+            os.mkdir(folder)
+        except OSError:
+            return False
+        if _write(os.path.join(folder, "cgroup.procs"), b"0"):
+            self._left = before
+            return True
+        _remove_below(folder)
+        return False
+
+    def _claim(self) -> bool:
+        """Make the folder, and lock it for as long as this process lives.
+
+        Raises:
+            OSError: none can be made here.
+        """
+        if self._place.folder is None:
+            return False
+        for _ in range(_CLAIMS):
+            if self._held >= 0:
+                break
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._folder)
+            lock = _lock(self._folder, fcntl.LOCK_EX)
+            if lock >= 0 and os.path.isdir(self._folder):
+                self._held = lock
+            else:  # taken for a stale one just now
+                if lock >= 0:
+                    os.close(lock)
+                os.sched_yield()
+        return self._held >= 0
 
     def make(self, key: Key) -> Cgroup | None:
         """A new cgroup for an attempt; None where there can be none."""
@@ -153,9 +245,10 @@ class Cgroups:
             return None
         cgroup = Cgroup(os.path.join(self._folder, _name(key)))
         try:
-            if self._held < 0:
-                os.mkdir(self._folder)
-                self._held = _lock(self._folder)
+            if not self._claim():
+                return None
+            if not self._handed_down:
+                self._handed_down = True
                 self._hand_down(self._place.folder)
                 self._hand_down(self._folder)
             os.mkdir(cgroup.folder)
@@ -169,20 +262,25 @@ class Cgroups:
             _write(os.path.join(folder, "cgroup.subtree_control"), b"+" + name.encode())
 
     def close(self) -> None:
-        """Remove what is empty. The rest is removed when it is found to be stale."""
+        """Leave, and remove what is empty. The rest is removed when found stale."""
+        if self._left is not None:
+            _write(os.path.join(self._left, "cgroup.procs"), b"0")
         if self._held >= 0:
             _remove_below(self._folder)
             os.close(self._held)
 
 
-def _lock(folder: str) -> int:
-    """A descriptor that nobody else can have; -1 if somebody has it."""
+def _lock(folder: str, how: int) -> int:
+    """A descriptor with the lock; -1 if somebody has it.
+
+    The agent has it for itself. Whoever only looks for abandoned ones shares it.
+    """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return -1
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
     except OSError:
         os.close(fd)
         return -1

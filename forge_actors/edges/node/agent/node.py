@@ -70,7 +70,6 @@ class Node:
         self._desk: Desk[Job] = Desk(self, journal, about)
         self._boot_id: str = about["boot_id"]
         self._namespace: int = about["namespace"]
-        self._spawner = Spawner(about["instance"])
         #: What every job has in its environment.
         self._base: dict[bytes, bytes] = {}
         #: The table of the desk.
@@ -92,6 +91,8 @@ class Node:
         if listen is not None:
             hello = partial(self._on_hello, trusted=False)
             self._listener = Listener(self._loop, *listen, about, hello)
+        # Last, since it may leave a folder behind; and before anybody is served.
+        self._spawner = Spawner(about["instance"])
 
     def run(self) -> None:
         """Serve until the service is gone and nothing is left of its jobs."""

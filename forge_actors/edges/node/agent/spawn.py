@@ -14,11 +14,11 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from forge_actors.edges.node.agent.cgroup import Cgroups
 from forge_actors.edges.node.agent.child import Child, NoRoom, SpawnFailed
 from forge_actors.edges.node.agent.held_starts import NO_ROOM
 
 if TYPE_CHECKING:
-    from forge_actors.edges.node.agent.cgroup import Cgroups
     from forge_actors.edges.node.agent.order import Order
 
 #: Where posix_spawn can begin a session and tells what went wrong in the child.
@@ -28,12 +28,15 @@ _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Spawner:
-    """Starts children. Holds /dev/null open: nearly every job reads from it."""
+    """Starts children, all of them in the cgroup it enters, where it can.
+
+    Holds /dev/null open: nearly every job reads from it.
+    """
 
     def __init__(self, instance: str) -> None:
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._instance = instance
-        self._cgroups: Cgroups | None = None
+        self._cgroups = Cgroups(instance)
+        self._cgroups.enter()
 
     def spawn(self, order: Order) -> Child:
         """Start the child.
@@ -47,7 +50,7 @@ class Spawner:
                 # Only here: what few jobs need is loaded when the first one needs it.
                 from forge_actors.edges.node.agent import forked
 
-                return forked.with_terminal(order, self._cgroups_of_jobs())
+                return forked.with_terminal(order, self._cgroups)
             return self._with_pipes(order)
         except (OSError, ValueError) as error:
             crowded = isinstance(error, OSError) and error.errno in NO_ROOM
@@ -71,7 +74,7 @@ class Spawner:
                 from forge_actors.edges.node.agent import forked
 
                 streams = (stdin, pipes[1], pipes[3])
-                pid = forked.start(order, self._cgroups_of_jobs(), streams)
+                pid = forked.start(order, self._cgroups, streams)
         except BaseException:
             for fd in pipes[::2]:
                 os.close(fd)
@@ -83,17 +86,9 @@ class Spawner:
                 os.close(fd)
         return pid, pipes[0], pipes[2], None
 
-    def _cgroups_of_jobs(self) -> Cgroups:
-        if self._cgroups is None:
-            from forge_actors.edges.node.agent.cgroup import Cgroups
-
-            self._cgroups = Cgroups(self._instance)
-        return self._cgroups
-
     def close(self) -> None:
         """Leave nothing behind."""
-        if self._cgroups is not None:
-            self._cgroups.close()
+        self._cgroups.close()
 
 
 def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
