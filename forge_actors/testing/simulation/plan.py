@@ -35,6 +35,7 @@ KINDS = (
     *["check"] * 3,
     "verify-edit",
     "agent-run",
+    "dispatch-task",
     "integration",
 )
 CLAIMS = (
@@ -53,8 +54,11 @@ CLAIMS = (
     "write:heavy-check",
 )
 #: How many of the attempts cannot be found when their agent is gone.
-HIDING = 0.15
-WEIGHTED = (*FAULTS, *[f for f in FAULTS if f[1].split()[-1] in RARE] * 5)
+HIDING = 0.25
+WEIGHTED = (
+    *FAULTS,
+    *(f for f in FAULTS for r in RARE if f[1].split()[-1] == r for _ in range(3)),
+)
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
 OFTEN = (
@@ -282,6 +286,7 @@ _VERBS = (
     *["restart"] * 2,
     *["take over"] * 2,
     *["drain"],
+    *["hand on"] * 4,
     *["look"] * 2,
 )
 
