@@ -172,7 +172,7 @@ def _job(
         request_id=name,
         grace=chance.choice((0.0, 0.5, 2.0)),
     )
-    if chance.random() < 0.15:
+    if chance.random() < 0.3:
         # What waits for one of them may wait for another one next.
         request.claims = chance.sample(SCARCE, chance.randint(2, 3))
     elif chance.random() < 0.5:
@@ -196,7 +196,7 @@ def _run(chance: Random) -> Run:
     return Run(
         seconds=chance.choice((0.02, 0.05, 0.1, 0.3, 1.0, 2.5, 7.0)),
         exit_code=chance.choice((0, 0, 0, 0, 3)),
-        signal="SIGSEGV" if chance.random() < 0.05 else None,
+        signal="SIGSEGV" if chance.random() < 0.08 else None,
         obeys=chance.choice((0.0, 0.01, 0.2, 5.0)),
         missing=chance.random() < 0.03,
         crowded=chance.random() < 0.05,
@@ -277,7 +277,7 @@ _VERBS = (
     *["resume"] * 2,
     *["disable", "enable"],
     *["remove"] * 2,
-    "vanish",
+    *["vanish"] * 3,
     "submit",
     *["limits"] * 3,
     *["clock"] * 3,
