@@ -161,11 +161,14 @@ class _Repository:
         now = self._context.clock.now()
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._load():
-            if job.id not in self._ledger.poisoned:
+            if job.id in self._ledger.poisoned:
+                if job.state in RESERVED:
+                    self._leave_alone(job)
+            elif self._careful:
                 with self._guard(job):
                     self._recover_one(job, now)
-            elif job.state in RESERVED:
-                self._leave_alone(job)
+            else:
+                self._recover_one(job, now)
         self._moves.add(self._ledger.look_for_left(self._alive, now))
         self._moves.add(self._ledger.take_back(now))
         self.settle()
@@ -197,13 +200,11 @@ class _Repository:
 
     @contextmanager
     def _guard(self, job: Job) -> Iterator[None]:
-        """Set the job aside if it makes us fail, where that was asked for."""
+        """Set the job aside if it makes us fail. For one that is careful."""
         reserved = job.state in RESERVED
         try:
             yield
-        except Exception as error:
-            if not self._careful:
-                raise
+        except Exception as error:  # noqa: BLE001 - it is told, and others go on
             now = self._context.clock.now()
             self._moves.add(self._ledger.set_aside(job.id, cause(error), now))
             if reserved:

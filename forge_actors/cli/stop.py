@@ -10,6 +10,7 @@ from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -41,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     try:
         answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
-    except NoService:
-        if not args.jobs or not _end_left_jobs(service, args):
+    except NoService as error:
+        if not args.jobs or not _end_left_jobs(service, args, error):
             raise
         return 0
     if args.json:
@@ -54,13 +55,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _end_left_jobs(service: Service, args: argparse.Namespace) -> bool:
-    """End what an earlier service left running; False if there is nothing."""
+def _end_left_jobs(
+    service: Service, args: argparse.Namespace, no_service: NoService
+) -> bool:
+    """End what an earlier service left running; False if there is nothing.
+
+    Raises:
+        NoService: one has the home and answers nobody, as one that ends does.
+    """
     from pathlib import Path
 
     from forge_actors.runtime.left_jobs import end_left_jobs
 
-    pid = end_left_jobs(Path(service.home)) if os.path.isdir(service.home) else None
+    if not os.path.isdir(service.home):
+        return False
+    try:
+        pid = end_left_jobs(Path(service.home))
+    except Refused:
+        raise no_service from None
     if pid is None:
         return False
     if args.json:

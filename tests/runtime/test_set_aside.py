@@ -99,8 +99,11 @@ async def test_a_job_that_may_run_is_not_cancelled_unseen(tmp_path: Path) -> Non
         await case.control._store.save([SetAside(poison, event)]).wait()
         with pytest.raises(Refused, match="was set aside while it ran"):
             await case.control.cancel(job)
+        other = await case.submit("app", "sleep", "600")
+        with pytest.raises(Refused, match="was set aside while it ran"):
+            await case.control.cancel_all([other, job])
         why = await case.control.why(job)
         assert why.state == "running"
         assert "it was set aside" in why.sentence
         await case.control.enable_repository("app", enabled=True)
-        await case.end(job)
+        await case.end(job, other)
