@@ -55,9 +55,12 @@ CLAIMS = (
 )
 #: How many of the attempts cannot be found when their agent is gone.
 HIDING = 0.25
+#: Where a crash leaves most to be found out: drawn more often.
+CORE = ("JobAdded", "JobDispatched", "JobRequeued", "JobEnded")
 WEIGHTED = (
     *FAULTS,
-    *(f for f in FAULTS for r in RARE if f[1].split()[-1] == r for _ in range(3)),
+    *(f for f in FAULTS for r in RARE if f[1].split()[-1] == r),
+    *[f for f in FAULTS if f[0] == "service" and f[1].split()[-1] in CORE] * 5,
 )
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
@@ -276,7 +279,7 @@ _VERBS = (
     *["pause"] * 3,
     *["resume"] * 2,
     *["disable", "enable"],
-    *["remove"] * 2,
+    *["remove"] * 5,
     *["vanish"] * 3,
     "submit",
     *["limits"] * 3,
@@ -306,7 +309,7 @@ def _faults(chance: Random) -> tuple[Fault, ...]:
     kinds = dict.fromkeys(kind for kind, _, _ in FAULTS)
     first = chance.sample(list(kinds), 3)
     places = [chance.choice([p for p in FAULTS if p[0] == kind]) for kind in first]
-    places += [chance.choice(WEIGHTED) for _ in range(chance.randint(0, 6))]
+    places += [chance.choice(WEIGHTED) for _ in range(chance.randint(1, 8))]
     return tuple(_fault(chance, *place) for place in places)
 
 

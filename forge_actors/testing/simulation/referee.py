@@ -63,7 +63,7 @@ class Referee:
             case.queued_at = min(saved, now)
 
     def reloaded(self, jobs: Iterable[Job]) -> None:
-        """An actor that failed was given its jobs again, with these moments."""
+        """An actor was given its jobs, with these moments."""
         for job in jobs:
             case = self._books.cases.get(job.id)
             if case is not None:

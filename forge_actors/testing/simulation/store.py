@@ -267,8 +267,7 @@ class SimulatedStore(MemoryStore):
         ahead, now = self._clock.ahead(), self._clock.now()
         for job in jobs:
             take_in(job, ahead, now)
-        if ahead and self.owner == self.durable.owner:
-            # The moments of those saved before the clock was set are off by that.
+        if self.owner == self.durable.owner:
             self._world.referee.reloaded(jobs)
         return jobs
 
