@@ -10,6 +10,7 @@ from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -60,7 +61,12 @@ def _end_left_jobs(service: Service, args: argparse.Namespace) -> bool:
 
     from forge_actors.runtime.left_jobs import end_left_jobs
 
-    pid = end_left_jobs(Path(service.home)) if os.path.isdir(service.home) else None
+    if not os.path.isdir(service.home):
+        return False
+    try:
+        pid = end_left_jobs(Path(service.home))
+    except Refused:  # a service starts or ends just now, and what runs is its own
+        return False
     if pid is None:
         return False
     if args.json:
