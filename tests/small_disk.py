@@ -34,6 +34,12 @@ def small_disk(place: Path, kib: int) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+def remount(place: Path, *, writable: bool) -> None:
+    """Let a small disk take nothing more, or take it again."""
+    option = "remount,rw" if writable else "remount,ro"
+    subprocess.run(["mount", "-o", option, str(place)], check=True)
+
+
 @contextlib.contextmanager
 def read_only(place: Path) -> Iterator[None]:
     """Let nothing be written to this folder, by root neither."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.recovery import StopReason
-
-A = TypeVar("A")
 
 #: Seconds an actor that owns nothing stays awake, so that bursts find it running.
 LINGER_SECONDS = 5.0
@@ -105,11 +103,10 @@ class _Repository:
         self._moves = Moves(context.store)
         self._asked = Asked(self._ledger, self._attempts, self._moves)
         self._alive = context.launcher.still_alive
-        #: Jobs that waited in the store at the start. Of those that were accepted just
-        #: then a notice is still on its way, and some of them may have ended by then.
+        #: Jobs that waited in the store at the start: of some of them a notice is still
+        #: on its way, when they may have ended already.
         self._loaded: set[str] = set()
         self._opened_at = trio.current_time()
-        #: A job that makes us fail is set aside. Otherwise we fail.
         self._careful = context.careful(repo)
 
     @property
@@ -164,11 +161,14 @@ class _Repository:
         now = self._context.clock.now()
         self._moves.add(self._ledger.told_of(self._context.pauses(), now))
         for job in self._load():
-            if job.id not in self._ledger.poisoned:
+            if job.id in self._ledger.poisoned:
+                if job.state in RESERVED:
+                    self._leave_alone(job)
+            elif self._careful:
                 with self._guard(job):
                     self._recover_one(job, now)
-            elif job.state in RESERVED:
-                self._leave_alone(job)
+            else:
+                self._recover_one(job, now)
         self._moves.add(self._ledger.look_for_left(self._alive, now))
         self._moves.add(self._ledger.take_back(now))
         self.settle()
@@ -200,13 +200,11 @@ class _Repository:
 
     @contextmanager
     def _guard(self, job: Job) -> Iterator[None]:
-        """Set the job aside if it makes us fail, where that was asked for."""
+        """Set the job aside if it makes us fail. For one that is careful."""
         reserved = job.state in RESERVED
         try:
             yield
-        except Exception as error:
-            if not self._careful:
-                raise
+        except Exception as error:  # noqa: BLE001 - it is told, and others go on
             now = self._context.clock.now()
             self._moves.add(self._ledger.set_aside(job.id, cause(error), now))
             if reserved:

@@ -80,8 +80,9 @@ def _release(service: Service, args: argparse.Namespace) -> int:
     if args.yes:
         return 0
     note(
-        "nothing was freed; look that none of these processes is the job's, then add"
-        " --yes: others get the claims at once"
+        "nothing was freed; look that none of these processes is the job's (they may"
+        " have their numbers in another container), then add --yes: others get the"
+        " claims at once"
     )
     return Refused.exit_code
 

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     try:
         answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
-    except NoService:
-        if not args.jobs or not _end_left_jobs(service, args):
+    except NoService as error:
+        if not args.jobs or not _end_left_jobs(service, args, error):
             raise
         return 0
     if args.json:
@@ -55,8 +55,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _end_left_jobs(service: Service, args: argparse.Namespace) -> bool:
-    """End what an earlier service left running; False if there is nothing."""
+def _end_left_jobs(
+    service: Service, args: argparse.Namespace, no_service: NoService
+) -> bool:
+    """End what an earlier service left running; False if there is nothing.
+
+    Raises:
+        NoService: one has the home and answers nobody, as one that ends does.
+    """
     from pathlib import Path
 
     from forge_actors.runtime.left_jobs import end_left_jobs
@@ -65,8 +71,8 @@ def _end_left_jobs(service: Service, args: argparse.Namespace) -> bool:
         return False
     try:
         pid = end_left_jobs(Path(service.home))
-    except Refused:  # a service starts or ends just now, and what runs is its own
-        return False
+    except Refused:
+        raise no_service from None
     if pid is None:
         return False
     if args.json:

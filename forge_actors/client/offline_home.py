@@ -90,7 +90,8 @@ def why(home: str, selector: str) -> Json:
         sentence = f"It is {state}, and nothing starts while no service runs."
     else:
         sentence = (
-            f"It was {state} when the service ended; the next one decides about it."
+            f"It was {state} when the service ended. It may run on without one; the"
+            " next service learns what became of it."
         )
     return {"job": job["id"], "state": state, "sentence": sentence, "waiting": None}
 

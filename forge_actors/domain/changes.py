@@ -131,12 +131,12 @@ class SetAside(Struct, frozen=True):
 
 
 class TakenBack(Struct, frozen=True):
-    """What was set aside of a repository is tried again; or only the repository itself,
-    and not the jobs that were set aside one by one."""
+    """What was set aside of a repository is so no more: one job, or under no name the
+    repository itself; without `job` all of it."""
 
     repo: str
     event: Event
-    jobs_too: bool = True
+    job: str | None = None
 
 
 class JobHeld(Struct, frozen=True):

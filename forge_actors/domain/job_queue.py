@@ -124,7 +124,7 @@ class JobQueue:
         if self.poisoned.pop("", None) is None:
             return []
         event = Event("repository_taken_back", now, self.repo)
-        return [TakenBack(self.repo, event, jobs_too=False)]
+        return [TakenBack(self.repo, event, job="")]
 
     def keep_aside(self, job: Job) -> None:
         """One that is left alone may run: nobody else gets what it claims."""
@@ -304,5 +304,9 @@ class JobQueue:
         if accepted is not None:
             data["accepted"] = accepted
         event = Event(f"job_{state}", now, self.repo, job.id, data)
+        at = now
+        if receipt is not None and job.started_at is not None:
+            # While no service was there nobody heard of it when it ended.
+            at = min(now, max(receipt.ended_at, job.started_at))
         attempt = job.attempt
-        return [JobEnded(job.id, attempt, fence, state, error, now, receipt, event)]
+        return [JobEnded(job.id, attempt, fence, state, error, at, receipt, event)]

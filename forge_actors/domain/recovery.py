@@ -94,7 +94,9 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             why = _with_tail("it printed nothing for too long", receipt)
             return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
         case "spawn":
-            why = f"{receipt.error or 'it did not start'}; it was attempt {job.attempt}"
+            why = (
+                f"{receipt.error or 'it did not start'}; it used attempt {job.attempt}"
+            )
             return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)

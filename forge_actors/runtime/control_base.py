@@ -10,11 +10,13 @@ from msgspec import structs
 from forge_actors.actors.repository_messages import Cancel
 from forge_actors.actors.supervisor_messages import Open
 from forge_actors.domain.capacity import provider_token
-from forge_actors.domain.errors import MailboxClosed, NotFound
-from forge_actors.domain.jobs import RESERVED
+from forge_actors.domain.changes import JobEnded, TakenBack
+from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import RESERVED, WAITING, JobError
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import describe, repository_of
-from forge_actors.edges.sqlite.rows import pause_from
+from forge_actors.edges.sqlite.rows import pause_from, poison_from
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from forge_actors.actors import repository_messages as repository
     from forge_actors.actors.mailbox import Mailbox, Reply
     from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.poison import Poison
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.scopes import Pause
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -95,7 +99,53 @@ class ControlBase:
     async def _cancel(
         self, jobs: tuple[str, ...], repo: str, grace: float | None
     ) -> None:
-        await self._ask(repo, lambda reply: Cancel(jobs, grace, reply))
+        aside = self._aside(repo)
+        if aside:
+            jobs = await self._cancel_aside(jobs, repo, aside)
+        if jobs:
+            await self._ask(repo, lambda reply: Cancel(jobs, grace, reply))
+
+    def _aside(self, repo: str) -> dict[str, Poison]:
+        """What was set aside of a repository, by job; all of it under no name."""
+        poisons = map(poison_from, self._store.read("poisons_of", repo))
+        return {poison.job: poison for poison in poisons}
+
+    async def _cancel_aside(
+        self, jobs: tuple[str, ...], repo: str, aside: dict[str, Poison]
+    ) -> tuple[str, ...]:
+        """End those that were set aside, which no actor does; the others come back.
+
+        Raises:
+            Refused: one may run.
+        """
+        changes: list[Change] = []
+        rest: list[str] = []
+        for job in jobs:
+            if job not in aside and "" not in aside:
+                rest.append(job)
+                continue
+            [(state, attempt, _, _)] = self._store.read_pending("job_attempt", job)
+            if state in RESERVED:
+                known = self._registry.get(repo)
+                name = known.name if known else repo
+                raise Refused(
+                    f"job {job} was set aside while it ran, and nobody can tell what it"
+                    f" came to: forge-actors repo enable {name} tries again"
+                )
+            if state in WAITING:
+                changes += self._ended_aside(job, repo, attempt)
+        if changes:
+            await self._store.save(changes).wait()
+        return tuple(rest)
+
+    def _ended_aside(self, job: str, repo: str, attempt: int) -> list[Change]:
+        now = self._clock.now()
+        error = JobError("CANCELLED", "it was cancelled after it had been set aside")
+        data: dict[str, object] = {"attempt": attempt, "error": error}
+        event = Event("job_cancelled", now, repo, job, data)
+        ended = JobEnded(job, attempt, None, "cancelled", error, now, None, event)
+        back = Event("repository_taken_back", now, repo, job)
+        return [ended, TakenBack(repo, back, job)]
 
     def _row(self, job_id: str) -> tuple[Any, ...]:
         rows = self._store.read("view_job", job_id)

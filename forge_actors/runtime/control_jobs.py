@@ -16,7 +16,6 @@ from forge_actors.domain.place import Waits
 from forge_actors.domain.poison import why_aside
 from forge_actors.domain.requests import Accepted, Explanation, JobQuery
 from forge_actors.domain.selection import check_selection
-from forge_actors.edges.sqlite.rows import poison_from
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
 from forge_actors.runtime.views import (
@@ -177,11 +176,6 @@ class JobControl(ControlBase):
                 if (why := self._why_aside(repo, job, aside)) is not None:
                     waits[job] = Waits(states[job], why)
         return waits
-
-    def _aside(self, repo: str) -> dict[str, Poison]:
-        """What was set aside of a repository, by job; all of it under no name."""
-        poisons = map(poison_from, self._store.read("poisons_of", repo))
-        return {poison.job: poison for poison in poisons}
 
     def _why_aside(
         self, repo: str, job: str, aside: dict[str, Poison]

@@ -103,14 +103,29 @@ class SteeringControl(JobControl):
         places: Mapping[str, tuple[str, State]],
         act: Callable[[tuple[str, ...], str], Awaitable[None]],
     ) -> None:
-        """Do it to the jobs of each repository, to some at a time."""
+        """Do it to the jobs of each repository, to some at a time.
+
+        Raises:
+            ForgeError: one repository refused; it was done to those of the others.
+        """
+        problems: list[ForgeError] = []
+
+        async def one(jobs: tuple[str, ...], repo: str) -> None:
+            # An error that leaves a nursery would be a group, which no asker knows.
+            try:
+                await act(jobs, repo)
+            except ForgeError as error:
+                problems.append(error)
+
         for piece in pieces(list(places)):
             by_repo: dict[str, list[str]] = {}
             for job_id in piece:
                 by_repo.setdefault(places[job_id][0], []).append(job_id)
             async with trio.open_nursery() as nursery:
                 for repo, jobs in by_repo.items():
-                    nursery.start_soon(act, tuple(jobs), repo)
+                    nursery.start_soon(one, tuple(jobs), repo)
+        if problems:
+            raise problems[0]
 
     async def edit(self, selector: str, edit: JobEdit) -> JobView:
         row = self._not_ended(selector, "edit")

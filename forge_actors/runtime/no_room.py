@@ -1,7 +1,8 @@
-"""A service whose disk is full when it starts: it waits, and says so.
+"""A service whose disk is full or read-only when it starts: it waits, and says so.
 
-To end would only have its manager start it again, for as long as the disk is full. So
-it keeps the home, answers on the socket that it waits for space, and goes on by itself.
+To end would only have its manager start it again, for as long as that is so. It keeps
+the home, answers on the socket what it waits for, where a socket can be made, and goes
+on by itself.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from forge_actors.domain.errors import (
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.messages import error_response, json_response
 from forge_actors.edges.gateway.server import Server
+from forge_actors.runtime.homes import STORE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +61,9 @@ def lacks_room(error: BaseException, home: Path) -> bool:
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
             return True
+        if isinstance(cause, OSError) and cause.errno == errno.EROFS:
+            # One that holds nothing yet was chosen by mistake.
+            return (home / STORE_FILE).exists()
         cause = cause.__cause__ or cause.__context__
     return not isinstance(error, InvalidInput) and _free(home) < ENOUGH
 
@@ -76,7 +81,10 @@ async def wait_for_room(
     Raises:
         Refused: another service has the home.
     """
-    reason = f"the service waits for space on the disk of {home}: {error}"
+    wanted = f"for space on the disk of {home}"
+    if not _writable(home):
+        wanted = f"until {home} is no longer read-only"
+    reason = f"the service waits {wanted}: {error}"
     with _kept(home):
         log.warning("%s", reason)
         status = _status(home, reason, started_at)
@@ -108,13 +116,18 @@ def _free(home: Path) -> int:
     return disk.f_bavail * disk.f_frsize if disk.f_favail or not disk.f_files else 0
 
 
+def _writable(home: Path) -> bool:
+    """Whether its file system takes anything; that holds for root as well."""
+    return os.access(home, os.W_OK)
+
+
 async def _more_room(home: Path) -> None:
     # No system tells when space is freed, so there is nothing to wait for but time.
-    before = _free(home)
+    before, writable = _free(home), _writable(home)
     with trio.move_on_after(TRY_SECONDS):
         while True:
             await trio.sleep(LOOK_SECONDS)
-            if (free := _free(home)) >= before + MORE:
+            if (free := _free(home)) >= before + MORE or _writable(home) > writable:
                 return
             before = min(before, free)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from contextlib import asynccontextmanager
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -159,12 +162,20 @@ async def _open(
                     await parts.stop(mailbox, stop)
                     if control.ends_jobs or not store.tally.reserved:
                         launcher.end_all()  # nothing is left that needs an agent
+                    elif stop == "detached":
+                        _say_what_runs_on(len(store.tally.reserved))
                     control.close()
                     nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         raise only_failure(group) from host_error
     if host_error is not None:
         raise host_error
+
+
+def _say_what_runs_on(jobs: int) -> None:
+    """For whoever sent a signal, which is not answered."""
+    run = "1 job runs" if jobs == 1 else f"{jobs} jobs run"
+    log.info("the service ends; %s on, and the next service takes over", run)
 
 
 def _leave_alone(home: Path, store: SqliteStore) -> None:

@@ -82,9 +82,12 @@ async def check_what_was_set_aside_stays_so_until_it_is_taken_back(
         jobs, unreadable = store.load_readable_jobs("repo")
         assert (jobs, unreadable) == (store.load_jobs("repo"), {})
         back = Event("repository_taken_back", 4.0, "repo")
-        await store.save([TakenBack("repo", back, jobs_too=False)]).wait()
+        await store.save([TakenBack("repo", back, job="")]).wait()
     async with open_() as store:
         assert store.load("repo").poisoned == {"job": one}
+        store.save([TakenBack("repo", back, job="job")])
+        assert store.load("repo").poisoned == {}
+        store.save([SetAside(whole, event), SetAside(one, event)])
         store.save([TakenBack("repo", back)])
         assert store.load("repo").poisoned == {}
 

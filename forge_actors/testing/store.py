@@ -131,7 +131,7 @@ class Rows:
                 self.poisoned[poison.repo, poison.job] = poison
             case TakenBack(repo):
                 for key in [key for key in self.poisoned if key[0] == repo]:
-                    if change.jobs_too or not key[1]:
+                    if change.job in (None, key[1]):
                         del self.poisoned[key]
             case QuarantineEnded(job_id):
                 self.quarantined.pop(job_id, None)

@@ -13,7 +13,7 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.errors import ForgeError
 from tests.acceptance.bench import wait_until_ended
 from tests.acceptance.service import PROGRAM
-from tests.small_disk import needs_root, small_disk
+from tests.small_disk import needs_root, read_only, remount, small_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,6 +128,35 @@ def test_a_full_disk_refuses_what_is_new_and_loses_nothing(
     assert crowded.end_of(crowded.bash("app", "true"))["state"] == "succeeded"
     said = (crowded.root / "service.log").read_text()
     assert said.count("waits for space") == 1, said
+
+
+def test_a_start_in_a_read_only_home_waits_until_it_is_not(
+    crowded: LiveService,
+) -> None:
+    job = crowded.bash("app", "exit 3")
+    crowded.end_of(job)
+    crowded.end()
+    remount(crowded.home, writable=False)
+    with open(start_again(crowded), "rb", buffering=0) as ready:
+        told = ready.readline().decode()
+        assert "Read-only file system" in told
+        assert crowded.show(job)["state"] == "failed", "it can still be read"
+        remount(crowded.home, writable=True)
+        assert ready.readline() == b"\n"
+    crowded.agent_pid = crowded.json("status")["service"]["agent_pid"]
+    assert crowded.end_of(crowded.bash("app", "true"))["state"] == "succeeded"
+    said = (crowded.root / "service.log").read_text()
+    assert said.count(f"waits until {crowded.home} is no longer read-only") == 1
+
+
+def test_a_read_only_home_without_a_store_is_refused(
+    make_service: Callable[[str], LiveService],
+) -> None:
+    service = make_service("")
+    with read_only(service.home):
+        done = service.cli("serve")
+    assert done.status != 0
+    assert (done.err.count("\n"), "Read-only" in done.err) == (1, True)
 
 
 def test_a_job_outlives_its_service_on_a_full_disk(crowded: LiveService) -> None:

@@ -89,6 +89,9 @@ def test_however_a_service_ends_what_runs_goes_on(
     else:
         os.kill(service.pid, signal.Signals[way])
     assert wait_until_ended(service.pid)
+    said = "the service ends; 2 jobs run on, and the next service takes over"
+    log = (service.home / "service.log").read_text()
+    assert (said in log) == (way != "SIGKILL")
     assert len(survivors(f"sleep\0{mark}")) == 1
     service.start()
     for one in (job, still):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -161,6 +161,31 @@ async def test_what_runs_of_a_job_that_was_set_aside_keeps_claims_and_tokens(
         await take_back(made)
         assert made.states()["bad"] == "succeeded"
         assert set(made.running) == {"next", "other"}
+
+
+async def test_an_exit_that_nobody_can_decide_sets_its_job_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Ledger.finish
+
+    def finish(self: Ledger, job: str, *rest: Any, **more: Any) -> Any:
+        if job == "bad":
+            raise IndexError("in the middle of it")
+        return real(self, job, *rest, **more)
+
+    monkeypatch.setattr(Ledger, "finish", finish)
+    async with world(tmp_path, restarts=POLICY) as made:
+        await made.submit(made.job("bad", claims=WRITE), made.job("good"))
+        await made.finish("bad")
+        assert list(poisoned(made)) == ["bad"]
+        assert made.states()["bad"] in ("dispatched", "running")
+        await made.submit(made.job("next", claims=WRITE), made.job("other"))
+        assert set(made.running) == {"good", "other"}
+        assert set((await made.survey()).tokens["workers"].jobs) == {"good", "other"}
+        monkeypatch.undo()
+        await take_back(made)
+        assert made.states()["bad"] == "succeeded"
+        assert set(made.running) == {"good", "other", "next"}
 
 
 async def test_a_repository_that_fails_still_is_set_aside_and_others_go_on(

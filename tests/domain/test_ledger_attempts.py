@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from forge_actors.domain.changes import JobEnded
 from forge_actors.domain.ledger import Ledger
 from tests.domain.making import (
     AT_ONCE,
@@ -91,3 +92,21 @@ def test_a_receipt_of_another_dispatch_changes_nothing_and_is_told() -> None:
     # That it was lost may be said by who never knew its fence.
     lost = make_receipt("lost")
     assert ledger.finish("a", 1, lost, None, 2.0)[1] is not None
+
+
+@pytest.mark.parametrize(
+    ("told", "finished"),
+    [(60.0, 60.0), (20.0, 50.0), (900.0, 500.0)],
+    ids=["it says", "not before its start", "not later than now"],
+)
+def test_a_job_has_ended_when_its_receipt_says_not_when_that_was_heard(
+    told: float, finished: float
+) -> None:
+    ledger = Ledger("repo")
+    ledger.add(make_job("a"), (), 0.0)
+    dispatch_any(ledger, 0.0)
+    ledger.started("a", 1, IDENTITY, 50.0)
+    receipt = replace(SUCCESS, fence=1, identity=IDENTITY, ended_at=told)
+    [ended], _ = ledger.finish("a", 1, receipt, None, 500.0)
+    assert isinstance(ended, JobEnded)
+    assert (ended.at, ended.event.at) == (finished, 500.0)

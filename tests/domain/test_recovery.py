@@ -284,7 +284,7 @@ def test_a_start_that_failed_says_why_and_that_it_was_an_attempt() -> None:
     job = make_job("a", state="dispatched", attempt=1)
     error = decide(job, Evidence(RECEIPTS["spawn"]), BACKOFF).error
     assert error is not None
-    assert error.message == "no such program; it was attempt 1"
+    assert error.message == "no such program; it used attempt 1"
 
 
 def test_one_that_handed_its_work_on_says_to_whom() -> None:

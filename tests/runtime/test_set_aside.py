@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from forge_actors.cli.doctor import _set_aside
 from forge_actors.cli.status import _aside
+from forge_actors.domain.changes import SetAside
+from forge_actors.domain.errors import Refused
+from forge_actors.domain.events import Event
+from forge_actors.domain.poison import Poison
 from forge_actors.domain.requests import JobQuery
 from tests.runtime.control_kit import controlled
 from tests.runtime.kit import running
@@ -56,3 +62,48 @@ async def test_a_job_that_cannot_be_read_is_shown_and_taken_back(
         await control.enable_repository("app", enabled=True)
         assert (await control.wait([bad]))[0].state == "succeeded"
         assert (await runtime.status())["poisoned"] == []
+
+
+async def test_what_was_set_aside_can_be_cancelled_and_its_repository_removed(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with controlled(tmp_path) as case:
+        await case.control.pause("all")
+        one = await case.submit("app", "true")
+        two = await case.submit("app", "true")
+        after = await case.submit("app", "true", after=[one])
+        case.control._store._db.execute("UPDATE job SET spec = x'7b'")
+        case.control._store._db.execute(
+            "UPDATE job SET spec = ? WHERE id = ?",
+            (b'{"argv": ["true"], "cwd": "/"}', after),
+        )
+    async with running(home) as runtime:
+        control = runtime.control
+        assert len((await runtime.status())["poisoned"]) == 2  # type: ignore[arg-type]
+        assert (await control.cancel(one)).state == "cancelled"
+        [left] = (await runtime.status())["poisoned"]  # type: ignore[misc, attr-defined]
+        assert left["job"] == two
+        assert (await control.wait([after]))[0].state == "human_attention_required"
+        await control.remove_repository("app", cancel=True)
+        assert (await control.job(two)).state == "cancelled"
+        assert (await runtime.status())["poisoned"] == []
+
+
+async def test_a_job_that_may_run_is_not_cancelled_unseen(tmp_path: Path) -> None:
+    async with controlled(tmp_path) as case:
+        job = await case.hold()
+        [repo] = case.control._registry.all()
+        poison = Poison(repo.id, "it failed", 1.0, job)
+        event = Event("job_set_aside", 1.0, repo.id, job, {"reason": "it failed"})
+        await case.control._store.save([SetAside(poison, event)]).wait()
+        with pytest.raises(Refused, match="was set aside while it ran"):
+            await case.control.cancel(job)
+        other = await case.submit("app", "sleep", "600")
+        with pytest.raises(Refused, match="was set aside while it ran"):
+            await case.control.cancel_all([other, job])
+        why = await case.control.why(job)
+        assert why.state == "running"
+        assert "it was set aside" in why.sentence
+        await case.control.enable_repository("app", enabled=True)
+        await case.end(job, other)

@@ -272,10 +272,7 @@ def a_lost_job_is_over_whatever_is_left_of_it(patch: pytest.MonkeyPatch) -> None
 
 
 #: Those that the store refuses: the actor that asks for it fails, time and again.
-REFUSED: tuple[Mutation, ...] = (
-    the_fence_begins_anew_with_each_ledger,
-    a_dispatch_gets_the_fence_of_the_last_one,
-)
+REFUSED: tuple[Mutation, ...] = (the_fence_begins_anew_with_each_ledger,)
 
 MUTATIONS: tuple[Mutation, ...] = (
     the_fence_begins_anew_with_each_ledger,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forge_actors.domain.history import History
 from forge_actors.testing.simulation import Simulation, draw, run
 from forge_actors.testing.simulation.__main__ import main
 
@@ -16,6 +17,17 @@ def test_everything_holds_whatever_fails() -> None:
     for brief in simulation.run(SEEDS):
         assert brief.violation is None, brief
     assert simulation.steps > 50 * len(SEEDS)
+
+
+def test_the_events_of_a_run_are_its_whole_history() -> None:
+    """Folded, they say of each dispatch that it broke no limit and no claim."""
+    for seed in range(25):
+        history = History()
+        for event in run(seed).events:
+            history.apply(event)
+            if event.kind == "job_dispatched":
+                assert event.job is not None
+                assert history.faults(event.job) == []
 
 
 def test_each_plan_has_repositories_jobs_and_kinds_of_faults() -> None:

@@ -128,8 +128,8 @@ FROM quarantine WHERE repo = ? ORDER BY since, job;
 INSERT OR REPLACE INTO poison (repo, job, error, since) VALUES (?, ?, ?, ?);
 
 -- name: take_back
--- All of it, or only the repository itself.
-DELETE FROM poison WHERE repo = ? AND (? OR job = '');
+-- All of it, or one job, or under no name the repository itself.
+DELETE FROM poison WHERE repo = ?1 AND job = coalesce(?2, job);
 
 -- name: poisons
 SELECT repo, error, since, job FROM poison ORDER BY since, repo, job;

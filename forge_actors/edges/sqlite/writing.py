@@ -128,7 +128,7 @@ def _set_aside(db: apsw.Connection, sql: dict[str, str], change: SetAside) -> No
 
 
 def _take_back(db: apsw.Connection, sql: dict[str, str], change: TakenBack) -> None:
-    db.execute(sql["take_back"], (change.repo, change.jobs_too))
+    db.execute(sql["take_back"], (change.repo, change.job))
 
 
 def _hold(db: apsw.Connection, sql: dict[str, str], change: JobHeld) -> None:
@@ -176,7 +176,7 @@ def _change_repository(
     if repository.removed_at is not None:
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
-        db.execute(sql["take_back"], (repository.id, True))
+        db.execute(sql["take_back"], (repository.id, None))
 
 
 def _nothing(

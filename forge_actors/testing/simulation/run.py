@@ -49,6 +49,8 @@ class Result(Struct):
     pairs: list[tuple[State, State]]
     steps: int
     trace: list[tuple[object, ...]]
+    #: What was saved, in order.
+    events: list[Event]
 
     @property
     def digest(self) -> str:
@@ -117,6 +119,7 @@ class _Simulation:
             list(world.referee.pairs),
             world.referee.steps,
             world.trace,
+            world.rows.events,
         )
 
     async def _live(self, nursery: trio.Nursery) -> None:
@@ -145,7 +148,9 @@ class _Simulation:
             added_at=now,
         )
         world.repositories[name] = added.id
-        change = RepositoryAdded(added, Event("repository_added", now, added.id))
+        data: dict[str, object] = {"name": name, "path": path}
+        event = Event("repository_added", now, added.id, data=data)
+        change = RepositoryAdded(added, event)
         world.rows.apply(change)
         world.referee.saved(change, world.epoch)
 

@@ -156,7 +156,8 @@ class Service:
     async def _start(self, nursery: trio.Nursery) -> None:
         world, store = self._world, self.store
         now = self.clock.now()
-        store.save([Noted(Event("runtime_started", now, data={"pid": self.epoch}))])
+        event = Event("runtime_started", now, data={"pid": self.epoch})
+        store.save([Noted(event), Noted(in_force(self.settings, now))])
         self._hold_limits(self.settings)
         reserved = {(job.id, job.attempt): None for job in store.reserved}
         await self.launcher.reconcile(reserved, same_boot=True)
