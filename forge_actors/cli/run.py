@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import TextIO
 
+    from forge_actors.domain.jobs import JobView
     from forge_actors.runtime.batch import Progress, Watcher
 
 HELP = (
@@ -81,11 +83,13 @@ def _run_file(args: argparse.Namespace, home: Path) -> int:
 
     from forge_actors.cli import run_view
     from forge_actors.runtime.batch import run_file
+    from forge_actors.runtime.interrupts import until_interrupted
 
     live = not (args.plain or args.json) and sys.stdout.isatty()
     watcher: Watcher = run_view.Live() if live else run_view.Plain(quiet=args.json)
     with watcher if isinstance(watcher, run_view.Live) else run_view.nothing():
-        progress: Progress = trio.run(run_file, args.file, home, watcher)
+        work = partial(run_file, args.file, home, watcher)
+        progress: Progress = trio.run(until_interrupted, work)
     if args.json:
         run_view.print_summary_json(progress)
     else:
@@ -99,6 +103,7 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
     from forge_actors.cli.wait import own_code
     from forge_actors.domain.requests import JobRequest, encode_argv
     from forge_actors.runtime.batch import run_command
+    from forge_actors.runtime.interrupts import until_interrupted
     from forge_actors.runtime.views import as_json
 
     request = JobRequest(
@@ -110,7 +115,8 @@ def _run_command(args: argparse.Namespace, home: Path) -> int:
     stdout = _Sink(sys.stderr if args.json else sys.stdout)
     stderr = _Sink(sys.stderr)
     try:
-        view = trio.run(run_command, request, home, stdout, stderr)
+        work = partial(run_command, request, home, stdout, stderr)
+        view: JobView = trio.run(until_interrupted, work)
     finally:
         stdout.end()
         stderr.end()

@@ -27,7 +27,9 @@ LOCK_FILE = "runtime.lock"
 AGENT_LOCK = "agent.lock"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
-
+#: Ids that repositories here had already when this home was imported: those of the home
+#: that was exported, which may be in use beside it. One a line.
+SHARED_IDS = "shared-ids"
 
 #: Every name that we give to something in a home. A draft of a file, or the file that
 #: says where a socket is, has the name of the file and more behind it.
@@ -45,6 +47,7 @@ NAMES = (
     "release.lock",
     "service.log",
     "settings.toml",
+    SHARED_IDS,
 )
 FOLDERS = (
     LOGS,

@@ -23,7 +23,13 @@ from forge_actors.edges.sqlite.copying import Contents, contents_of, copy_store
 from forge_actors.edges.sqlite.moving import Moved, move_repositories, set_free
 from forge_actors.edges.sqlite.retelling import retell
 from forge_actors.runtime.export import FORMAT, FORMAT_VERSION, LOG_NAME, MANIFEST
-from forge_actors.runtime.homes import LOGS, RECEIPTS, STORE_FILE, refuse_shared
+from forge_actors.runtime.homes import (
+    LOGS,
+    RECEIPTS,
+    SHARED_IDS,
+    STORE_FILE,
+    refuse_shared,
+)
 from forge_actors.runtime.ownership import own_home, prepare_home
 from forge_actors.runtime.sources import MAX_FILE, SETTINGS_FILE, load
 
@@ -126,9 +132,7 @@ async def _import(
     ]
     if lines:
         (home / RECEIPTS / LEFT_BEHIND).write_bytes(b"\n".join(lines) + b"\n")
-    for place in moved:
-        if place.checkout is not None:
-            git.add_id(place.checkout.common_dir, place.repo)
+    _mark(home, moved, git)
     (home / LOGS).rmdir()
     (work / LOGS).rename(home / LOGS)
     if SETTINGS_FILE in members:
@@ -139,6 +143,20 @@ async def _import(
     names = {repo: name for name, (repo, _) in known.items()}
     disabled = {names[repo]: problem for repo, problem in reasons.items()}
     return Imported(contents, disabled, len(left), secrets)
+
+
+def _mark(home: Path, moved: list[Moved], git: GitProgram) -> None:
+    """Write each id into its repository, and note those that were there already."""
+    shared: list[str] = []
+    for repo, checkout, _ in moved:
+        if checkout is None:
+            continue
+        identity = git.identity(checkout.common_dir)
+        if identity is not None and repo in identity.ids:
+            shared.append(f"{repo}\n")
+        git.add_id(checkout.common_dir, repo)
+    if shared:
+        (home / SHARED_IDS).write_text("".join(shared), "ascii")
 
 
 def _limit_of(name: str) -> int | None:

@@ -20,6 +20,7 @@ from forge_actors.edges.sqlite.salvage import marks_of
 from forge_actors.runtime.homes import (
     FOLDERS,
     LOCK_FILE,
+    SHARED_IDS,
     STORE_FILE,
     is_ours,
     refuse_living_agent,
@@ -94,11 +95,15 @@ def _ids(home: Path) -> tuple[dict[str, list[str]], bool]:
     """The ids that this home gave, by the common directories they were written to."""
     found: dict[str, list[str]] = {}
     unread = False
+    shared: set[str] = set()
+    with suppress(FileNotFoundError):
+        shared.update((home / SHARED_IDS).read_text("ascii", "replace").split())
     for pattern in STORES:
         for path in sorted(home.glob(pattern)):
             try:
                 for common, repo in marks_of(path):
-                    found.setdefault(common, []).append(repo)
+                    if repo not in shared:
+                        found.setdefault(common, []).append(repo)
             except StoreFailed:
                 unread = True
     return found, unread

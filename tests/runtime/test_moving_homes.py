@@ -16,6 +16,7 @@ from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime.export import MANIFEST, Exported, export
 from forge_actors.runtime.importing import Imported, import_home
+from forge_actors.runtime.purge import purge
 from forge_actors.testing.store_contract import dispatched, job, repository
 from tests.runtime.kit import make_repository, running
 
@@ -265,3 +266,18 @@ async def test_a_served_home_can_be_exported(tmp_path: Path) -> None:
     assert (told.contents.ended, told.logs) == (1, 1)
     made = await imported(tmp_path / "new", file)
     assert made.disabled == {}
+
+
+async def test_the_home_an_import_came_from_keeps_its_repositories(
+    tmp_path: Path,
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    app = make_repository(tmp_path / "app")
+    await make_home(old, app)
+    file, _ = exported(old)
+    await imported(new, file)
+    assert not purge(new).repositories
+    assert not new.exists()
+    async with running(old) as runtime:
+        job = await runtime.submit("app", ["echo", "x"])
+        assert (await job.wait()).state == "succeeded"

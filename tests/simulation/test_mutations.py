@@ -29,5 +29,5 @@ def test_a_deliberate_bug_is_found(mutation: Mutation) -> None:
     assert found.violation is not None
     # Not because a mutation does not fit any more what it is put into.
     fails = found.violation.rule == "nothing fails"
-    assert fails == (mutation in REFUSED), found.violation
+    assert mutation in REFUSED or not fails, found.violation
     assert run(found.plan).violation is None, "without the bug everything holds"

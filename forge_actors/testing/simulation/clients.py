@@ -15,13 +15,14 @@ from forge_actors.domain.errors import (
     MailboxClosed,
     StoreFailed,
 )
-from forge_actors.domain.jobs import TERMINAL
+from forge_actors.domain.jobs import RESERVED, TERMINAL
+from forge_actors.domain.requests import JobRequest, Parent
 from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
 from forge_actors.testing.simulation.looks import Looks
 
 if TYPE_CHECKING:
-    from forge_actors.domain.requests import JobEdit, JobRequest
+    from forge_actors.domain.requests import JobEdit
     from forge_actors.domain.steering import Steering
     from forge_actors.testing.simulation.plan import Operation
     from forge_actors.testing.simulation.service import Service
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 Verb = Callable[["Clients", "Service", "Operation"], Awaitable[None]]
 
 #: What a client does not do again by itself when it does not know whether it was done.
-_ONCE = frozenset({"retry", "remove", "edit", "restart", "take over", "look"})
+_ONCE = frozenset(
+    {"retry", "hand on", "remove", "edit", "restart", "take over", "look"}
+)
 #: Seconds until what failed is tried again.
 AGAIN_SECONDS = 0.1
 
@@ -161,15 +164,17 @@ class Clients:
         job = self._job(operation.target)
         if job is not None:
             how = _STEERING[operation.verb]
+            on = how in ("hold", "pause")
+            # What another asker still waits for is no change, and answered at once.
+            same = service.store.holds(job) == on
             problems: dict[str, str] = await service.ask(
                 self._repo_of(job),
                 lambda reply: repository_messages.Steer((job,), how, reply),
             )
-            rows = self._world.rows.jobs
-            done = (rows[job].held_at is not None) == (how in ("hold", "pause"))
-            ended = rows[job].state in TERMINAL
+            held = self._world.rows.jobs[job]
+            done = (held.held_at is not None) == on or held.state in TERMINAL
             self._world.referee.told(
-                f"{job} {how}", holds=done or ended or job in problems
+                f"{job} {how}", holds=same or done or job in problems
             )
 
     async def _edit(self, service: Service, operation: Operation) -> None:
@@ -183,6 +188,25 @@ class Clients:
         await service.ask(
             repo, lambda reply: repository_messages.EditJob(job, edit, reply)
         )
+
+    async def _hand_on(self, service: Service, operation: Operation) -> None:
+        """What runs submits a job of its own, as a script of it would."""
+        rows = self._world.rows
+        running = [job for job in rows.jobs.values() if job.state in RESERVED]
+        # Only of these it changes what becomes of them.
+        running.sort(key=lambda job: job.kind != "dispatch-task")
+        job = running[0] if running else None
+        if job is None or job.fence is None:
+            return
+        [name] = [n for n, repo in self._world.repositories.items() if repo == job.repo]
+        request = JobRequest(
+            repo=name,
+            argv=list(rows.specs[job.id].argv),
+            read_only=True,
+            parent=Parent(job.id, job.attempt, job.fence),
+        )
+        [accepted] = await service.admission.submit([request])
+        self._world.referee.accepted(accepted.id)
 
     async def _retry(self, service: Service, operation: Operation) -> None:
         job = self.ids.get(operation.target)
@@ -277,6 +301,7 @@ class Clients:
         **dict.fromkeys(_STEERING, _steer),
         "edit": _edit,
         "retry": _retry,
+        "hand on": _hand_on,
         **dict.fromkeys(("pause", "resume"), _pause),
         **dict.fromkeys(("drain", "undrain"), _drain),
         **dict.fromkeys(("enable", "disable"), _enable),

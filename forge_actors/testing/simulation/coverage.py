@@ -19,6 +19,7 @@ ROWS = (
     "JobRan",
     "JobRequeued",
     "JobEnded",
+    "JobDelegated",
     "JobHeld",
     "JobEdited",
     "PauseBegan",
@@ -71,12 +72,13 @@ def _faults() -> list[Place]:
 
 #: Few runs pass these: they are drawn more often.
 RARE = (
+    "JobDelegated",
     "JobHeld",
     "JobEdited",
     "PauseBegan",
     "PauseEnded",
     "Quarantined",
-    "QuarantineEnded",
+    *["QuarantineEnded"] * 4,
     "SettingsChanged",
     "stop",
     "pause",

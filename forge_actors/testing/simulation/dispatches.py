@@ -56,6 +56,8 @@ class Dispatches:
 
     def _judge_limits(self, case: Case) -> None:
         limits, fail = self._world.limits, self._world.fail
+        if self._world.now < self._world.limits_known_at:
+            return  # a grant may be on its way that was given by other ones
         held = [each for each in self._books.open_cases if each.reserved]
         for token in case.tokens:
             used = 1 + sum(token in each.tokens for each in held)

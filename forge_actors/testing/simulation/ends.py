@@ -30,9 +30,13 @@ class Ends:
         process = self._process(case)
         ended = None if process is None else process.ended
         self._judge_receipt(change.receipt)
-        if change.state == "succeeded" and (ended is None or ended.exit_code != 0):
+        child = change.event.data.get("accepted")
+        if child is not None:
+            if child not in self._books.cases:
+                self._fail("an end is what it was", f"{case.job} handed nothing on")
+        elif change.state == "succeeded" and (ended is None or ended.exit_code != 0):
             self._fail("an end is what it was", f"{case.job} did not exit with 0")
-        if change.receipt is not None and ended is not None:
+        if change.receipt is not None and ended is not None and child is None:
             self._judge_outcome(change, change.receipt, ended)
         if change.state == "human_attention_required" and case.replay != "never":
             self._fail("an end is what it was", f"{case.job} may be repeated")

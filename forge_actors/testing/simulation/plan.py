@@ -35,6 +35,7 @@ KINDS = (
     *["check"] * 3,
     "verify-edit",
     "agent-run",
+    "dispatch-task",
     "integration",
 )
 CLAIMS = (
@@ -53,8 +54,14 @@ CLAIMS = (
     "write:heavy-check",
 )
 #: How many of the attempts cannot be found when their agent is gone.
-HIDING = 0.15
-WEIGHTED = (*FAULTS, *[f for f in FAULTS if f[1].split()[-1] in RARE] * 5)
+HIDING = 0.25
+#: Where a crash leaves most to be found out: drawn more often.
+CORE = ("JobAdded", "JobDispatched", "JobRequeued", "JobEnded")
+WEIGHTED = (
+    *FAULTS,
+    *(f for f in FAULTS for r in RARE if f[1].split()[-1] == r),
+    *[f for f in FAULTS if f[0] == "service" and f[1].split()[-1] in CORE] * 5,
+)
 SCARCE = ("write:integration", "write:heavy-check", "write:release")
 #: The last words of points that nearly every run passes many times.
 OFTEN = (
@@ -168,7 +175,7 @@ def _job(
         request_id=name,
         grace=chance.choice((0.0, 0.5, 2.0)),
     )
-    if chance.random() < 0.15:
+    if chance.random() < 0.3:
         # What waits for one of them may wait for another one next.
         request.claims = chance.sample(SCARCE, chance.randint(2, 3))
     elif chance.random() < 0.5:
@@ -192,7 +199,7 @@ def _run(chance: Random) -> Run:
     return Run(
         seconds=chance.choice((0.02, 0.05, 0.1, 0.3, 1.0, 2.5, 7.0)),
         exit_code=chance.choice((0, 0, 0, 0, 3)),
-        signal="SIGSEGV" if chance.random() < 0.05 else None,
+        signal="SIGSEGV" if chance.random() < 0.08 else None,
         obeys=chance.choice((0.0, 0.01, 0.2, 5.0)),
         missing=chance.random() < 0.03,
         crowded=chance.random() < 0.05,
@@ -272,8 +279,8 @@ _VERBS = (
     *["pause"] * 3,
     *["resume"] * 2,
     *["disable", "enable"],
-    *["remove"] * 2,
-    "vanish",
+    *["remove"] * 5,
+    *["vanish"] * 3,
     "submit",
     *["limits"] * 3,
     *["clock"] * 3,
@@ -282,6 +289,7 @@ _VERBS = (
     *["restart"] * 2,
     *["take over"] * 2,
     *["drain"],
+    *["hand on"] * 4,
     *["look"] * 2,
 )
 
@@ -301,7 +309,7 @@ def _faults(chance: Random) -> tuple[Fault, ...]:
     kinds = dict.fromkeys(kind for kind, _, _ in FAULTS)
     first = chance.sample(list(kinds), 3)
     places = [chance.choice([p for p in FAULTS if p[0] == kind]) for kind in first]
-    places += [chance.choice(WEIGHTED) for _ in range(chance.randint(0, 6))]
+    places += [chance.choice(WEIGHTED) for _ in range(chance.randint(1, 8))]
     return tuple(_fault(chance, *place) for place in places)
 
 

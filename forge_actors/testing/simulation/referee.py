@@ -30,7 +30,10 @@ from forge_actors.testing.simulation.dispatches import Dispatches
 from forge_actors.testing.simulation.ends import Ends
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.jobs import Job
     from forge_actors.testing.simulation.machine import Process
     from forge_actors.testing.simulation.world import World
 
@@ -58,6 +61,13 @@ class Referee:
             # A clock that was set back makes nobody wait from a later moment on.
             saved = self._world.rows.jobs[case.job].queued_at
             case.queued_at = min(saved, now)
+
+    def reloaded(self, jobs: Iterable[Job]) -> None:
+        """An actor was given its jobs, with these moments."""
+        for job in jobs:
+            case = self._books.cases.get(job.id)
+            if case is not None:
+                case.queued_at = job.queued_at
 
     # -- what is saved ---------------------------------------------------------------
 

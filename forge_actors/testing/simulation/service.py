@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
+#: Seconds that a grant may be on its way to its repository.
+ON_ITS_WAY = 0.001
 #: No file is ever read or written there.
 HOME = Path("/simulated-home")
 
@@ -103,9 +105,9 @@ class Service:
                         await self._serve()
                     nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            if not self.store.fenced.is_set():
+            if not (self.dead or self.store.fenced.is_set()):
                 raise
-            # That is why: an actor that cannot save fails.
+            # What crashed may do what it will; and an actor that cannot save fails.
             cancelled = group.split(Exception)[1]
             if cancelled is not None:
                 raise cancelled from None
@@ -256,6 +258,7 @@ class Service:
             self.settings = self._world.settings = settings
             self.store.limits = settings.repository_limits()
             self._hold_limits(settings)
+            self._world.limits_known_at = self._world.now + ON_ITS_WAY
             self._tell(
                 supervisor_messages.SetLimits(
                     settings.token_limits(), self.store.limits

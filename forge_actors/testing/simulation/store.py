@@ -267,6 +267,8 @@ class SimulatedStore(MemoryStore):
         ahead, now = self._clock.ahead(), self._clock.now()
         for job in jobs:
             take_in(job, ahead, now)
+        if self.owner == self.durable.owner:
+            self._world.referee.reloaded(jobs)
         return jobs
 
     def spec(self, job: str) -> JobSpec:
@@ -303,6 +305,10 @@ class SimulatedStore(MemoryStore):
     def reserved(self) -> list[Job]:
         """The jobs that are dispatched or running."""
         return [job for job in self.durable.jobs.values() if job.state in RESERVED]
+
+    def holds(self, job: str) -> bool:
+        """Whether a job is held, as what is not durable yet says."""
+        return self._pending.jobs[job].held_at is not None
 
     def repositories(self) -> list[Repository]:
         known = self.durable.repositories.values()

@@ -80,6 +80,8 @@ class World:
         self.settings = plan.settings
         self.limits: Limits
         self.repository_workers = 0
+        #: When everybody surely knows of them.
+        self.limits_known_at = 0.0
         self.bound = plan.bound
         #: Ids of repositories by name.
         self.repositories: dict[str, str] = {}
