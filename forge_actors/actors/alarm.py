@@ -34,6 +34,7 @@ class Alarm:
         self._stopped = True
         self._scope.cancel()
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         while not self._stopped:
             with trio.CancelScope(deadline=self.due) as self._scope:

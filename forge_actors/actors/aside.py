@@ -122,6 +122,7 @@ class Aside:
         self._caretakers.setdefault(repo, []).append(caretaker)
         self._nursery.start_soon(self._take_care, repo, caretaker)
 
+    @trio.lowlevel.enable_ki_protection
     async def _take_care(self, repo: str, caretaker: Caretaker) -> None:
         await caretaker.run()
         with suppress(MailboxClosed):

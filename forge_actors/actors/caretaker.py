@@ -52,6 +52,7 @@ class Caretaker:
             worker.adopt(running, suspended=None)
             self._workers.append((worker, grant.job, grant.attempt))
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Return when nothing runs any more, or after `let_go`."""
         try:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 LINGER_SECONDS = 5.0
 
 
+@trio.lowlevel.enable_ki_protection
 async def run(
     repo: str, context: Context, *, task_status: trio.TaskStatus[Mailbox[Message]]
 ) -> None:

@@ -79,6 +79,7 @@ PASS_REPOSITORIES = 500
 PRESSURE_SECONDS = 5.0
 
 
+@trio.lowlevel.enable_ki_protection
 async def run(
     context: Context, *, task_status: trio.TaskStatus[Mailbox[Message]]
 ) -> None:
@@ -249,6 +250,7 @@ class _Supervisor:
                 _tell(child, repository_messages.Stop(self._stop))
         return child
 
+    @trio.lowlevel.enable_ki_protection
     async def _run_child(
         self, repo: str, *, task_status: trio.TaskStatus[RepositoryMailbox]
     ) -> None:

@@ -114,6 +114,7 @@ class Worker:
                 if self._suspended:
                     self._running.pause()
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
             self._tell_exit(await self._attempt(order))
@@ -128,6 +129,7 @@ class Worker:
             self._suspended = suspended
             (running.pause if suspended else running.resume)()
 
+    @trio.lowlevel.enable_ki_protection
     async def watch(self, job: str, attempt: int, fence: int | None) -> None:
         """The task of a worker that has adopted this attempt; `fence`, if known, is
         that of its dispatch."""

@@ -150,6 +150,7 @@ class Parts:
             if self.registry.get(repo) is not None:
                 yield repo
 
+    @trio.lowlevel.enable_ki_protection
     async def _until_down(self) -> None:
         """End when nothing can be started any more.
 
@@ -163,6 +164,7 @@ class Parts:
             self._store.check_owner()
             raise
 
+    @trio.lowlevel.enable_ki_protection
     async def _until_fenced(self) -> None:
         """End at once when another runtime has the home: nothing can be saved, so
         there is nothing to wait for.
@@ -186,6 +188,7 @@ class Parts:
             return None
         return f"the folder of its repository is gone: {known.path}"
 
+    @trio.lowlevel.enable_ki_protection
     async def _supervise(
         self,
         context: supervisor.Context,

@@ -46,8 +46,6 @@ _HANG_UP_LIMIT = 1.0
 #: Receipts the agent keeps at most although they are saved; it costs one message each.
 _FORGET_TOGETHER = 64
 
-_PING = wire.Ping()
-
 _log = logging.getLogger(__name__)
 
 
@@ -179,7 +177,7 @@ class NodeLauncher(HeldBack):
         return self._heard_at
 
     def ping(self) -> None:
-        self.send(_PING)
+        self.send(wire.Ping())
 
     def forget(self, job: str, attempt: int) -> None:
         known = self._attempts.get((job, attempt))
@@ -244,6 +242,7 @@ class NodeLauncher(HeldBack):
         self._outbox.finish()
         self._replacing.cancel()
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Serve one agent after the other until `close`; cancelling does not end it.
 
@@ -293,6 +292,7 @@ class NodeLauncher(HeldBack):
         """Until one side hangs up; whether the agent goes on without us."""
         parted = False
 
+        @trio.lowlevel.enable_ki_protection
         async def write() -> None:
             nonlocal parted
             await self._outbox.write(self._agent.socket)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from msgspec import convert
 
+from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
@@ -137,7 +138,8 @@ class StoreReader:
 
     def load_jobs(self, repo: str) -> list[Job]:
         """The jobs of a repository that have not ended, oldest first."""
-        return [job_from(repo, row) for row in self.read_pending("load_jobs", repo)]
+        rows = self.read_pending("load_jobs", repo)
+        return self._taken_in([job_from(repo, row) for row in rows])
 
     def load_readable_jobs(
         self, repo: str
@@ -150,7 +152,14 @@ class StoreReader:
                 jobs.append(job_from(repo, row))
             except Exception as error:  # noqa: BLE001 - whoever asked decides
                 unreadable[row[0]] = (row[2], error)
-        return jobs, unreadable
+        return self._taken_in(jobs), unreadable
+
+    def _taken_in(self, jobs: list[Job]) -> list[Job]:
+        if self.clock is not None:
+            ahead, now = self.clock.ahead(), self.clock.now()
+            for job in jobs:
+                take_in(job, ahead, now)
+        return jobs
 
     def repositories(self) -> list[Repository]:
         """Every repository that is not removed."""

@@ -201,6 +201,7 @@ class SqliteStore(OwnedStore):
         self._urgent.set()
         return self._damage
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Commit, whenever something was saved, until `close`.
 
