@@ -58,6 +58,7 @@ def test_an_agent_without_files_fails_no_job(service: LiveService) -> None:
     gate, bell = service.gate(), service.bell()
     runs = service.bash("app", f"{bell.ring}; {gate.wait}", "--read-only")
     bell.wait()
+    service.until(runs, "job_running")  # the agent has closed the ends of its pipes
     # A start needs two pipes; the end of the other job gives enough back.
     with no_files(service.agent_pid, spare=3):
         held = service.bash("app", bell.ring, "--read-only")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -17,7 +18,8 @@ from forge_actors.edges.node.sweep import still_alive, sweep
 from tests.edges.node_jobs import ROOT
 from tests.namespaces import CHOOSE_PID, UNSHARE, needs_namespace
 
-KEY = ("job-of-a-stranger", 1)
+#: Of this run alone: a sweep ends what carries the mark, whoever started it.
+KEY = (f"job-of-a-stranger-{os.getpid()}", 1)
 
 pytestmark = needs_namespace
 

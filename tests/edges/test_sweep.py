@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not tree.HAS_PROC, reason="needs /proc")
 
-KEY = ("job-of-a-dead-agent", 1)
+#: Of this run alone: a sweep ends what carries the mark, whoever started it.
+KEY = (f"job-of-a-dead-agent-{os.getpid()}", 1)
 MARK = {"FORGE_JOB_ID": KEY[0], "FORGE_ATTEMPT": str(KEY[1])}
 
 
