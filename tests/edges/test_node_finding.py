@@ -49,7 +49,7 @@ def write_card(home: Path, **changes: Any) -> None:
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """The lock of the home's agent is held by a process that is none."""
-    command = ["flock", "-x", str(home / "agent.lock"), "-c", "echo; read"]
+    command = ["flock", "-x", str(home / "agent.lock"), "-c", "echo; read line"]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with holder:
         assert holder.stdout is not None
