@@ -103,7 +103,8 @@ class Killer:
         agent_first = self._rng.random() < 0.5
         gap = self._rng.uniform(*GAP) if self._rng.random() < 0.5 else 0.0
         if outage is not None:
-            agent_first, gap = False, 0.0
+            # Without a service an agent that runs nothing leaves by itself.
+            agent_first, gap = True, 0.0
         if target == "agent":
             self._kill_agent(blow)
             return blow

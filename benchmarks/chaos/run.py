@@ -46,6 +46,8 @@ max_load_per_cpu = 10000.0
 """
 #: Of all jobs, those that are submitted before the first kill.
 FIRST_SHARE = 0.3
+#: Of all jobs, those that have ended before the only kill.
+FIRST_ENDED = 0.25
 #: Of the kills, those that fall while a submission waits for its answer, which takes
 #: about so long; and how long such a submission is waited for.
 AIMED, ANSWER_SECONDS, AIM_SECONDS = 0.4, 0.01, 0.5
@@ -203,12 +205,17 @@ def _until_all_ended(chaos: Chaos) -> None:
 
 
 def _strike_once(chaos: Chaos, target: Target) -> None:
-    """Kill when half of the jobs have ended, and leave the others alone for a while."""
-    half = len(chaos.evidence.plans) // 2
+    """Kill when a part of the jobs has ended, and leave the others alone for a while.
+
+    They all begin together, so that some surely run then.
+    """
+    service = sync.Service(str(chaos.home))
+    service.post("pause", body={"scope": "all"})
     chaos.submitter.allow(len(chaos.evidence.plans))
     chaos.submitter.join()
-    ids = list(chaos.submitter.ids.values())[:half]
-    service = sync.Service(str(chaos.home))
+    service.post("resume", body={"scope": "all"})
+    first = round(len(chaos.evidence.plans) * FIRST_ENDED)
+    ids = list(chaos.submitter.ids.values())[:first]
     service.post("wait", body={"jobs": ids, "timeout": PATIENCE})
     chaos.evidence.look(chaos.home)
     blow = chaos.killer.strike(target, outage=OUTAGE_SECONDS)

@@ -51,16 +51,16 @@ def test_whoever_is_killed_every_job_ends_once(place: Path) -> None:
 
 
 def test_jobs_go_on_to_their_end_while_no_service_is_there(place: Path) -> None:
-    report = chaos(place, "outage", Sizes(jobs=100, repositories=3))
+    report = chaos(place, "outage", Sizes(jobs=300, repositories=3))
     assert set(report.states) == {"succeeded", "failed"}
     assert set(report.codes) == {"EXIT_NONZERO"}
-    assert report.begun == 100
+    assert report.begun == 300
     assert report.ended_alone > 0
 
 
 def test_only_what_was_interrupted_is_repeated_or_wants_attention(place: Path) -> None:
     """Service, agent and jobs are killed at once."""
-    report = chaos(place, "wreck", Sizes(jobs=100, repositories=3))
+    report = chaos(place, "wreck", Sizes(jobs=300, repositories=3))
     assert report.agent_kills == 1
     since_ready, _ = report.decided["all"]
     assert since_ready.count > 0
