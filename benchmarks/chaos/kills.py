@@ -145,8 +145,9 @@ class Killer:
 
     def _kill_service(self, blow: Blow) -> None:
         blow.victims.append(self._manager.pid)
-        self._manager.kill()
+        # Before, since reaping a large process takes longer than a short job.
         blow.service = time.monotonic()
+        self._manager.kill()
 
     def _kill_agent(self, blow: Blow) -> None:
         before = time.monotonic()
