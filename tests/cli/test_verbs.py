@@ -216,7 +216,7 @@ async def test_the_service_is_shown_and_stopped(tmp_path: Path, shell: Shell) ->
         assert "runs" not in (await shell("stop", "--no-wait"))[1]
         assert control.stop_requested.is_set()
         assert control.ends_jobs is False
-        await shell("repo", "add", "/work/app")
+        await shell("repo", "add", "/src/app")
         await shell("submit", "--repo", "app", "--", "x")
         [job] = control.views
         control.begin(job)
