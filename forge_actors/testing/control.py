@@ -41,7 +41,7 @@ from forge_actors.testing.watching import STARTED, FakeWatching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.settings import SettingChange, SettingView
 
