@@ -7,8 +7,8 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 #: `making`: its folder may be there in part. `ready`: jobs may run in it. `removing`: a
-#: clean-up has begun to save what is in it. `removed`: the folder is gone and its receipt
-#: says where the content is.
+#: clean-up has begun to save what is in it. `removed`: the folder is gone, and its
+#: receipt says where the content is.
 WorktreeState = Literal["making", "ready", "removing", "removed"]
 WORKTREE_STATES: tuple[WorktreeState, ...] = get_args(WorktreeState)
 
