@@ -21,6 +21,8 @@ INSTALLATION_FILE = "instance"
 LOGS = "logs"
 #: What node agents write down of attempts, until the store has it.
 RECEIPTS = "receipts"
+#: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
+WORKTREES = "worktrees"
 #: Locked by a runtime as long as it has the home.
 LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
@@ -55,6 +57,7 @@ NAMES = (
 FOLDERS = (
     LOGS,
     RECEIPTS,
+    WORKTREES,
     REPLACED,
     "clones",
     FOLDER,
