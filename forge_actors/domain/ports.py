@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.repositories import Checkout, Identity
+    from forge_actors.domain.worktrees import Worktree
 
 
 class Clock(Protocol):
@@ -153,6 +154,9 @@ class Store(Protocol):
 
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
+
+    def worktree(self, job: str) -> Worktree | None:
+        """What is known of the worktree that was made for a job."""
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
