@@ -121,9 +121,10 @@ def bundle(git: Git, folder: Folder, place: str, commits: Mapping[str, str]) -> 
         # What the repository has under a name need not be in it, with the exception
         # of what is to be kept.
         without = [oid for oid in excluded.split() if oid not in commits.values()]
-        text = "\n".join(["--all", *(f"^{oid}" for oid in without), ""])
+        text = "".join(f"^{oid}\n" for oid in without)
         path = os.path.join(place, BUNDLE)
-        other.run("bundle", "create", "--quiet", path, "--stdin", text=text.encode())
+        create = ("bundle", "create", "--quiet", path, "--all", "--stdin")
+        other.run(*create, text=text.encode())
         with open(path, "rb") as file:
             os.fsync(file.fileno())
         os.fsync(folder.fd)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from forge_actors.domain.removal import Content, is_disposable
-from forge_actors.edges.cleanup.worktrees.census import Census, Tree, take
+from forge_actors.edges.cleanup.worktrees.census import Census, Tree, Unreadable, take
 from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
 from forge_actors.edges.cleanup.worktrees.nested import (
     Nested,
@@ -20,7 +20,7 @@ from forge_actors.edges.cleanup.worktrees.nested import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from forge_actors.domain.removal import Limits
     from forge_actors.edges.cleanup.folders import Folder
@@ -157,6 +157,28 @@ def staged_in(git: Git, index: str) -> tuple[Staged, ...]:
     return _listed(git, {"GIT_INDEX_FILE": index})
 
 
+def staged_bytes(
+    git: Git, staged: Iterable[Staged], head: str | None, limits: Limits
+) -> Iterator[tuple[str, bytes]]:
+    """What is staged and is not in a commit, by its path.
+
+    Raises:
+        GitFailed: it cannot be read.
+        Unreadable: it is too much.
+    """
+    listed = "" if head is None else git.run("ls-tree", "-r", "-z", head)
+    known = {line.split()[2] for line in os.fsdecode(listed).split("\0") if line}
+    size = 0
+    for entry in staged:
+        if entry.oid not in known and entry.mode != "160000":
+            content = git.run("cat-file", "blob", entry.oid)
+            size += len(content)
+            if size > limits.archive_bytes:
+                raise Unreadable("what is staged in it is too much for an archive")
+            path = f"{entry.stage}/{entry.path}" if entry.stage else entry.path
+            yield path, content
+
+
 def _staged(
     git: Git, environment: dict[str, str]
 ) -> tuple[tuple[Staged, ...], frozenset[str]]:
@@ -206,11 +228,12 @@ def _ignored(git: Git, paths: list[str]) -> set[str]:
     """Those of some paths, which are not tracked, that git was told to ignore."""
     if not paths:
         return set()
-    text = os.fsencode("\0".join(paths) + "\0")
+    # A name that begins with a colon would mean something else.
+    text = os.fsencode("".join(f"./{path}\0" for path in paths))
     told = git.run(
         *("check-ignore", "--no-index", "-z", "--stdin"), text=text, allowed=(0, 1)
     )
-    return {path for path in os.fsdecode(told).split("\0") if path}
+    return {path.removeprefix("./") for path in os.fsdecode(told).split("\0") if path}
 
 
 def _may_be_made_again(path: str, limits: Limits) -> bool:

@@ -64,16 +64,17 @@ class Git:
         self,
         *arguments: str,
         text: bytes = b"",
+        source: int | None = None,
         environment: Mapping[str, str] | None = None,
         allowed: Iterable[int] = (0,),
     ) -> bytes:
-        """What git prints.
+        """What git prints when it gets some text, or what is in an open file.
 
         Raises:
             GitFailed: it ended with a status that is not allowed, or took too long.
         """
         status, output, words = self.finish(
-            *arguments, text=text, environment=environment
+            *arguments, text=text, source=source, environment=environment
         )
         if status not in allowed:
             raise GitFailed(f"git {arguments[0]}: {_last_line(words)}")
@@ -83,12 +84,14 @@ class Git:
         self,
         *arguments: str,
         text: bytes = b"",
+        source: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes, bytes]:
         """How it ended, what it printed, what it complained of."""
-        child = self.start(*arguments, environment=environment)
+        child = self.start(*arguments, source=source, environment=environment)
         try:
-            output, words = child.communicate(text, GIT_SECONDS)
+            given = text if source is None else None
+            output, words = child.communicate(given, GIT_SECONDS)
         except subprocess.TimeoutExpired:
             raise GitFailed(
                 f"git {arguments[0]} took longer than {GIT_SECONDS:.0f} s"
@@ -98,7 +101,10 @@ class Git:
         return child.returncode, output, words
 
     def start(
-        self, *arguments: str, environment: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        source: int | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         """A git that is spoken to; to be given to `end`."""
         program = shutil.which("git")
@@ -113,7 +119,7 @@ class Git:
         try:
             return subprocess.Popen(
                 [program, *place, *arguments],
-                stdin=subprocess.PIPE,
+                stdin=subprocess.PIPE if source is None else source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.work_tree or "/",
@@ -193,7 +199,6 @@ def _environment(config: Mapping[str, str]) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
-        "GIT_LITERAL_PATHSPECS": "1",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(config)),
     }

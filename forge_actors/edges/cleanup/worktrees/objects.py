@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.cleanup.worktrees.git import Git
 
 _PIECE = 1 << 20
+_HASH = ("hash-object", "-w", "-t", "blob", "--no-filters")
 
 
 class BlobWriter:
@@ -29,6 +30,8 @@ class BlobWriter:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._child: subprocess.Popen[bytes] | None = None
+        #: Whether each file needs a git of its own.
+        self._alone = False
 
     def __enter__(self) -> Self:
         return self
@@ -48,10 +51,18 @@ class BlobWriter:
         Raises:
             GitFailed: it was not written.
         """
+        if not self._alone:
+            try:
+                return self._write_by_path(fd)
+            except GitFailed:
+                # Nobody may look into a process that has changed its user.
+                self._alone = True
+        told = self._git.run(*_HASH, "--stdin", source=fd)
+        return told.decode().strip()
+
+    def _write_by_path(self, fd: int) -> str:
         if self._child is None:
-            self._child = self._git.start(
-                "hash-object", "-w", "-t", "blob", "--no-filters", "--stdin-paths"
-            )
+            self._child = self._git.start(*_HASH, "--stdin-paths")
         stdin, stdout = _pipes(self._child)
         # By a path that leads to what we have opened, and to nothing else.
         try:
@@ -71,6 +82,7 @@ class BlobWriter:
         fd = os.memfd_create("blob", os.MFD_CLOEXEC)
         try:
             os.write(fd, content)
+            os.lseek(fd, 0, os.SEEK_SET)
             return self.write(fd)
         finally:
             os.close(fd)

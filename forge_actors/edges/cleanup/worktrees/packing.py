@@ -30,6 +30,8 @@ class Part(NamedTuple):
     root: Folder
     path: str
     name: str
+    #: Of what is no file, what it holds.
+    content: bytes | None = None
 
 
 class ArchiveDamaged(Exception):
@@ -51,7 +53,10 @@ def pack(folder: Folder, kind: ArchiveKind, parts: Iterable[Part]) -> Archive:
         sink = _Hashing(file)
         count = 0
         with tarfile.open(
-            fileobj=cast("IO[bytes]", sink), mode="w|", format=tarfile.PAX_FORMAT, bufsize=_PIECE
+            fileobj=cast("IO[bytes]", sink),
+            mode="w|",
+            format=tarfile.PAX_FORMAT,
+            bufsize=_PIECE,
         ) as tar:
             for part in parts:
                 _add(tar, part)
@@ -99,6 +104,10 @@ def open_plain(folder: Folder, name: str) -> int:
 def _add(tar: tarfile.TarFile, part: Part) -> None:
     tree = Tree(part.root)
     info = tarfile.TarInfo(part.name)
+    if part.content is not None:
+        info.size, info.mode = len(part.content), 0o600
+        tar.addfile(info, io.BytesIO(part.content))
+        return
     status = tree.status(part.path)
     info.mode = stat.S_IMODE(status.st_mode)
     info.mtime = int(status.st_mtime)

@@ -102,6 +102,9 @@ class Removal:
         self._facts = facts
         self._force = force
         self._may_go_on = may_go_on
+        self._receipt = self._new_receipt()
+        #: Whether that is the one of this removal.
+        self._has_begun = False
         self._bytes = 0
         #: What could not be removed.
         self._left: str | None = None
@@ -130,7 +133,7 @@ class Removal:
 
     def _stay(self, reason: str) -> Outcome:
         now = structs.replace(self._worktree, reason=reason)
-        if now.state == "removing" and self._receipt is not None and not self._begun():
+        if now.state == "removing" and self._has_begun and not self._begun():
             now = structs.replace(now, state="ready")
         if now != self._worktree:
             self._facts.record(now, "stays")
@@ -138,7 +141,7 @@ class Removal:
 
     def _begun(self) -> bool:
         """Whether content may be missing in the folder."""
-        return self._receipt is not None and self._receipt.has("removing")
+        return self._receipt.has("removing")
 
     def _run(self, spot: Spot) -> None:
         known = receipts.read(self._store)
@@ -150,6 +153,7 @@ class Removal:
             self._receipt = known
         else:
             self._receipt = self._new_receipt()
+        self._has_begun = True
         self._saving = Saving(
             self._home, self._store, spot, self._subject, self._receipt, self._limits
         )

@@ -21,6 +21,7 @@ from forge_actors.edges.cleanup.worktrees.contents import (
     copy_index,
     everything,
     look,
+    staged_bytes,
     staged_in,
 )
 from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
@@ -79,8 +80,10 @@ class Saving:
         self._git: Git | None = None
         self._contents: Contents | None = None
         self._moment: Moment | None = None
-        #: The commit of what was staged in a worktree without a folder.
+        #: The commit of what was staged where there is no checkpoint.
         self._staged: str | None = None
+        #: What was staged where no commit could be made of it.
+        self._staged_bytes: dict[str, bytes] = {}
         #: Why no commit could hold what was not committed.
         self._uncommittable: str | None = None
 
@@ -153,15 +156,29 @@ class Saving:
             made = maker.make(self._contents, head, worktree, known)
         except GitFailed as problem:
             self._uncommittable = str(problem)
+            self._keep_staged(self._git, maker)
             return f"there is no checkpoint: {problem}"
         self._receipt.checkpoint = made
         return "nothing was uncommitted" if made is None else f"commit {made.commit}"
+
+    def _keep_staged(self, git: Git, maker: Maker) -> None:
+        """Keep what was staged by itself: as a commit, or else for an archive."""
+        assert self._contents is not None
+        staged, head = self._contents.staged, self._receipt.head
+        try:
+            self._staged = maker.staged(staged, head, self._receipt.id)
+        except GitFailed:
+            self._staged_bytes = dict(staged_bytes(git, staged, head, self._limits))
 
     def archive(self, root: Folder, *, force: bool) -> str:
         """Put into archives what no commit holds."""
         contents = self._contents
         assert contents is not None
         files = [Part(root, path, f"tree/{path}") for path in self._uncommitted()]
+        files += [
+            Part(root, path, f"staged/{path}", content)
+            for path, content in self._staged_bytes.items()
+        ]
         for nested in contents.unsaved_nested:
             files += [Part(root, path, f"tree/{path}") for path in nested.files]
         ignored = sorted((*contents.ignored, *contents.filtered))
