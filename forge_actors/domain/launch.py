@@ -143,6 +143,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     remaining: tuple[ProcessIdentity, ...] = ()
     #: The system ended some of it, since all of it together used more than it may.
     out_of_memory: bool = False
+    #: It ended before the set-up of its worktree was done: what that was at, and why.
+    setup_error: str | None = None
 
     #: It says what the job came to while something of the job still ran. Nobody but the
     #: launcher itself sees one of these.

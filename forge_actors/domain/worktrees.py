@@ -72,6 +72,8 @@ class WorktreeWanted(Struct, frozen=True):
     #: Where it is to be, and the same below the home.
     folder: str
     path: str
+    #: The folder around all worktrees; above it git is to look for no repository.
+    ceiling: str
     #: Where in a checkout of the repository the job was to run.
     cwd: str
     base: str | None
