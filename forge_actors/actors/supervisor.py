@@ -46,7 +46,7 @@ from forge_actors.actors.supervisor_messages import (
     Wanted,
 )
 from forge_actors.actors.tokens import Grant, Grants, Returned
-from forge_actors.actors.worker import Worker, worker_for
+from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     MailboxClosed,
@@ -311,7 +311,8 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        worker = worker_for(context, grant, owner, self._keep_receipt)
+        tools = context.launcher, context.clock, self._keep_receipt, context.isolating
+        worker = Worker(grant, owner, *tools)
         if context.lasting:
             worker.detach()
         return worker

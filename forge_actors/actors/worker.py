@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.isolating import Isolating
-    from forge_actors.actors.supervisor_context import Context
     from forge_actors.actors.tokens import Grant
     from forge_actors.domain.launch import Ending, LaunchOrder
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt
@@ -222,14 +221,3 @@ class Worker:
             ended_at=self._clock.now(),
             error=why,
         )
-
-
-def worker_for(
-    context: Context,
-    grant: Grant,
-    owner: Repository,
-    unclaimed: Callable[[Receipt], None],
-) -> Worker:
-    """A worker for one grant, with what the supervisor was given."""
-    launcher, clock = context.launcher, context.clock
-    return Worker(grant, owner, launcher, clock, unclaimed, context.isolating)
