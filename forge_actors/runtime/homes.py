@@ -27,6 +27,8 @@ WORKTREES = "worktrees"
 LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
 AGENT_LOCK = "agent.lock"
+#: What clean-ups removed and why, one line each.
+REMOVED_LOG = "removed.jsonl"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
 #: Ids that repositories here had already when this home was imported: those of the home
@@ -47,6 +49,7 @@ NAMES = (
     "control.sock",
     "release.json",
     "release.lock",
+    REMOVED_LOG,
     "service.log",
     "settings.toml",
     SHARED_IDS,
