@@ -134,10 +134,13 @@ class Receipt(Struct, omit_defaults=True):
     device: int = 0
     inode: int = 0
     steps: list[Taken] = []
+    #: When the last try had to leave it where it is, and why.
+    tried_at: float | None = None
+    reason: str | None = None
 
     @property
-    def last(self) -> Step | None:
-        return self.steps[-1].step if self.steps else None
+    def closed_at(self) -> float | None:
+        return next((each.at for each in self.steps if each.step == "closed"), None)
 
     def has(self, step: Step) -> bool:
         return any(taken.step == step for taken in self.steps)
@@ -235,7 +238,7 @@ def may_forget(receipt: Receipt, *, elsewhere: bool, unmerged_too: bool) -> str 
     `elsewhere`: every commit that is kept for it can be reached in another way, or its
     content has been merged.
     """
-    if not receipt.has("closed"):
+    if receipt.closed_at is None:
         return "its removal has not ended"
     if unmerged_too:
         return None

@@ -23,7 +23,9 @@ from forge_actors.domain.capacity import (
 from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
@@ -113,6 +115,11 @@ class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     branch: str = DEFAULT_PATTERN
     #: How long it may take to make one, its files included.
     make_timeout: str | float = "10m"
+    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
+    #: removed; with more it stays.
+    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
+    #: Names of ignored files and folders that can be made again, spaces between them.
+    disposable: str = " ".join(DISPOSABLE)
 
 
 def _default_providers() -> dict[str, ProviderSettings]:
@@ -144,6 +151,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.retention.policies()
         self.disk.thresholds()
         check_pattern(self.worktrees.branch, field="worktrees.branch")
+        self.clean_rules()
         _ = self.worktree_seconds
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
@@ -163,6 +171,20 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         first = parse_duration(self.retries.first_delay, field="retries.first_delay")
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
+
+    def clean_rules(self) -> dict[str, Any]:
+        """What a clean-up goes by.
+
+        Raises:
+            InvalidInput: naming the field.
+        """
+        rules = self.retention.rules()
+        size = self.worktrees.archive_bytes
+        rules["worktrees"] |= {
+            "archive_bytes": parse_size(size, field="worktrees.archive_bytes"),
+            "disposable": self.worktrees.disposable.split(),
+        }
+        return rules
 
     @property
     def worktree_seconds(self) -> float:

@@ -15,6 +15,7 @@ from forge_actors.edges.cleanup.worktrees.packing import open_plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from forge_actors.domain.removal import Receipt
     from forge_actors.edges.cleanup.folders import Folder
 
 #: Where our refs are, below them one folder a worktree.
@@ -38,6 +39,15 @@ def tips_without_ref(git: Git, commits: Iterable[str], *without: str) -> list[st
 
     Refs of ours do not count, nor those named by `without`.
     """
+    rows = commits_without_ref(git, commits, *without)
+    parents = {parent for row in rows for parent in row[1:]}
+    return [row[0] for row in rows if row[0] not in parents]
+
+
+def commits_without_ref(
+    git: Git, commits: Iterable[str], *without: str
+) -> list[list[str]]:
+    """Everything that some commits reach and such a ref does not, with its parents."""
     wanted = sorted(commits)
     if not wanted:
         return []
@@ -46,9 +56,7 @@ def tips_without_ref(git: Git, commits: Iterable[str], *without: str) -> list[st
         *("rev-list", "--parents", "--stdin", "--not", *excluded, "--glob=refs/*"),
         text="".join(f"{commit}\n" for commit in wanted).encode(),
     )
-    rows = [line.split() for line in told.decode().splitlines()]
-    parents = {parent for row in rows for parent in row[1:]}
-    return [row[0] for row in rows if row[0] not in parents]
+    return [line.split() for line in told.decode().splitlines()]
 
 
 def kept_refs(git: Git, worktree: str) -> dict[str, str]:
@@ -81,6 +89,19 @@ def keep(git: Git, worktree: str, commits: Mapping[str, str]) -> list[KeptRef]:
             raise GitFailed(f"the ref {ref} was not written")
     _sync_refs(git, worktree)
     return [KeptRef(ref, oid) for ref, oid in sorted(now.items())]
+
+
+def forget(git: Git, receipt: Receipt) -> None:
+    """Remove the refs of a worktree that are still what its receipt says.
+
+    Raises:
+        GitFailed: all of them are still there.
+    """
+    now = kept_refs(git, receipt.id)
+    gone = [kept for kept in receipt.refs if now.get(kept.ref) == kept.commit]
+    text = "".join(f"delete {kept.ref} {kept.commit}\n" for kept in gone)
+    if text:
+        git.run("update-ref", "--stdin", text=text.encode())
 
 
 def _sync_refs(git: Git, worktree: str) -> None:

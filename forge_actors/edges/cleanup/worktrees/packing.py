@@ -16,8 +16,6 @@ from forge_actors.edges.cleanup.worktrees.census import Tree, Unreadable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from _typeshed import ReadableBuffer
-
     from forge_actors.domain.removal import ArchiveKind
     from forge_actors.edges.cleanup.folders import Folder
 
@@ -128,20 +126,15 @@ def _add(tar: tarfile.TarFile, part: Part) -> None:
             raise
 
 
-class _Hashing(io.RawIOBase):
+class _Hashing:
     """A file that knows the hash of what was written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        super().__init__()
         self._file = file
         self.digest = hashlib.sha256()
         self.size = 0
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: ReadableBuffer) -> int:
+    def write(self, data: bytes) -> int:
         self.digest.update(data)
-        count = self._file.write(data)
-        self.size += count
-        return count
+        self.size += len(data)
+        return self._file.write(data)

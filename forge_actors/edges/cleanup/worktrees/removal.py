@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import structs
@@ -27,6 +28,7 @@ from forge_actors.edges.cleanup.worktrees.saving import Saving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from forge_actors.domain.removal import Limits, Use
     from forge_actors.domain.worktrees import Worktree
@@ -114,7 +116,7 @@ class Removal:
         try:
             with (
                 spot_of(self._home, self._worktree.path) as spot,
-                receipts.preserved(self._home, self._worktree.id) as store,
+                self._opened_store() as store,
             ):
                 self._store, self._spot = store, spot
                 for left in reversed(range(ROUNDS)):
@@ -131,7 +133,14 @@ class Removal:
             reason = f"{name}{error.strerror or error}"
         return self._stay(reason)
 
+    def _opened_store(self) -> AbstractContextManager[Folder]:
+        return receipts.preserved(self._home, self._worktree.id)
+
     def _stay(self, reason: str) -> Outcome:
+        if self._has_begun and not self._begun():
+            self._receipt.tried_at, self._receipt.reason = self._facts.now(), reason
+            with suppress(OSError), self._opened_store() as store:
+                receipts.write(store, self._receipt)
         now = structs.replace(self._worktree, reason=reason)
         if now.state == "removing" and self._has_begun and not self._begun():
             now = structs.replace(now, state="ready")
@@ -155,7 +164,7 @@ class Removal:
             self._receipt = self._new_receipt()
         self._has_begun = True
         self._saving = Saving(
-            self._home, self._store, spot, self._subject, self._receipt, self._limits
+            self._store, spot, self._subject, self._receipt, self._limits
         )
         if step in ("removing", "branch"):
             self._saving.prove()

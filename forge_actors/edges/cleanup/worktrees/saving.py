@@ -56,7 +56,6 @@ class Saving:
 
     def __init__(
         self,
-        home: Folder,
         store: Folder,
         spot: Spot,
         subject: Subject,
@@ -64,7 +63,7 @@ class Saving:
         limits: Limits,
     ) -> None:
         self._store = store
-        self._place = os.path.join(home.path, "preserved", subject.worktree.id)
+        self._place = store.path
         self._subject = subject
         self._receipt = receipt
         self._limits = limits
