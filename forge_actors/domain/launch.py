@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forge_actors.domain.agents import AgentReport
+
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
 #: asked to. `cancel`: it was asked to by a person, for good. `wall`, `idle`: a time
 #: budget ran out. `owner`: the runtime went away.
@@ -137,6 +139,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     remaining: tuple[ProcessIdentity, ...] = ()
     #: The system ended some of it, since all of it together used more than it may.
     out_of_memory: bool = False
+    #: What it told, if it was an agent; added by whoever reads its output.
+    agent: AgentReport | None = None
 
     #: It says what the job came to while something of the job still ran. Nobody but the
     #: launcher itself sees one of these.
