@@ -83,21 +83,26 @@ class Ran:
 
     async def run(self, process: trio.Process, prompt: bytes) -> None:
         self._process = process
-        async with process, trio.open_nursery() as nursery:
-            nursery.start_soon(_feed, process, prompt)
-            nursery.start_soon(self._read_stderr, process)
-            assert process.stdout is not None
-            while piece := await process.stdout.receive_some(PIECE):
-                self.stdout += piece
-                self.output.feed(piece)
-                self._printed.set()
-                self._printed = trio.Event()
-            self.status = await process.wait()
-
-    async def _read_stderr(self, process: trio.Process) -> None:
+        assert process.stdout is not None
         assert process.stderr is not None
-        while piece := await process.stderr.receive_some(PIECE):
-            self.stderr += piece
+        try:
+            async with trio.open_nursery() as nursery, process.stdout:
+                nursery.start_soon(_feed, process, prompt)
+                nursery.start_soon(self._read_stderr, process.stderr)
+                while piece := bytes(await process.stdout.receive_some(PIECE)):
+                    self.stdout += piece
+                    self.output.feed(piece)
+                    self._printed.set()
+                    self._printed = trio.Event()
+                self.status = await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+    async def _read_stderr(self, stream: trio.abc.ReceiveStream) -> None:
+        async with stream:
+            while piece := await stream.receive_some(PIECE):
+                self.stderr += bytes(piece)
 
 
 @asynccontextmanager
