@@ -133,31 +133,34 @@ async def check_one_that_is_stopped_at_work_is_not_good(stage: Stage) -> None:
     assert not ran.good
 
 
-async def check_a_killed_session_is_known_and_resumed(stage: Stage) -> None:
+async def check_a_session_that_was_killed_is_resumed(stage: Stage) -> None:
+    begun = await _run(stage, "success")
+    session, used = begun.report.session, begun.report.usage
+    assert session is not None, "it was chosen, or was told"
     stage.play("works")
-    session = str(uuid.uuid4())
-    async with _running(stage, session=session) as ran:
-        await stage.at_work(ran)
-        ran.stop(signal.SIGKILL)
+    async with _running(stage, resume=session, before=used) as killed:
+        await stage.at_work(killed)
+        killed.stop(signal.SIGKILL)
         stage.let_go()
-    assert ran.status == -signal.SIGKILL
-    assert not ran.good
-    known = ran.report.session
-    assert known, "it was chosen, or is in what was printed before the kill"
+    assert killed.status == -signal.SIGKILL
+    assert not killed.good
+    assert killed.report.session == session
     stage.play("success")
-    before = Usage(0, 0, 0)
-    async with _running(stage, resume=known, before=before) as resumed:
+    async with _running(stage, resume=session, before=used) as resumed:
         pass
     assert resumed.good, resumed.stdout + resumed.stderr
-    assert resumed.report.session == known
+    assert resumed.report.session == session
     # What was used before it was resumed does not count a second time.
     if resumed.report.usage is not None:
         assert resumed.report.usage.output_tokens == 7
-    again = resumed.report.usage or Usage()
-    async with _running(stage, resume=known, before=again) as third:
+
+
+async def check_a_session_that_is_gone_is_no_success(stage: Stage) -> None:
+    stage.play("success")
+    async with _running(stage, resume=str(uuid.uuid4())) as ran:
         pass
-    if third.report.usage is not None:
-        assert third.report.usage.output_tokens == 7
+    assert ran.status == 1
+    assert not ran.good
 
 
 async def check_nothing_private_is_an_argument(stage: Stage) -> None:
@@ -183,7 +186,8 @@ CHECKS: tuple[Check, ...] = (
     check_too_many_requests_are_told_as_a_limit,
     check_a_wrong_login_is_told_as_one,
     check_one_that_is_stopped_at_work_is_not_good,
-    check_a_killed_session_is_known_and_resumed,
+    check_a_session_that_was_killed_is_resumed,
+    check_a_session_that_is_gone_is_no_success,
     check_nothing_private_is_an_argument,
     check_a_probe_finds_the_program_and_its_version,
 )

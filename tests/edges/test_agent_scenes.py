@@ -133,13 +133,18 @@ async def test_an_interrupted_claude_exits_0_and_is_not_good(tmp_path: Path) -> 
 
 
 @every_agent
-async def test_what_an_agent_leaves_behind_does_not_hold_its_output(
+async def test_what_an_agent_leaves_behind_is_not_waited_for(
     name: str, tmp_path: Path
 ) -> None:
     stage = FakeStage(tmp_path, name)
     stage.fake.play("grandchild")
     ran = await stage.run()
-    left = [p for p in psutil.process_iter() if p.cmdline() == list(GRANDCHILD)]
+    left = [
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if process.info["cmdline"] == list(GRANDCHILD)
+        and process.info["cwd"] == str(tmp_path)
+    ]
     for process in left:
         process.kill()
     assert ran.good

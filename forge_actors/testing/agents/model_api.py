@@ -7,6 +7,7 @@ Anthropic, and the responses and the chat completions of OpenAI.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -32,6 +33,7 @@ class ModelApi:
         self.mode: Mode = "success"
         #: When the limit of `limit` ends, in seconds since 1970.
         self.resets_at = 0
+        #: A request is held.
         self.asked = threading.Event()
         self.let_go = threading.Event()
 
@@ -45,8 +47,7 @@ class ModelApi:
 @contextmanager
 def serving() -> Iterator[ModelApi]:
     """Serve while the block lasts."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _Handler)
     api = ModelApi(server.server_address[1])
     server.api = api  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -58,6 +59,16 @@ def serving() -> Iterator[ModelApi]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    """Says nothing of those who were killed while it answered."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -81,8 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200, {"input_tokens": INPUT_TOKENS})
             return
         api, mode = self.api, self.api.mode
-        api.asked.set()
         if mode == "works":
+            api.asked.set()
             api.let_go.wait(HELD_SECONDS)
         # The other end may have been killed meanwhile.
         with suppress(ConnectionError):

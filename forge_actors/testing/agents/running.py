@@ -49,9 +49,12 @@ class Ran:
     def stop(self, number: int) -> None:
         """Send it a signal, as one who wants it to end."""
         assert self._process is not None, "it runs"
-        if number != signal.SIGKILL:
-            self._stopped = True
-            self.output.stopped(len(self.stdout))
+        if number == signal.SIGKILL:
+            # All of it: what is started may only be what starts the program itself.
+            os.killpg(self._process.pid, number)
+            return
+        self._stopped = True
+        self.output.stopped(len(self.stdout))
         self._process.send_signal(number)
 
     @property
@@ -130,6 +133,7 @@ async def running(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=True,
         cwd=cwd,
         env={**env, **made.env},
     )
