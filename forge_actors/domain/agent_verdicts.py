@@ -56,7 +56,7 @@ def is_empty(told: AgentReport) -> bool:
 
 
 def fault(receipt: Receipt, told: AgentReport) -> JobError:
-    """What failed of an attempt that exited by itself and is not good."""
+    """What failed of an attempt that is over, was not interrupted and is not good."""
     status = receipt.exit_code
     if told.limit is not None:
         return _refused(told.agent, told.limit)
@@ -65,10 +65,10 @@ def fault(receipt: Receipt, told: AgentReport) -> JobError:
         why = " (part of its output was not kept)" if lost else ""
         return JobError(NO_END, f"{told.agent} exited 0 without a final event{why}")
     if told.ok is False:
-        code = FAILED if status == 0 else "EXIT_NONZERO"
-        return JobError(
-            code, f"{told.agent} failed, exit status {status}: {_said(told)}"
-        )
+        own = receipt.ending == "exit" and status != 0
+        how = f"failed, exit status {status}" if own else "failed"
+        code = "EXIT_NONZERO" if own else FAILED
+        return JobError(code, f"{told.agent} {how}: {_said(told)}")
     if is_empty(told):
         why = "ended well, and neither said nor did anything"
         return JobError("EMPTY_RESULT", f"{told.agent} {why}")

@@ -125,6 +125,11 @@ class AgentReport(Struct, frozen=True, omit_defaults=True):
     #: long.
     unread: int = 0
 
+    @property
+    def ended_before_stop(self) -> bool:
+        """It told a final event, and not because it was asked to stop."""
+        return self.ok is not None and self.in_time
+
 
 class AgentRun(Struct, frozen=True):
     """One attempt of an agent job, as its adapter makes a command of it."""

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from forge_actors.domain.agent_verdicts import NO_END, REFUSALS, fault, is_good
+from forge_actors.domain.agent_verdicts import (
+    NO_END,
+    OURS,
+    REFUSALS,
+    fault,
+    is_good,
+)
 from forge_actors.domain.jobs import WAITING, JobError
 from forge_actors.domain.quarantine import named
 from forge_actors.domain.redaction import REDACTED, redact
@@ -79,7 +85,8 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     again whatever the policy.
     """
     receipt = known.receipt
-    if receipt is not None and _succeeded(receipt):
+    set_up = receipt is None or receipt.setup_error is None
+    if receipt is not None and set_up and _succeeded(receipt):
         return Outcome("succeeded")
     if receipt is not None and receipt.remaining:
         return _orphaned(receipt)
@@ -89,6 +96,9 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         if job.state == "dispatched":
             return _never_began("the service ended before it was started")
         return _lost(job, known, "the service ended while it ran", backoff)
+    told = receipt.agent
+    if told is not None and receipt.ending in OURS and told.ended_before_stop:
+        return _agent_ended(job, known, receipt, told, backoff)
     match receipt.ending:
         case "wall":
             return _timed_out(receipt)
@@ -102,11 +112,14 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
-        case "stop" | "cancel" | "owner" if not has_begun(job, receipt):
+        case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):
             return _never_began("it was stopped before it started")
         case "stop" | "cancel" | "owner":
             why = "the service stopped while it ran"
             return _interrupted(job, known, "INTERRUPTED", why, backoff)
+        case "exit" if receipt.setup_error is not None:
+            why = _with_tail(receipt.setup_error, receipt)
+            return Outcome("failed", JobError("SETUP_FAILED", why))
         case "exit":
             return _exited(job, known, receipt, backoff)
 
@@ -165,14 +178,14 @@ def _exited(job: Job, known: Evidence, receipt: Receipt, backoff: Backoff) -> Ou
         why = "its exit status is not known"
         return _interrupted(job, known, "WORKER_LOST", why, backoff)
     if receipt.agent is not None:
-        return _agent_exited(job, known, receipt, receipt.agent, backoff)
+        return _agent_ended(job, known, receipt, receipt.agent, backoff)
     code = receipt.exit_code
     again = job.replay == "always" and job.attempt < job.exit_attempts
     why = f"attempt {job.attempt} exited {code}" if again else f"exit status {code}"
     return _own_doing(job, JobError("EXIT_NONZERO", _with_tail(why, receipt)), backoff)
 
 
-def _agent_exited(
+def _agent_ended(
     job: Job, known: Evidence, receipt: Receipt, told: AgentReport, backoff: Backoff
 ) -> Outcome:
     error = fault(receipt, told)
