@@ -25,6 +25,7 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    JobIsolated,
     Noted,
 )
 from forge_actors.domain.clock_steps import shifted
@@ -191,7 +192,7 @@ class SqliteStore(OwnedStore):
             self._events.append(change.event)
             if type(change) is JobAdded:
                 self.active += 1
-            elif type(change) is JobEdited:
+            elif type(change) is JobEdited or type(change) is JobIsolated:
                 self._specs.pop(change.job, None)
 
     def damaged(self, error: BaseException) -> StoreDamaged:
