@@ -15,7 +15,8 @@ import trio
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused, StoreFailed
 from forge_actors.domain.repositories import Checkout, Identity, Repository
 from forge_actors.domain.requests import JobRequest
-from forge_actors.edges.git.checkout import MAX_IDS, GitProgram
+from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.git.ids import MAX_IDS
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.ids import IdSource
