@@ -98,14 +98,14 @@ class Registry(Whereabouts):
         other = self._recognise(checkout, identity)
         if other is not None and other.id != repo.id:
             raise Refused(f"{checkout.root} is registered as {other.name!r}")
-        before = repo.path
-        repo = await self._follow(repo, checkout)
-        here = as_registered(repo, checkout).root
-        if repo.path == before != here:
+        before, here = repo.path, as_registered(repo, checkout).root
+        if before != here and self._is_at(repo.common_dir, checkout):
             # The repository is where it was: another work tree of it is meant.
             gone = not os.path.lexists(before)
             told = Relocation(before, here) if gone else None
             repo = await self._go(repo, checkout, here, repo.common_dir, told=told)
+        else:
+            repo = await self._follow(repo, checkout)
         if repo.path == before:
             return repo, f"it is at {before} already"
         return repo, f"it was moved here from {before}"
@@ -141,7 +141,9 @@ class Registry(Whereabouts):
     ) -> tuple[Repository, str | None]:
         wanted = name or name_from_folder(checkout.root.rpartition("/")[2])
         now = self._clock.now()
-        holder = self._by_name.get(wanted)
+        if (holder := self._by_name.get(wanted)) is not None:
+            self.gone(holder.id)  # it may only have been renamed
+            holder = self._by_name.get(wanted)
         given_up = self._give_up(checkout, holder, now)
         if holder is not None and all(
             change.repository.id != holder.id or change.repository.removed_at is None

@@ -114,8 +114,7 @@ class Whereabouts(KnownRepositories):
     async def _follow(self, repo: Repository, checkout: Checkout) -> Repository:
         """The recognised repository with the place where it is now."""
         place = (checkout.device, checkout.inode)
-        there = self._git.identity(repo.common_dir)
-        if there is not None and (there.device, there.inode) == place:
+        if self._is_at(repo.common_dir, checkout):
             # Not moved, if perhaps spelt another way: through a bind mount, say. But
             # the work tree it was registered with may be gone, and the numbers of
             # disks may have changed.
@@ -128,6 +127,11 @@ class Whereabouts(KnownRepositories):
         if common_dir != repo.common_dir or not os.path.isdir(path):
             path = _main_work_tree(checkout)
         return await self._go(repo, checkout, path, common_dir)
+
+    def _is_at(self, common_dir: str, checkout: Checkout) -> bool:
+        there = self._git.identity(common_dir)
+        place = (checkout.device, checkout.inode)
+        return there is not None and (there.device, there.inode) == place
 
     async def _go(
         self,
