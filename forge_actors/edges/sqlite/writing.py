@@ -179,12 +179,13 @@ def _change_repository(
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
     if change.moved is not None:
-        _move_jobs(db, sql, repository.id, change.moved)
+        move_jobs(db, sql, repository.id, change.moved)
 
 
-def _move_jobs(
+def move_jobs(
     db: apsw.Connection, sql: dict[str, str], repo: str, moved: Relocation
 ) -> None:
+    """Let the jobs of a repository that have not ended follow it, and what is kept."""
     for job, claims, spec in db.execute(sql["jobs_to_move"], (repo,)).fetchall():
         there = moved.spec(spec_from((spec,)))
         values = (_json(moved.claims(claims_from(claims))), _encoder.encode(there), job)
