@@ -86,6 +86,10 @@ class Whereabouts(KnownRepositories):
 
     def _identity(self, checkout: Checkout) -> Identity:
         """Read when it is needed, not before: another caller may have added an id."""
+        for path in (checkout.root, checkout.common_dir):
+            if not path.isprintable() and _has_strange_bytes(path):
+                problem = f"the name of {path!r} is not UTF-8: rename the folder"
+                raise InvalidInput("path", problem)
         identity = self._git.identity(checkout.common_dir)
         if identity is None:
             raise InvalidInput("path", f"{checkout.common_dir} does not exist")
@@ -225,6 +229,11 @@ def as_registered(repo: Repository, checkout: Checkout) -> Checkout:
             if os.path.samefile(checkout.root, repo.path):
                 return structs.replace(checkout, root=repo.path)
     return checkout
+
+
+def _has_strange_bytes(path: str) -> bool:
+    """Whether something of it is no text, which no store and no message takes."""
+    return any("\udc80" <= character <= "\udcff" for character in path)
 
 
 def _mark_of(repo: Repository) -> Mark | None:
