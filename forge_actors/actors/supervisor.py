@@ -312,9 +312,8 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        worker = Worker(
-            grant, owner, context.launcher, context.clock, self._keep_receipt
-        )
+        tools = context.launcher, context.clock, self._keep_receipt, context.isolating
+        worker = Worker(grant, owner, *tools)
         if context.lasting:
             worker.detach()
         return worker

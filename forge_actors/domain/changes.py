@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -185,6 +186,13 @@ class RepositoryChanged(Struct, frozen=True):
     moved: Relocation | None = None
 
 
+class WorktreeChanged(Struct, frozen=True):
+    """All that is known of a worktree now; the first one adds it."""
+
+    worktree: Worktree
+    event: Event
+
+
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -217,6 +225,7 @@ Change = (
     | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
+    | WorktreeChanged
     | SettingsChanged
     | Noted
 )

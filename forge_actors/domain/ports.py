@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity
+    from forge_actors.domain.worktrees import (
+        MadeWorktree,
+        Worktree,
+        WorktreePlan,
+        WorktreeWanted,
+    )
 
 
 class Clock(Protocol):
@@ -155,6 +161,9 @@ class Store(Protocol):
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
 
+    def worktree(self, job: str) -> Worktree | None:
+        """What is known of the worktree that was made for a job."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
 
@@ -185,3 +194,26 @@ class Git(Protocol):
 
     def relink(self, common_dir: str, old: str, moved: Relocation) -> None:
         """Let the linked work trees of a repository that was at `old` find it again."""
+
+
+class Worktrees(Protocol):
+    """Makes the worktrees of jobs. Everything here raises WorktreeFailed if git, or
+    what it finds, does not allow it; cancelled, it leaves what `make` can go on from.
+    """
+
+    async def plan(self, wanted: WorktreeWanted) -> WorktreePlan:
+        """What it will begin as; nothing is changed."""
+
+    async def make(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Make it, or finish what an earlier try began; `known` is saved already.
+
+        Done again, it is the same worktree. Nobody's work is overwritten: a branch that
+        somebody else made is not taken, and a folder that is not as we left it is moved
+        aside.
+        """
+
+    async def enter(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Look whether one that is ready is still what it was made as."""
+
+    async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
+        """Take back what a try to make it left: the branch and the folder."""

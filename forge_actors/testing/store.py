@@ -41,6 +41,7 @@ from forge_actors.domain.changes import (
     SetAside,
     SettingsChanged,
     TakenBack,
+    WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
@@ -78,6 +80,7 @@ class Rows:
         self.quarantined: dict[str, Quarantine] = {}
         #: By repository and job.
         self.poisoned: dict[tuple[str, str], Poison] = {}
+        self.worktrees: dict[str, Worktree] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -163,6 +166,8 @@ class Rows:
                 )
                 if change.moved is not None:
                     self._move_jobs(repository.id, change.moved)
+            case WorktreeChanged(worktree):
+                self.worktrees[worktree.id] = worktree
             case Noted() | SettingsChanged():
                 pass
         number = len(self.events) + 1
@@ -381,6 +386,9 @@ class MemoryStore:
 
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)
+
+    def worktree(self, job: str) -> Worktree | None:
+        return self._pending.worktrees.get(job)
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

@@ -34,6 +34,7 @@ from forge_actors.testing import (
     ownership_contract,
     recovery_contract,
     relocation_contract,
+    worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
     dispatched,
@@ -356,4 +357,5 @@ CHECKS: tuple[Check, ...] = (
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
     *relocation_contract.CHECKS,
+    *worktree_rows_contract.CHECKS,
 )

@@ -22,6 +22,7 @@ from forge_actors.edges.sqlite.rows import (
     poison_from,
     quarantine_from,
     spec_from,
+    worktree_from,
 )
 from forge_actors.edges.sqlite.statements import queries
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.worktrees import Worktree
 
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
@@ -180,6 +182,11 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("job_child", job)
         return rows[0][0] if rows else None
+
+    def worktree(self, job: str) -> Worktree | None:
+        """See the port."""
+        rows = self.read_pending("worktree", job)
+        return worktree_from(rows[0]) if rows else None
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)

@@ -29,6 +29,7 @@ from forge_actors.domain.changes import (
     SetAside,
     SettingsChanged,
     TakenBack,
+    WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
@@ -196,6 +197,26 @@ def move_jobs(
         db.execute(sql["move_quarantine"], (claims, left.job))
 
 
+def _keep_worktree(
+    db: apsw.Connection, sql: dict[str, str], change: WorktreeChanged
+) -> None:
+    known = change.worktree
+    values = (
+        known.id,
+        known.repo,
+        known.path,
+        known.branch,
+        known.made_at,
+        known.state,
+        known.base,
+        known.base_commit,
+        known.kept,
+        known.reason,
+        known.removed_at,
+    )
+    db.execute(sql["keep_worktree"], values)
+
+
 def _nothing(
     db: apsw.Connection, sql: dict[str, str], change: Noted | SettingsChanged
 ) -> None:
@@ -277,6 +298,7 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
+    WorktreeChanged: _keep_worktree,
     SettingsChanged: _nothing,
     Noted: _nothing,
 }

@@ -60,6 +60,7 @@ class SimulatedRows(Rows):
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()
+        made.worktrees = self.worktrees.copy()
         made.owner = self.owner
         return made
 
