@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -69,7 +68,8 @@ def known_ids(common_dir: str) -> set[str]:
 
 
 def drop_ids(common_dir: str, ids: Collection[str]) -> None:
-    """Take ids out of the file again; with the last of them our folder goes.
+    """Take ids out of the file again; with the last of them it goes, and our folder if
+    nothing else is in it, such as a person's settings of the repository.
 
     Raises:
         OSError: it cannot be changed.
@@ -82,9 +82,13 @@ def drop_ids(common_dir: str, ids: Collection[str]) -> None:
         if left:
             _replace_ids(folder, left)
             return
+        for name in os.listdir(folder):  # noqa: PTH208 - by its descriptor
+            if name == ID_FILE or name.startswith(f"{ID_FILE}."):
+                os.unlink(name, dir_fd=folder)
     finally:
         os.close(folder)
-    shutil.rmtree(path)
+    with suppress(OSError):
+        os.rmdir(path)
 
 
 def _lock(folder: int) -> None:
