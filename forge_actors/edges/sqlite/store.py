@@ -25,6 +25,7 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    JobIsolated,
     Noted,
     RepositoryChanged,
 )
@@ -193,7 +194,7 @@ class SqliteStore(OwnedStore):
             self._events.append(change.event)
             if type(change) is JobAdded:
                 self.active += 1
-            elif type(change) is JobEdited:
+            elif type(change) is JobEdited or type(change) is JobIsolated:
                 self._specs.pop(change.job, None)
             elif type(change) is RepositoryChanged:
                 self._changed(change)
