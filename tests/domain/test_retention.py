@@ -222,6 +222,18 @@ def test_rules_that_name_a_class_take_the_place_of_its_defaults() -> None:
     assert policy_of({}, "store") == OFF
 
 
+@pytest.mark.parametrize(
+    ("policy", "before"),
+    [
+        (Policy(), 10),
+        (Policy(age=5.0), 40),
+        (Policy(count=30), 71),
+        (Policy(age=5.0, count=80), 40),
+        (Policy(count=1), 90),
+        (Policy(age=5.0, count=1, on=False), 10),
+        (Policy(count=1000), 10),
+    ],
+)
 def test_events_go_up_to_a_number(policy: Policy, before: int) -> None:
     numbers = EventNumbers(first=10, last=100, in_age=40, in_grace=90)
     assert events_before(policy, numbers)[0] == before
