@@ -44,6 +44,7 @@ DRIVERS = {
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
     "edges.machine": {"psutil"},
+    "edges.cleanup.process": {"psutil"},
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.changes import JobDispatched, JobEnded, JobRan, JobRequeued
+from forge_actors.domain.changes import (
+    EventsForgotten,
+    JobDispatched,
+    JobEnded,
+    JobRan,
+    JobRequeued,
+    JobsForgotten,
+)
 from forge_actors.domain.errors import WriterFenced
 from forge_actors.domain.fence import Claim, may_write
 from forge_actors.domain.launch import ProcessIdentity
@@ -37,6 +44,8 @@ _ACTIONS: dict[type, Action] = {
     JobRan: "renew_lease",
     JobRequeued: "release_lease",
     JobEnded: "write_process_terminal",
+    JobsForgotten: "cleanup",
+    EventsForgotten: "cleanup",
 }
 
 

@@ -255,6 +255,12 @@ class Admission:
                 )
             if known is not None:
                 return str(known[0])
+            gone = self._store.read_pending("forgotten_request", request.request_id)
+            if gone:
+                raise Refused(
+                    f"{place.prefix}request_id: {request.request_id!r} belongs to job"
+                    f" {gone[0][0]}, which has ended and was removed by retention"
+                )
         if request.unique is not None:
             key = (place.repo.id, request.unique)
             rows = self._store.read_pending("by_unique", *key)

@@ -21,6 +21,9 @@ from msgspec import structs
 
 from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -29,6 +32,7 @@ from forge_actors.domain.changes import (
     JobHeld,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
     Noted,
     OfAttempt,
@@ -49,6 +53,7 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, 
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptMemory, KeptRows
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -66,10 +71,11 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class Rows:
+class Rows(KeptRows):
     """What a store holds: its jobs, its repositories, its events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
@@ -167,6 +173,13 @@ class Rows:
                 self.worktrees[worktree.id] = worktree
             case Noted() | SettingsChanged():
                 pass
+            case (
+                JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()
+            ):
+                pass
+        self.keep(change)
+        if change.event is None:
+            return
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
 
@@ -184,7 +197,7 @@ class Move:
 
     @property
     def repos(self) -> set[str]:
-        return {c.event.repo for c in self.changes if c.event.repo is not None}
+        return {c.event.repo for c in self.changes if c.event and c.event.repo}
 
     async def wait(self) -> None:
         await self.done.wait()
@@ -192,7 +205,7 @@ class Move:
             raise self.error
 
 
-class MemoryStore:
+class MemoryStore(KeptMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -203,7 +216,7 @@ class MemoryStore:
         durable: Rows | None = None,
     ) -> None:
         #: Two stores that are given the same one are two on one file.
-        self.durable = durable or Rows()
+        self.durable: Rows = durable or Rows()
         self.owner: Owner | None = None
         self._fence: WriterFenced | None = None
         self.commits = 0
@@ -211,7 +224,7 @@ class MemoryStore:
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
         self._backoff = backoff
-        self._pending = copy.deepcopy(self.durable)
+        self._pending: Rows = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
         self._woken = trio.Event()
@@ -255,6 +268,7 @@ class MemoryStore:
                 if isinstance(change, JobEnded):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
+                    self._tell_of_end()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -274,7 +288,7 @@ class MemoryStore:
         for move in self._moves:
             for change in move.changes:
                 self._pending.apply(change)
-        about = next(c.event for c in changes if c.event.job == error.job)
+        about = next(c.event for c in changes if c.event and c.event.job == error.job)
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         self.save(
             [Noted(Event("write_refused", about.at, about.repo, error.job, data))]
