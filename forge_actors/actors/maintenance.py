@@ -31,6 +31,7 @@ from forge_actors.actors.maintenance_messages import (
 from forge_actors.domain.changes import CleanRunChanged
 from forge_actors.domain.cleaning import CleanRequest
 from forge_actors.domain.errors import (
+    ActorStopped,
     CleanUpFailed,
     MailboxClosed,
     StoreFailed,
@@ -44,6 +45,7 @@ from forge_actors.domain.maintenance import (
     CleanRun,
     Policy,
     begun,
+    cut_short,
     ended,
     next_run,
     told,
@@ -133,6 +135,8 @@ class _Maintenance:
             self._scope.cancel()
             for asked in self._asked:
                 asked.reply.refuse(MailboxClosed())
+            if self._reply is not None:
+                self._reply.refuse(ActorStopped())
 
     def handle(self, message: Message) -> None:
         match message:
@@ -181,6 +185,8 @@ class _Maintenance:
             result = await self._clean(request)
             if run is not None:
                 await self._save_end(run, request, result)
+        if scope.cancelled_caught and self._run is not None:
+            await self._save(cut_short(self._run, self._context.clock.wall()), None)
         self._notice(Ran(result))
 
     async def _save_begin(self, request: CleanRequest) -> CleanRun:

@@ -14,26 +14,33 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.actors import (
+    maintenance,
+    maintenance_messages,
     repository,
     repository_context,
     repository_messages,
 )
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
+from forge_actors.actors.attendant import Attendant
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
+    AttendantEnded,
     CareEnded,
     Count,
     Ended,
     Message,
     Open,
+    OpenMaintenance,
     PassDue,
     Place,
     RepositoryMailbox,
@@ -51,8 +58,8 @@ from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     MailboxClosed,
     SetAsideError,
+    Unavailable,
 )
-from forge_actors.domain.events import Event
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
@@ -75,8 +82,6 @@ BUSY_PASS_SECONDS = 5.0
 IDLE_PASS_SECONDS = 30.0
 #: Repositories that a pass looks at beside those in which something runs, in turn.
 PASS_REPOSITORIES = 500
-#: Seconds between two looks at the machine's load, and only while work waits.
-PRESSURE_SECONDS = 5.0
 
 
 @trio.lowlevel.enable_ki_protection
@@ -119,7 +124,14 @@ class _Supervisor:
         self._aside = Aside(
             context, self._history, self._grants, nursery, self._keep_receipt, mailbox
         )
-        self._sampled_at = -PRESSURE_SECONDS
+        self._pressure = PressureLook(context, self._capacity)
+        cleans = context.maintenance
+        self._maintenance = Attendant(
+            "clean-up",
+            None if cleans is None else partial(maintenance.run, cleans),
+            context.restarts,
+            maintenance_messages.Stop(),
+        )
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
@@ -143,7 +155,8 @@ class _Supervisor:
 
     @property
     def finished(self) -> bool:
-        return self._stop is not None and not (self._children or self._aside.watches)
+        runs = self._children or self._aside.watches or not self._maintenance.ended
+        return self._stop is not None and not runs
 
     @property
     def _period(self) -> float:
@@ -154,6 +167,8 @@ class _Supervisor:
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
+        if not self._maintenance.ended:
+            self._nursery.start_soon(self._maintenance.keep, self._mailbox)
         try:
             yield
         finally:
@@ -217,9 +232,15 @@ class _Supervisor:
                 self._capacity.set_limits(limits)
                 self._line.reconsider()
                 # The pressure is another one by other limits.
-                self._sampled_at = -PRESSURE_SECONDS
+                self._pressure.again()
                 for child in self._children.values():
                     _tell(child, repository_messages.SetLimits(repositories))
+                self._maintenance.tell(maintenance_messages.Reconsider())
+            case OpenMaintenance(reply):
+                with reply:
+                    self._answer_maintenance(reply)
+            case AttendantEnded():
+                pass  # whether that was the last is looked at after each message
             case PassDue():
                 self._make_pass()
             case Stop(reason, because):
@@ -229,6 +250,7 @@ class _Supervisor:
                     self._context.store.save([Noted(because)])
                 for child in self._children.values():
                     _tell(child, repository_messages.Stop(reason))
+                self._maintenance.stop()
                 await self._aside.stop(reason)
 
     async def open(self, repo: str) -> RepositoryMailbox:
@@ -281,6 +303,14 @@ class _Supervisor:
         except SetAsideError as error:
             reply.refuse(error)
 
+    def _answer_maintenance(
+        self, reply: Reply[Mailbox[maintenance_messages.Message]]
+    ) -> None:
+        try:
+            reply.answer(self._maintenance.mailbox)
+        except Unavailable as error:
+            reply.refuse(error)
+
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
@@ -311,9 +341,8 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        worker = Worker(
-            grant, owner, context.launcher, context.clock, self._keep_receipt
-        )
+        tools = context.launcher, context.clock, self._keep_receipt, context.isolating
+        worker = Worker(grant, owner, *tools)
         if context.lasting:
             worker.detach()
         return worker
@@ -333,7 +362,7 @@ class _Supervisor:
     def _grant_round(self) -> None:
         if self._stop is not None or not self._line or self._halted:
             return
-        self._sample_pressure()
+        self._pressure.sample()
         now = self._context.clock.now()
         while (offer := self._line.next(self._capacity, now)) is not None:
             self._line.drop(offer.repo)
@@ -362,18 +391,6 @@ class _Supervisor:
         """Grant nothing where there is a pause."""
         self._halted = self._pauses.everywhere is not None
         self._capacity.closed = self._pauses.closed_tokens
-
-    def _sample_pressure(self) -> None:
-        if trio.current_time() - self._sampled_at < PRESSURE_SECONDS:
-            return
-        self._sampled_at = trio.current_time()
-        reason = self._context.pressure()
-        if (reason is None) != (self._capacity.pressure is None):
-            kind = "pressure_ended" if reason is None else "pressure_began"
-            data: dict[str, object] = {"reason": reason or ""}
-            event = Event(kind, self._context.clock.now(), data=data)
-            self._context.store.save([Noted(event)])
-        self._capacity.pressure = reason
 
     def _survey(self) -> Survey:
         capacity = self._capacity

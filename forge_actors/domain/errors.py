@@ -149,6 +149,12 @@ class CleanUpFailed(ForgeError):
         self.result = result
 
 
+class WorktreeFailed(ForgeError):
+    """The worktree of a job could not be made."""
+
+    code = "WORKTREE_FAILED"
+
+
 class ActorStopped(ForgeError):
     """The actor ended without answering; whether it acted is unknown."""
 

@@ -210,6 +210,13 @@ def begun(run: CleanRun | None, request: CleanRequest, now: float) -> CleanRun:
     )
 
 
+def cut_short(run: CleanRun, now: float) -> CleanRun:
+    """What is saved of a run that ends with its runtime, which is no failure."""
+    if run.ended_at is not None:
+        return run
+    return structs.replace(run, ended_at=now, in_a_row=run.in_a_row - 1, more=True)
+
+
 def ended(
     run: CleanRun,
     request: CleanRequest,

@@ -77,7 +77,13 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     again whatever the policy.
     """
     receipt = known.receipt
-    if receipt is not None and receipt.ending == "exit" and receipt.exit_code == 0:
+    set_up = receipt is None or receipt.setup_error is None
+    if (
+        receipt is not None
+        and set_up
+        and receipt.ending == "exit"
+        and receipt.exit_code == 0
+    ):
         return Outcome("succeeded")
     if receipt is not None and receipt.remaining:
         return _orphaned(receipt)
@@ -100,11 +106,14 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
-        case "stop" | "cancel" | "owner" if not has_begun(job, receipt):
+        case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):
             return _never_began("it was stopped before it started")
         case "stop" | "cancel" | "owner":
             why = "the service stopped while it ran"
             return _interrupted(job, known, "INTERRUPTED", why, backoff)
+        case "exit" if receipt.setup_error is not None:
+            why = _with_tail(receipt.setup_error, receipt)
+            return Outcome("failed", JobError("SETUP_FAILED", why))
         case "exit":
             return _exited(job, known, receipt, backoff)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -19,6 +21,7 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.sqlite.rows import (
     launched_from,
@@ -33,6 +36,7 @@ from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +113,15 @@ class Parts:
                 self._home,
                 self._store,
                 lambda: self._settings().output.stream_bytes,
+                WorktreeOrders(
+                    self._home,
+                    self._clock,
+                    self._settings,
+                    self.registry.get,
+                    self._name_of,
+                ),
             ),
+            isolating=Isolating(self._store, GitWorktrees(), self._clock),
             gone=self._gone,
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -177,6 +189,10 @@ class Parts:
         except WriterFenced:
             self.scope.cancel()
             raise
+
+    def _name_of(self, job: str) -> str | None:
+        rows = self._store.read_pending("job_names", json.dumps([job]))
+        return rows[0][1] if rows else None
 
     def _pressure(self) -> str | None:
         return self._gauge()

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.backoff import Backoff
+from forge_actors.domain.branches import DEFAULT_PATTERN, check_pattern
 from forge_actors.domain.capacity import (
     AGENTS,
     HEAVY_CHECKS,
@@ -19,7 +20,7 @@ from forge_actors.domain.capacity import (
     fitting,
     provider_token,
 )
-from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import explain_mismatch
@@ -38,7 +39,9 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
-LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "providers"})
+LIVE = frozenset(
+    {"limits", "pressure", "scheduling", "retries", "output", "providers", "worktrees"}
+)
 
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
@@ -97,6 +100,17 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     connections: Count = 384
 
 
+class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Worktrees of jobs."""
+
+    #: An agent job that only waits for the checkout of others gets one by itself.
+    automatic: bool = True
+    #: The name of the branch, where neither the job nor its repository says one.
+    branch: str = DEFAULT_PATTERN
+    #: How long it may take to make one, its files included.
+    make_timeout: str | float = "10m"
+
+
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -110,6 +124,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
     gateway: GatewaySettings = GatewaySettings()
+    worktrees: WorktreeSettings = WorktreeSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -120,6 +135,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
             )
+        check_pattern(self.worktrees.branch, field="worktrees.branch")
+        _ = self.worktree_seconds
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
@@ -138,6 +155,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         first = parse_duration(self.retries.first_delay, field="retries.first_delay")
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
+
+    @property
+    def worktree_seconds(self) -> float:
+        """Seconds in which a worktree has to be there."""
+        return parse_budget(self.worktrees.make_timeout, field="worktrees.make_timeout")
 
     @property
     def repository_workers(self) -> int:
@@ -238,5 +260,9 @@ def _described(kind: msgspec.inspect.Type) -> str:
             return f"a whole number from {least} to {most}"
         case msgspec.inspect.FloatType(ge=least, le=most):
             return f"a number from {least:g} to {most:g}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.StrType():
+            return "text"
         case _:
             return "a table"
