@@ -7,10 +7,12 @@ it is given up, which is told of and harms nobody else.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import trio
 
+from forge_actors.actors import maintenance, maintenance_messages
 from forge_actors.actors.supervisor_messages import AttendantEnded
 from forge_actors.domain.errors import MailboxClosed, Unavailable, WriterFenced
 from forge_actors.domain.poison import cause
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import Protocol
 
-    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.supervisor_context import Context
     from forge_actors.actors.supervisor_messages import Message
     from forge_actors.domain.restarts import RestartPolicy
 
@@ -52,17 +55,13 @@ class Attendant(Generic[M]):
         #: It does not run, and will not. Without an actor it never did.
         self.ended = actor is None
 
-    @property
-    def mailbox(self) -> Mailbox[M]:
-        """That of the actor as it runs now.
-
-        Raises:
-            Unavailable: it does not.
-        """
+    def answer(self, reply: Reply[Mailbox[M]]) -> None:
+        """Tell the mailbox of the actor as it runs now, or that it does not."""
         if self._mailbox is None:
             why = f"was given up: {self.given_up}" if self.given_up else "does not run"
-            raise Unavailable(f"the {self._name} of this runtime {why}")
-        return self._mailbox
+            reply.refuse(Unavailable(f"the {self._name} of this runtime {why}"))
+        else:
+            reply.answer(self._mailbox)
 
     def started(self, mailbox: Mailbox[M]) -> None:
         """The actor runs."""
@@ -103,3 +102,11 @@ class Attendant(Generic[M]):
             supervisor.tell(AttendantEnded())
         except MailboxClosed:
             return
+
+
+def for_maintenance(context: Context) -> Attendant[maintenance_messages.Message]:
+    """The attendant of the clean-up, if there is one."""
+    cleans = context.maintenance
+    actor = None if cleans is None else partial(maintenance.run, cleans)
+    stop = maintenance_messages.Stop()
+    return Attendant("clean-up", actor, context.restarts, stop)

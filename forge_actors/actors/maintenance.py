@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import Struct
 
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.bookkeeper import Bookkeeper
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.maintenance_context import Context as Context
 from forge_actors.actors.maintenance_messages import (
     Clean,
     JobEnded,
@@ -38,12 +38,10 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.fence import Claim
 from forge_actors.domain.maintenance import (
     CleanOrder,
     CleanResult,
     CleanRun,
-    Policy,
     begun,
     cut_short,
     ended,
@@ -52,25 +50,9 @@ from forge_actors.domain.maintenance import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from forge_actors.domain.ports import CleanUp, Clock, KeptStore
+    from collections.abc import Iterator
 
 log = logging.getLogger(__name__)
-
-
-class Context(Struct, frozen=True):
-    """What the maintenance actor is given by the runtime."""
-
-    home: str
-    store: KeptStore
-    clock: Clock
-    clean_up: CleanUp
-    policy: Callable[[], Policy]
-    #: As whom the store is written to.
-    claim: Claim | None
-    #: Whether any job waits or runs.
-    is_busy: Callable[[], bool]
 
 
 @trio.lowlevel.enable_ki_protection

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.actors import (
-    maintenance,
     maintenance_messages,
     repository,
     repository_context,
@@ -28,7 +26,7 @@ from forge_actors.actors import (
 )
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
-from forge_actors.actors.attendant import Attendant
+from forge_actors.actors.attendant import for_maintenance
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
@@ -58,7 +56,6 @@ from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     MailboxClosed,
     SetAsideError,
-    Unavailable,
 )
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
@@ -125,13 +122,7 @@ class _Supervisor:
             context, self._history, self._grants, nursery, self._keep_receipt, mailbox
         )
         self._pressure = PressureLook(context, self._capacity)
-        cleans = context.maintenance
-        self._maintenance = Attendant(
-            "clean-up",
-            None if cleans is None else partial(maintenance.run, cleans),
-            context.restarts,
-            maintenance_messages.Stop(),
-        )
+        self._maintenance = for_maintenance(context)
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
@@ -238,7 +229,7 @@ class _Supervisor:
                 self._maintenance.tell(maintenance_messages.Reconsider())
             case OpenMaintenance(reply):
                 with reply:
-                    self._answer_maintenance(reply)
+                    self._maintenance.answer(reply)
             case AttendantEnded():
                 pass  # whether that was the last is looked at after each message
             case PassDue():
@@ -301,14 +292,6 @@ class _Supervisor:
         try:
             reply.answer(await self.open(repo))
         except SetAsideError as error:
-            reply.refuse(error)
-
-    def _answer_maintenance(
-        self, reply: Reply[Mailbox[maintenance_messages.Message]]
-    ) -> None:
-        try:
-            reply.answer(self._maintenance.mailbox)
-        except Unavailable as error:
             reply.refuse(error)
 
     async def _child_ended(self, repo: str, error: Exception | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.actors.isolating import Isolating
-from forge_actors.actors import maintenance
+from forge_actors.actors.maintenance_context import Context as MaintenanceContext
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.restarts import RestartPolicy
@@ -45,6 +45,6 @@ class Context(Struct, frozen=True):
     lasting: bool = False
     restarts: RestartPolicy = RestartPolicy()
     #: What the clean-up needs; None: there is none.
-    maintenance: maintenance.Context | None = None
+    maintenance: MaintenanceContext | None = None
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False

@@ -19,6 +19,7 @@ from forge_actors.domain.cleaning import (
     Removal,
     Skip,
 )
+from forge_actors.domain.errors import NotFound
 from forge_actors.domain.events import Event
 from forge_actors.domain.fence import Claim
 
@@ -102,8 +103,13 @@ class CleanRun(Struct, frozen=True):
     #: The first moment at which something that stays is old enough.
     due_at: float | None = None
 
+    @property
+    def failures_in_a_row(self) -> int:
+        """Without the one that goes on, if one does."""
+        return self.in_a_row - (self.ended_at is None)
 
-class CleanResult(Struct, omit_defaults=True):
+
+class CleanResult(Struct):
     """What one run came to."""
 
     dry_run: bool = False
@@ -160,6 +166,21 @@ class Books(Protocol):
 
     async def upkeep(self) -> int:
         """See `Desk`."""
+
+
+def removed_by_retention(job: str) -> NotFound:
+    """What is said of a job that a clean-up has removed."""
+    return NotFound(
+        f"job {job} had ended, and was removed by retention (settings, [retention])"
+    )
+
+
+def problem(run: CleanRun | None) -> str | None:
+    """What is wrong if it fails again and again, in a sentence."""
+    if run is None or run.failures_in_a_row < AGAIN_AND_AGAIN:
+        return None
+    times = f"{run.failures_in_a_row} times in a row"
+    return f"the clean-up failed {times}: {run.error or 'it never ended'}"
 
 
 def oldest_first(

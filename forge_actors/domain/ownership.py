@@ -49,6 +49,12 @@ _ACTIONS: dict[type, Action] = {
 }
 
 
+def claim_of(owner: Owner) -> Claim:
+    """What the owner of a store shows to write in it."""
+    # A store belongs to one home, so which one that is makes no difference.
+    return Claim("", owner.instance, owner.process.pid, owner.epoch)
+
+
 def fenced(
     mine: Owner | None, found: Owner | None, changes: Sequence[Change]
 ) -> WriterFenced:
@@ -56,10 +62,7 @@ def fenced(
 
     A store that nobody took over may be written to by whoever took nothing over.
     """
-    claim = None
-    if mine is not None:
-        # A store belongs to one home, so which one that is makes no difference.
-        claim = Claim("", mine.instance, mine.process.pid, mine.epoch)
+    claim = None if mine is None else claim_of(mine)
     # Nor does it matter whether the other one lives: it may have ended since.
     reason = may_write(claim, found, None, home="", owner_alive=True)
     assert reason is not None, "another epoch is another owner"

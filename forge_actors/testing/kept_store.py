@@ -111,6 +111,7 @@ class KeptMemory:
     #: Bytes that the next upkeep frees, and whether each one might vacuum.
     free_bytes = 0
     upkeeps: tuple[bool, ...] = ()
+    forgettings = 0
 
     def last_end(self) -> float | None:
         return max(self.durable.ended_at.values(), default=None)
@@ -137,6 +138,7 @@ class KeptMemory:
         self, jobs: Sequence[str], ended_before: float
     ) -> tuple[ForgottenJob, ...]:
         rows = self._pending
+        self.forgettings += 1
         return tuple(
             ForgottenJob(job, rows.jobs[job].repo, rows.jobs[job].state)
             for job in jobs

@@ -54,8 +54,8 @@ DELETE FROM forgotten
 WHERE job < (SELECT job FROM forgotten ORDER BY job DESC LIMIT 1 OFFSET ? - 1);
 
 -- name: was_forgotten
-SELECT job, forgotten_at FROM forgotten
-WHERE job = ?1 OR (job >= ?1 AND job < ?1 || '~') LIMIT 2;
+-- An id, or a prefix of one.
+SELECT job FROM forgotten WHERE job = ?1 OR (job >= ?1 AND job < ?1 || '~') LIMIT 1;
 
 -- name: forgotten_request
 SELECT job FROM forgotten WHERE request_id = ?;

@@ -90,6 +90,7 @@ class UpkeptStore(OwnedStore):
         assert needed is not None, "ask only within `forgetting`"
         free = _encode([job for job in jobs if job not in needed]).decode()
         rows = self.read_pending("forgettable", free, ended_before)
+        self.forgettings += bool(rows)
         return tuple(ForgottenJob(*row) for row in rows)
 
     # -- events ----------------------------------------------------------------------
