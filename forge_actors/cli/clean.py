@@ -75,19 +75,11 @@ def run(args: argparse.Namespace) -> int:
 def _directly(home: str, args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
-    from msgspec import to_builtins
-
     from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.runtime.cleaning import clean_home
 
     request = CleanRequest(home, 0.0, dry_run=args.dry_run, classes=tuple(args.classes))
-    result = clean_home(Path(home), request)
-    counts = {
-        "removed": result.removed,
-        "bytes": result.bytes,
-        "failed": result.failed,
-    }
-    return {**to_builtins(result), **counts}
+    return clean_home(Path(home), request).view()
 
 
 def _tell(result: dict[str, Any]) -> None:

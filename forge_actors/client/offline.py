@@ -29,6 +29,7 @@ from forge_actors.domain.errors import (
     StoreFromTheFuture,
 )
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert

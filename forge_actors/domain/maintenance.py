@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from forge_actors.domain.cleaning import (
     CLASSES,
@@ -131,6 +131,11 @@ class CleanResult(Struct):
     @property
     def failed(self) -> int:
         return sum(report.failed for report in self.reports)
+
+    def view(self) -> dict[str, object]:
+        """All of it, as readers see it."""
+        counts = {"removed": self.removed, "bytes": self.bytes, "failed": self.failed}
+        return {**to_builtins(self), **counts}
 
     @property
     def failure(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from forge_actors.domain.cleaning import CLASSES, CleanClass, CleanRequest
 from forge_actors.domain.errors import InvalidInput
@@ -32,10 +32,4 @@ async def clean(call: Call) -> Response:
             raise InvalidInput("classes", problem, allowed=CLASSES)
         names[name] = None
     request = CleanRequest("", 0.0, dry_run=wanted.dry_run, classes=tuple(names))
-    result = await call.control.clean(request)
-    counts = {
-        "removed": result.removed,
-        "bytes": result.bytes,
-        "failed": result.failed,
-    }
-    return json_response({**to_builtins(result), **counts})
+    return json_response((await call.control.clean(request)).view())
