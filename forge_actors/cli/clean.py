@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import clean as shown
-from forge_actors.cli.text import size, table, terminal_width
+from forge_actors.cli.text import table, terminal_width
 from forge_actors.cli.verb import UsageError, note, print_json
 from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import CleanUpFailed
+from forge_actors.domain.sizes import size_text
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +85,7 @@ def _directly(home: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def _tell(result: dict[str, Any]) -> None:
     rows = [
-        (each["clean_class"], each["what"], size(each["bytes"]), each["reason"])
+        (each["clean_class"], each["what"], size_text(each["bytes"]), each["reason"])
         for each in result["removals"]
     ]
     if rows:
@@ -100,4 +101,4 @@ def _tell(result: dict[str, Any]) -> None:
             name, count = report["clean_class"], report["failed"]
             note(shown(f"{name}: {count} failed, {report['error']}"))
     would = "would be removed" if result["dry_run"] else "removed"
-    note(f"{result['removed']} {would}, {size(result['bytes'])}")
+    note(f"{result['removed']} {would}, {size_text(result['bytes'])}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from forge_actors.cli.text import clean, size
+from forge_actors.cli.text import clean
+from forge_actors.domain.sizes import size_text
 
 
 def clean_up_lines(maintenance: dict[str, Any]) -> list[str]:
@@ -17,7 +18,7 @@ def clean_up_lines(maintenance: dict[str, Any]) -> list[str]:
         lines.append("  switched off  (setting maintenance.enabled)")
     moment = last["ended_at"] or f"runs since {last['began_at']}"
     lines.append(f"  last     {moment}, {maintenance['runs']} runs in all")
-    freed = f"{maintenance['removed']} things, {size(maintenance['bytes'])}"
+    freed = f"{maintenance['removed']} things, {size_text(maintenance['bytes'])}"
     lines.append(f"  removed  {freed} in all")
     if maintenance["problem"] is not None:
         lines.append(f"  problem  {maintenance['problem']}")
@@ -34,7 +35,7 @@ def _visit(visit: dict[str, Any]) -> list[str]:
         return ["the last visit did not end"]
     told = []
     if visit["removed"]:
-        told.append(f"{visit['removed']} removed, {size(visit['bytes'])}")
+        told.append(f"{visit['removed']} removed, {size_text(visit['bytes'])}")
     told += [f"{count} stay, {why}" for why, count in visit["skipped"].items()]
     if visit["failed"]:
         told.append(f"{visit['failed']} failed, {visit['error']}")

@@ -130,13 +130,3 @@ def span(seconds: float) -> str:
             rest = left % size // below[1] if below else 0
             return f"{text} {rest}{below[0]}" if below and rest else text
     return "0s"
-
-
-def size(count: int) -> str:
-    """Bytes as people read them."""
-    amount, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024:
-            break
-        amount, unit = amount / 1024, larger
-    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"

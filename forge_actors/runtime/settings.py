@@ -26,6 +26,7 @@ from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import explain_mismatch
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +42,10 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
 LIVE = frozenset(
-    {"limits", "pressure", "scheduling", "retries", "output", "providers", "worktrees"}
-    | {"maintenance"}
+    {
+        *("limits", "pressure", "scheduling", "retries", "output", "providers"),
+        *("retention", "disk", "worktrees", "maintenance"),
+    }
 )
 
 #: Seconds of the shortest period of the clean-up.
@@ -146,6 +149,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     output: OutputSettings = OutputSettings()
     gateway: GatewaySettings = GatewaySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
+    retention: RetentionSettings = RetentionSettings()
+    disk: DiskSettings = DiskSettings()
     worktrees: WorktreeSettings = WorktreeSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
@@ -157,6 +162,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
             )
+        self.retention.policies()
+        self.disk.thresholds()
         check_pattern(self.worktrees.branch, field="worktrees.branch")
         _ = self.worktree_seconds
         _ = self.cleaning
@@ -201,7 +208,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             scans=maintenance.scans,
             removals=maintenance.removals,
         )
-        return Policy(maintenance.enabled, period, limits)
+        rules = self.retention.rules()
+        return Policy(maintenance.enabled, period, limits, rules)
 
     @property
     def repository_workers(self) -> int:
@@ -237,11 +245,19 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         for section in self.__struct_fields__:
             if section == "providers":
                 continue  # what there is of them is not fixed
-            table = structs.asdict(getattr(self, section))
-            values |= {f"{section}.{name}": value for name, value in table.items()}
+            values |= _values(section, getattr(self, section))
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values
+
+
+def _values(place: str, table: Struct) -> dict[str, Value]:
+    """What a table, and those in it, set."""
+    values: dict[str, Value] = {}
+    for name, value in structs.asdict(table).items():
+        inner = f"{place}.{name}"
+        values |= _values(inner, value) if isinstance(value, Struct) else {inner: value}
+    return values
 
 
 def settings_from(data: Mapping[str, Any]) -> Settings:
@@ -296,8 +312,18 @@ def _described(kind: msgspec.inspect.Type) -> str:
     match kind:
         case msgspec.inspect.UnionType(types):
             if any(isinstance(one, msgspec.inspect.StrType) for one in types):
-                return "a length of time such as 90s, 30m or 2h"
-            return _described(types[0])
+                sizes = any(isinstance(one, msgspec.inspect.IntType) for one in types)
+                return (
+                    "a number of bytes such as 512M or 10G"
+                    if sizes
+                    else "a length of time such as 90s, 30m or 2h"
+                )
+            none = msgspec.inspect.NoneType
+            words = [_described(one) for one in types if not isinstance(one, none)]
+            # First the number, then the word that may take its place.
+            return " or ".join(sorted(words, reverse=True))
+        case msgspec.inspect.LiteralType(values):
+            return " or ".join(repr(value) for value in values)
         case msgspec.inspect.IntType(ge=least, le=most):
             return f"a whole number from {least} to {most}"
         case msgspec.inspect.FloatType(ge=least, le=most):
