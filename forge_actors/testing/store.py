@@ -54,6 +54,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptMemory, KeptRows
+from forge_actors.testing.store_move import Move as Move
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -195,27 +196,6 @@ class Rows(KeptRows):
             if left.repo == repo:
                 claims = moved.claims(left.claims)
                 self.quarantined[left.job] = structs.replace(left, claims=claims)
-
-
-class Move:
-    """Changes that are saved together."""
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = trio.Event()
-        self.error: StoreFailed | None = None
-
-    @property
-    def repos(self) -> set[str]:
-        return {c.event.repo for c in self.changes if c.event and c.event.repo}
-
-    async def wait(self) -> None:
-        await self.done.wait()
-        if self.error is not None:
-            raise self.error
 
 
 class MemoryStore(KeptMemory):
