@@ -14,6 +14,7 @@ from forge_actors.domain.events import ACCEPTED, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
-    from forge_actors.domain.worktrees import Worktree
+    from forge_actors.domain.worktrees import Isolation, Worktree
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -142,6 +143,15 @@ class TakenBack(Struct, frozen=True):
     job: str | None = None
 
 
+class JobIsolated(Struct, frozen=True):
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+
+    job: str
+    claims: tuple[Claim, ...]
+    isolation: Isolation
+    event: Event
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -257,6 +267,7 @@ Change = (
     | QuarantineEnded
     | SetAside
     | TakenBack
+    | JobIsolated
     | JobHeld
     | JobEdited
     | PauseBegan

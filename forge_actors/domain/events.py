@@ -58,6 +58,7 @@ KINDS: tuple[str, ...] = (
     "worktree_removing",
     "worktree_removed",
     "worktree_kept",
+    "job_auto_isolated",
     "job_held",
     "job_unheld",
     "job_paused",

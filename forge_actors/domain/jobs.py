@@ -185,6 +185,8 @@ class Job(Struct, kw_only=True, gc=False):
     retry_at: float | None = None
     #: Since when it is held or, while it runs, suspended because somebody asked.
     held_at: float | None = None
+    #: It may be given a worktree in place of a checkout that others hold.
+    isolatable: bool = False
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):

@@ -40,6 +40,8 @@ class Isolation(Struct, frozen=True, omit_defaults=True):
 
     branch: str | None = None
     base: str | None = None
+    #: The jobs that held the checkout, if it was isolated only for that.
+    instead_of: tuple[str, ...] = ()
 
 
 class Worktree(Struct, frozen=True, omit_defaults=True):

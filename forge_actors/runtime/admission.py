@@ -30,7 +30,7 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.isolation import inherited
+from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
@@ -304,6 +304,7 @@ class Admission:
             admission_budget=spec.budgets.admission,
             queue_budget=spec.budgets.queue,
         )
+        job.isolatable = may_be_isolated(job, spec)
         details = JobDetails(
             created_at=now,
             origin=request.origin,

@@ -236,7 +236,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """The limits as the ledger of a repository knows them."""
         known = frozenset(self.token_limits().tokens)
         return RepositoryLimits(
-            self.repository_workers, self.overtake_after, known, self.backoff
+            self.repository_workers,
+            self.overtake_after,
+            known,
+            self.backoff,
+            self.worktrees.automatic,
         )
 
     def values(self) -> dict[str, Value]:

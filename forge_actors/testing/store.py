@@ -30,6 +30,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
     JobsForgotten,
@@ -148,6 +149,11 @@ class Rows(KeptRows):
                 self.quarantined.pop(job_id, None)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
+            case JobIsolated(job_id, claims, isolation):
+                self.jobs[job_id].claims = claims
+                self.jobs[job_id].isolatable = False
+                spec = self.specs[job_id]
+                self.specs[job_id] = structs.replace(spec, isolation=isolation)
             case JobEdited(job_id, edit):
                 edit.apply(self.jobs[job_id])
                 spec = self.specs[job_id]

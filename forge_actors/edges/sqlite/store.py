@@ -25,6 +25,7 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    JobIsolated,
     Noted,
     RepositoryChanged,
 )
@@ -201,7 +202,7 @@ class SqliteStore(UpkeptStore):
                 self.active += 1
                 if change.job.after:
                     self._depends(change)
-            elif type(change) is JobEdited:
+            elif type(change) is JobEdited or type(change) is JobIsolated:
                 self._specs.pop(change.job, None)
             elif type(change) is RepositoryChanged:
                 self._changed(change)

@@ -19,6 +19,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
     JobsForgotten,
@@ -153,6 +154,14 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
         _encoder.encode(spec),
         change.job,
     )
+    db.execute(sql["edit_job"], values)
+
+
+def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = structs.replace(spec, isolation=change.isolation)
+    claims = _json(change.claims)
+    values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
 
 
@@ -298,6 +307,7 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     SetAside: _set_aside,
     TakenBack: _take_back,
     JobHeld: _hold,
+    JobIsolated: _isolate,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
