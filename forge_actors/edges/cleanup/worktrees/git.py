@@ -49,8 +49,12 @@ class GitFailed(Exception):
 class Git:
     """Calls git on one repository, or on one worktree of it."""
 
-    def __init__(self, git_dir: str, work_tree: str | None = None) -> None:
-        """
+    def __init__(
+        self, git_dir: str, work_tree: str | None = None, *, filtering: bool = False
+    ) -> None:
+        """Only `filtering` the filters of the user run, which make files of what is
+        stored.
+
         Raises:
             GitFailed: the settings of the repository cannot be read.
         """
@@ -58,7 +62,8 @@ class Git:
         self.work_tree = work_tree
         #: The names of the filters that are set up, which store files otherwise.
         self.filters: frozenset[str] = frozenset()
-        self.filters = self._filter_names()
+        if not filtering:
+            self.filters = self._filter_names()
 
     def run(
         self,
