@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 HELP = "Add, list, show, relocate, enable, disable or remove the repositories of jobs."
 EXAMPLES = """\
   forge-actors repo add .
-  forge-actors repo show app
   forge-actors repo relocate app /srv/app
   forge-actors repo remove app --cancel
 """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
@@ -215,6 +216,43 @@ class Noted(Struct, frozen=True):
     event: Event
 
 
+class ForgottenJob(Struct, frozen=True, gc=False):
+    """An ended job whose row goes, and what it is counted as until then."""
+
+    job: str
+    repo: str
+    state: State
+
+
+class JobsForgotten(Struct, frozen=True):
+    """Retention removes ended jobs that nothing refers to. Told of by the run."""
+
+    jobs: tuple[ForgottenJob, ...]
+    forgotten_at: float
+    event: None = None
+
+
+class EventsForgotten(Struct, frozen=True):
+    """The history begins behind the row with this number."""
+
+    until: int
+    event: None = None
+
+
+class ClassVisited(Struct, frozen=True):
+    """A visit of the clean-up has begun, or has ended."""
+
+    visit: ClassVisit
+    event: None = None
+
+
+class CleanRunChanged(Struct, frozen=True):
+    """A run of the clean-up has begun, or has ended; an event if it did anything."""
+
+    run: CleanRun
+    event: Event | None = None
+
+
 #: What has no effect unless it is of the current attempt.
 OfAttempt = JobDispatched | JobRan | JobRequeued | JobDelegated | JobEnded
 Change = (
@@ -239,6 +277,10 @@ Change = (
     | WorktreeChanged
     | SettingsChanged
     | Noted
+    | JobsForgotten
+    | EventsForgotten
+    | ClassVisited
+    | CleanRunChanged
 )
 
 

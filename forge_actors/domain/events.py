@@ -55,6 +55,9 @@ KINDS: tuple[str, ...] = (
     "worktree_making",
     "worktree_made",
     "worktree_failed",
+    "worktree_removing",
+    "worktree_removed",
+    "worktree_kept",
     "job_auto_isolated",
     "job_held",
     "job_unheld",
@@ -66,6 +69,8 @@ KINDS: tuple[str, ...] = (
     "job_quarantined",
     "job_quarantine_ended",
     "receipt_refused",
+    "clean_ended",
+    "clean_failed",
     *(f"job_{state}" for state in STATES),
 )
 

@@ -21,6 +21,9 @@ from msgspec import structs
 
 from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -30,6 +33,7 @@ from forge_actors.domain.changes import (
     JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
     Noted,
     OfAttempt,
@@ -50,6 +54,8 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, 
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptMemory, KeptRows
+from forge_actors.testing.store_move import Move as Move
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -68,10 +74,11 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class Rows:
+class Rows(KeptRows):
     """What a store holds: its jobs, its repositories, its events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
@@ -176,6 +183,13 @@ class Rows:
                 self.worktrees[worktree.id] = worktree
             case Noted() | SettingsChanged():
                 pass
+            case (
+                JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()
+            ):
+                pass
+        self.keep(change)
+        if change.event is None:
+            return
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
 
@@ -190,28 +204,7 @@ class Rows:
                 self.quarantined[left.job] = structs.replace(left, claims=claims)
 
 
-class Move:
-    """Changes that are saved together."""
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = trio.Event()
-        self.error: StoreFailed | None = None
-
-    @property
-    def repos(self) -> set[str]:
-        return {c.event.repo for c in self.changes if c.event.repo is not None}
-
-    async def wait(self) -> None:
-        await self.done.wait()
-        if self.error is not None:
-            raise self.error
-
-
-class MemoryStore:
+class MemoryStore(KeptMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -222,7 +215,7 @@ class MemoryStore:
         durable: Rows | None = None,
     ) -> None:
         #: Two stores that are given the same one are two on one file.
-        self.durable = durable or Rows()
+        self.durable: Rows = durable or Rows()
         self.owner: Owner | None = None
         self._fence: WriterFenced | None = None
         self.commits = 0
@@ -230,7 +223,7 @@ class MemoryStore:
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
         self._backoff = backoff
-        self._pending = copy.deepcopy(self.durable)
+        self._pending: Rows = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
         self._woken = trio.Event()
@@ -274,6 +267,7 @@ class MemoryStore:
                 if isinstance(change, JobEnded):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
+                    self._tell_of_end()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -293,7 +287,7 @@ class MemoryStore:
         for move in self._moves:
             for change in move.changes:
                 self._pending.apply(change)
-        about = next(c.event for c in changes if c.event.job == error.job)
+        about = next(c.event for c in changes if c.event and c.event.job == error.job)
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         self.save(
             [Noted(Event("write_refused", about.at, about.repo, error.job, data))]

@@ -10,6 +10,9 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -19,6 +22,7 @@ from forge_actors.domain.changes import (
     JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
     Noted,
     PauseBegan,
@@ -34,6 +38,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
@@ -311,4 +316,8 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     WorktreeChanged: _keep_worktree,
     SettingsChanged: _nothing,
     Noted: _nothing,
+    JobsForgotten: forgetting.forget_jobs,
+    EventsForgotten: forgetting.forget_events,
+    ClassVisited: forgetting.keep_visit,
+    CleanRunChanged: forgetting.keep_run,
 }
