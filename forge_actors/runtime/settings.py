@@ -24,7 +24,9 @@ from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
@@ -133,6 +135,11 @@ class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     branch: str = DEFAULT_PATTERN
     #: How long it may take to make one, its files included.
     make_timeout: str | float = "10m"
+    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
+    #: removed; with more it stays.
+    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
+    #: Names of ignored files and folders that can be made again, spaces between them.
+    disposable: str = " ".join(DISPOSABLE)
 
 
 def _default_providers() -> dict[str, ProviderSettings]:
@@ -186,6 +193,20 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
 
+    def clean_rules(self) -> dict[str, Any]:
+        """What a clean-up goes by.
+
+        Raises:
+            InvalidInput: naming the field.
+        """
+        rules = self.retention.rules()
+        size = self.worktrees.archive_bytes
+        rules["worktrees"] |= {
+            "archive_bytes": parse_size(size, field="worktrees.archive_bytes"),
+            "disposable": self.worktrees.disposable.split(),
+        }
+        return rules
+
     @property
     def worktree_seconds(self) -> float:
         """Seconds in which a worktree has to be there."""
@@ -208,8 +229,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             scans=maintenance.scans,
             removals=maintenance.removals,
         )
-        rules = self.retention.rules()
-        return Policy(maintenance.enabled, period, limits, rules)
+        return Policy(maintenance.enabled, period, limits, self.clean_rules())
 
     @property
     def repository_workers(self) -> int:
