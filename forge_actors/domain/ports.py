@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.git_status import Sample
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.ownership import Owner
-    from forge_actors.domain.repositories import Checkout, Identity
+    from forge_actors.domain.repositories import Checkout, Identity, Repository
 
 
 class Clock(Protocol):
@@ -177,3 +179,40 @@ class Git(Protocol):
         Raises:
             InvalidInput: it cannot be written to.
         """
+
+
+class StatusSampler(Protocol):
+    """Looks at the checkouts of repositories, and changes nothing there."""
+
+    async def sample(self, repository: Repository, limit: float) -> Sample:
+        """The git status of its checkout, or why there is none within `limit` seconds.
+
+        Nothing that it started is left when this returns, also when it is cancelled.
+        """
+
+
+class FileWatch(Protocol):
+    """Tells in which checkouts files change, for as long as it is used."""
+
+    async def watch(self, repository: Repository) -> str | None:
+        """Tell of this one too from now on; why not, if that cannot be."""
+
+    def forget(self, repo: str) -> None:
+        """Tell no more of this one."""
+
+    async def changed(self) -> set[str]:
+        """Wait until files changed in one or more; those. Changes while nobody waits
+        are told to whoever waits next."""
+
+
+class LookStore(Protocol):
+    """The looks at repositories, as they were saved."""
+
+    def look(self, repo: str) -> Look | None:
+        """What was saved of one repository."""
+
+    def unfinished_looks(self) -> list[Look]:
+        """Those of repositories that need a sample, by marks or by jobs since then."""
+
+    def oldest_look(self) -> str | None:
+        """The repository that was tried longest ago, or never; None: there are none."""
