@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.events import ACCEPTED, Event
+from forge_actors.domain.events import ACCEPTED, UNTOLD, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -179,6 +181,21 @@ class RepositoryChanged(Struct, frozen=True):
     event: Event
 
 
+class WorktreeChanged(Struct, frozen=True):
+    """All that is known of a worktree now; the first one adds it."""
+
+    worktree: Worktree
+    event: Event
+
+
+class LookSaved(Struct, frozen=True):
+    """All that is known of the git status of a repository, and whether it is out of
+    date. Told only where it is news."""
+
+    look: Look
+    event: Event = UNTOLD
+
+
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -211,6 +228,8 @@ Change = (
     | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
+    | WorktreeChanged
+    | LookSaved
     | SettingsChanged
     | Noted
 )

@@ -3,7 +3,7 @@
 A clean-up is a program of its own. It reads the store and the home, decides by
 `domain.retention`, and removes files itself; rows are removed by the owner of the
 store, whom it asks, so that there is one writer. It visits the classes in the order in
-which they were visited last, the oldest first.
+which they were visited last, the oldest first (`domain.maintenance`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class Skip(Struct, frozen=True, omit_defaults=True):
 
 
 class ClassReport(Struct, omit_defaults=True):
-    """What one class came to in one run."""
+    """What one class came to in one run.
+
+    What was scanned, removed and skipped is counted by the desk, which is told of it.
+    """
 
     clean_class: CleanClass
     scanned: int = 0
@@ -74,10 +77,15 @@ class ClassReport(Struct, omit_defaults=True):
     #: How many things stay, by the reason why.
     skipped: dict[str, int] = {}
     failed: int = 0
+    #: Of what failed, the first one and why.
+    error: str | None = None
     #: Bytes that the class has in the home after the run; None: it was not measured.
     size: int | None = None
-    #: Where the next run goes on; None: from the beginning.
+    #: Where the next run goes on; None: from the beginning, as all was looked at.
     cursor: str | None = None
+    #: The first moment at which something that stays can go because of its age, though
+    #: no job ends until then. None: none is known.
+    due_at: float | None = None
 
 
 class Desk(Protocol):
@@ -86,21 +94,32 @@ class Desk(Protocol):
     request: CleanRequest
     #: The folder of the home.
     home: str
+    #: The settings that retention goes by, as they are in the settings of the home.
+    rules: dict[str, Any]
 
     def read(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """The rows of a named query of the store, as they are now."""
 
     def may_go_on(self) -> bool:
-        """False once the time or the number of removals of this run is used up."""
+        """False once the time of this run is used up, or what this class may look at
+        or remove in one visit."""
 
-    def forget_jobs(self, jobs: Sequence[str]) -> int:
-        """Have the owner of the store remove the rows of ended jobs; how many it did.
+    def scanned(self, count: int = 1) -> None:
+        """Count what was looked at."""
 
-        It leaves out those that are not ended, or that something refers to.
+    def forget_jobs(self, jobs: Sequence[str]) -> list[str]:
+        """Have the owner of the store remove the rows of ended jobs; those that it did.
+
+        It leaves out those that are not ended or ended just now, and those that
+        something refers to. A job that another one was made from (`retry_of`) goes
+        once that one is gone, so the newest are best named first.
         """
 
     def forget_events(self, before: int) -> int:
-        """Have it remove the events before a number; how many it did."""
+        """Have it remove the events before a number; how many it did.
+
+        It ends before the first event of a job that has not ended.
+        """
 
     def record(self, worktree: Worktree, step: str) -> None:
         """Have it save what is known of a worktree now; durable when this returns."""
@@ -109,14 +128,21 @@ class Desk(Protocol):
         """Have it fold its log back, and vacuum it if that is worth it; bytes freed."""
 
     def removed(self, removal: Removal) -> None:
-        """Tell of a removal, and count it."""
+        """Tell of a removal, and count it. In a dry run: of what would be removed."""
 
     def skipped(self, skip: Skip) -> None:
-        """Tell of something that stays."""
+        """Tell of something that stays, and count it by its reason."""
+
+    def failed(self, what: str, error: str) -> None:
+        """Tell of something that could not be removed, and count it."""
 
 
 class Cleaner(Protocol):
-    """One class of the clean-up: removes what it may, within the desk's budgets."""
+    """One class of the clean-up: removes what it may, within the desk's budgets.
+
+    It asks `may_go_on` before each thing that it looks at. What it raises ends this
+    visit only. In a dry run it tells of removals and asks for nothing.
+    """
 
     name: CleanClass
 

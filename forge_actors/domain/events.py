@@ -50,8 +50,12 @@ KINDS: tuple[str, ...] = (
     "repository_enabled",
     "repository_disabled",
     "repository_removed",
+    "repository_status_changed",
     "repository_set_aside",
     "repository_taken_back",
+    "worktree_making",
+    "worktree_made",
+    "worktree_failed",
     "job_held",
     "job_unheld",
     "job_paused",
@@ -75,6 +79,10 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     job: str | None = None
     data: dict[str, object] = {}
     seq: int = 0
+
+
+#: The event of a change that is no move, and is not told.
+UNTOLD = Event("", 0.0)
 
 
 class EventView(Struct, frozen=True, omit_defaults=True):

@@ -127,6 +127,27 @@ class Look(Struct, frozen=True):
             due = max(due, self.looked_at + GAP_SECONDS)
         return due if self.retry_at is None else max(due, self.retry_at)
 
+    def taken_in(self, ahead: float, now: float) -> Look:
+        """As it was saved, its moments made those of a runtime whose clock is `ahead`.
+
+        None of them is later than now, though the clock may have been set back since.
+        """
+        dirty, retry_at, sampled_at = self.dirty, self.retry_at, self.sampled_at
+        if dirty is not None:
+            dirty = structs.replace(dirty, at=min(dirty.at - ahead, now))
+        if retry_at is not None:
+            retry_at = min(retry_at - ahead, now + LONGEST_RETRY)
+        if sampled_at is not None:
+            sampled_at = min(sampled_at - ahead, now)
+        looked_at = min(self.looked_at - ahead, now) if self.looked_at else 0.0
+        return structs.replace(
+            self,
+            sampled_at=sampled_at,
+            looked_at=looked_at,
+            dirty=dirty,
+            retry_at=retry_at,
+        )
+
     def outdated(self, last_dispatch: float) -> bool:
         """Whether a job may have changed it since, though nobody marked it.
 
@@ -136,7 +157,8 @@ class Look(Struct, frozen=True):
         """
         if self.dirty is not None:
             return False
-        return self.busy or last_dispatch > (self.sampled_at or 0.0)
+        since = 0.0 if self.sampled_at is None else self.sampled_at - GAP_SECONDS
+        return self.busy or last_dispatch > since
 
 
 def retry_delay(failures: int) -> float:

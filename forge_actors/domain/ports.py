@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.looking import Look
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.repositories import Checkout, Identity, Repository
+    from forge_actors.domain.worktrees import Worktree
 
 
 class Clock(Protocol):
@@ -156,6 +157,18 @@ class Store(Protocol):
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
 
+    def worktree(self, job: str) -> Worktree | None:
+        """What is known of the worktree that was made for a job."""
+
+    def look(self, repo: str) -> Look | None:
+        """What was saved of the git status of one repository."""
+
+    def unfinished_looks(self) -> list[Look]:
+        """Those of repositories that need a sample, by marks or by jobs since then."""
+
+    def oldest_look(self) -> str | None:
+        """The repository that was tried longest ago, or never; None: there is none."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
 
@@ -203,16 +216,3 @@ class FileWatch(Protocol):
     async def changed(self) -> set[str]:
         """Wait until files changed in one or more; those. Changes while nobody waits
         are told to whoever waits next."""
-
-
-class LookStore(Protocol):
-    """The looks at repositories, as they were saved."""
-
-    def look(self, repo: str) -> Look | None:
-        """What was saved of one repository."""
-
-    def unfinished_looks(self) -> list[Look]:
-        """Those of repositories that need a sample, by marks or by jobs since then."""
-
-    def oldest_look(self) -> str | None:
-        """The repository that was tried longest ago, or never; None: there are none."""

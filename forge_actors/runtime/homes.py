@@ -21,10 +21,14 @@ INSTALLATION_FILE = "instance"
 LOGS = "logs"
 #: What node agents write down of attempts, until the store has it.
 RECEIPTS = "receipts"
+#: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
+WORKTREES = "worktrees"
 #: Locked by a runtime as long as it has the home.
 LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
 AGENT_LOCK = "agent.lock"
+#: What clean-ups removed and why, one line each.
+REMOVED_LOG = "removed.jsonl"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
 #: Ids that repositories here had already when this home was imported: those of the home
@@ -45,6 +49,7 @@ NAMES = (
     "control.sock",
     "release.json",
     "release.lock",
+    REMOVED_LOG,
     "service.log",
     "settings.toml",
     SHARED_IDS,
@@ -52,6 +57,7 @@ NAMES = (
 FOLDERS = (
     LOGS,
     RECEIPTS,
+    WORKTREES,
     REPLACED,
     "clones",
     FOLDER,

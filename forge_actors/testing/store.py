@@ -30,6 +30,7 @@ from forge_actors.domain.changes import (
     JobRan,
     JobRequeued,
     JobWaits,
+    LookSaved,
     Noted,
     OfAttempt,
     PauseBegan,
@@ -41,6 +42,7 @@ from forge_actors.domain.changes import (
     SetAside,
     SettingsChanged,
     TakenBack,
+    WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
@@ -48,6 +50,7 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, 
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.looks import LooksInMemory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -55,10 +58,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
@@ -77,6 +82,8 @@ class Rows:
         self.quarantined: dict[str, Quarantine] = {}
         #: By repository and job.
         self.poisoned: dict[tuple[str, str], Poison] = {}
+        self.worktrees: dict[str, Worktree] = {}
+        self.looks: dict[str, Look] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -151,6 +158,7 @@ class Rows:
             case RepositoryChanged(repository):
                 held = self.repositories[repository.id]
                 if repository.removed_at is not None:
+                    self.looks.pop(repository.id, None)
                     self.pauses.pop(repository_scope(repository.id), None)
                     for key in [k for k in self.poisoned if k[0] == repository.id]:
                         del self.poisoned[key]
@@ -160,10 +168,16 @@ class Rows:
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
+            case WorktreeChanged(worktree):
+                self.worktrees[worktree.id] = worktree
+            case LookSaved(look):
+                if self.repositories[look.repo].removed_at is None:
+                    self.looks[look.repo] = look
             case Noted() | SettingsChanged():
                 pass
-        number = len(self.events) + 1
-        self.events.append(structs.replace(change.event, seq=number))
+        if change.event.kind:
+            number = len(self.events) + 1
+            self.events.append(structs.replace(change.event, seq=number))
 
 
 class Move:
@@ -187,7 +201,7 @@ class Move:
             raise self.error
 
 
-class MemoryStore:
+class MemoryStore(LooksInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -368,6 +382,9 @@ class MemoryStore:
 
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)
+
+    def worktree(self, job: str) -> Worktree | None:
+        return self._pending.worktrees.get(job)
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

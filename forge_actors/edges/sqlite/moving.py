@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import Checkout
 
 
+#: What became of the worktrees of a home that came from another machine.
+LEFT_BEHIND = "it stayed on the machine that the home came from"
+
+
 class Moved(NamedTuple):
     """Where a repository is now; without a checkout, why it is nowhere."""
 
@@ -39,9 +43,15 @@ def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
 
 
 def set_free(db: apsw.Connection) -> list[tuple[str, int, int]]:
-    """Forget which processes jobs had; job, attempt and fence of those that ran."""
+    """Forget which processes and worktrees jobs had; of those that ran the job, the
+    attempt and the fence."""
     db.execute("UPDATE job SET identity = NULL")
     db.execute("DELETE FROM quarantine")
+    db.execute("DELETE FROM git_status")
+    db.execute(
+        "UPDATE worktree SET state = 'removed', reason = ? WHERE state <> 'removed'",
+        (LEFT_BEHIND,),
+    )
     query = (
         "SELECT id, attempt, fence FROM job WHERE state IN ('dispatched', 'running')"
     )

@@ -137,6 +137,21 @@ SELECT repo, error, since, job FROM poison ORDER BY since, repo, job;
 -- name: poisons_of
 SELECT repo, error, since, job FROM poison WHERE repo = ? ORDER BY job;
 
+-- name: keep_worktree
+INSERT OR REPLACE INTO worktree (
+    id, repo, path, branch, made_at, state, base, base_commit, kept, reason, removed_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: worktree
+SELECT id, repo, path, branch, made_at, state, base, base_commit, kept, reason,
+    removed_at
+FROM worktree WHERE id = ?;
+
+-- name: worktrees
+SELECT id, repo, path, branch, made_at, state, base, base_commit, kept, reason,
+    removed_at
+FROM worktree ORDER BY made_at, id;
+
 -- name: load_repository
 SELECT fence, enabled, removed_at,
     EXISTS (SELECT 1 FROM quarantine WHERE quarantine.repo = repository.id),

@@ -12,16 +12,19 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.looking import GAP_SECONDS
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
+from forge_actors.edges.sqlite.looks import look_from
 from forge_actors.edges.sqlite.rows import (
     job_from,
     pause_from,
     poison_from,
     quarantine_from,
     spec_from,
+    worktree_from,
 )
 from forge_actors.edges.sqlite.statements import queries
 
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.worktrees import Worktree
 
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
@@ -180,6 +185,37 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("job_child", job)
         return rows[0][0] if rows else None
+
+    def worktree(self, job: str) -> Worktree | None:
+        """See the port."""
+        rows = self.read_pending("worktree", job)
+        return worktree_from(rows[0]) if rows else None
+
+    def look(self, repo: str) -> Look | None:
+        """See the port."""
+        rows = self.read_pending("look", repo)
+        return self._look(rows[0]) if rows else None
+
+    def looks(self) -> dict[str, Look]:
+        """Those of every repository that was ever looked at, as readers see them."""
+        found = map(self._look, self.read("looks"))
+        return {look.repo: look for look in found}
+
+    def unfinished_looks(self) -> list[Look]:
+        """See the port."""
+        rows = self.read_pending("unfinished_looks", GAP_SECONDS)
+        return list(map(self._look, rows))
+
+    def oldest_look(self) -> str | None:
+        """See the port."""
+        rows = self.read_pending("oldest_look")
+        return rows[0][0] if rows else None
+
+    def _look(self, row: tuple[Any, ...]) -> Look:
+        look = look_from(row)
+        if self.clock is None:
+            return look
+        return look.taken_in(self.clock.ahead(), self.clock.now())
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)

@@ -14,6 +14,7 @@ from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.poison import Poison
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.scopes import Pause
+from forge_actors.domain.worktrees import Worktree
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
@@ -82,3 +83,22 @@ def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
 def poison_from(row: tuple[Any, ...]) -> Poison:
     """A row of the query `poisons`."""
     return Poison(*row)
+
+
+def worktree_from(row: tuple[Any, ...]) -> Worktree:
+    """A row of the query `worktree` or `worktrees`."""
+    (worktree, repo, path, branch, made_at, state, base, commit) = row[:8]
+    kept, reason, removed_at = row[8:]
+    return Worktree(
+        id=worktree,
+        repo=repo,
+        path=path,
+        branch=branch,
+        made_at=made_at,
+        state=state,
+        base=base,
+        base_commit=commit,
+        kept=bool(kept),
+        reason=reason,
+        removed_at=removed_at,
+    )

@@ -188,7 +188,9 @@ class SqliteStore(OwnedStore):
             if ahead:
                 change = shifted(change, ahead)
             write(self._db, self._sql, change)
-            self._events.append(change.event)
+            event = change.event
+            if event.kind:
+                self._events.append(event)
             if type(change) is JobAdded:
                 self.active += 1
             elif type(change) is JobEdited:

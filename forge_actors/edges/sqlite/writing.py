@@ -19,6 +19,7 @@ from forge_actors.domain.changes import (
     JobRan,
     JobRequeued,
     JobWaits,
+    LookSaved,
     Noted,
     PauseBegan,
     PauseEnded,
@@ -29,9 +30,11 @@ from forge_actors.domain.changes import (
     SetAside,
     SettingsChanged,
     TakenBack,
+    WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
@@ -177,6 +180,27 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
+        db.execute(sql["forget_look"], (repository.id,))
+
+
+def _keep_worktree(
+    db: apsw.Connection, sql: dict[str, str], change: WorktreeChanged
+) -> None:
+    known = change.worktree
+    values = (
+        known.id,
+        known.repo,
+        known.path,
+        known.branch,
+        known.made_at,
+        known.state,
+        known.base,
+        known.base_commit,
+        known.kept,
+        known.reason,
+        known.removed_at,
+    )
+    db.execute(sql["keep_worktree"], values)
 
 
 def _nothing(
@@ -260,6 +284,8 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
+    WorktreeChanged: _keep_worktree,
+    LookSaved: save_look,
     SettingsChanged: _nothing,
     Noted: _nothing,
 }

@@ -60,7 +60,8 @@ class SimulatedRows(Rows):
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()
-        made.owner = self.owner
+        made.worktrees = self.worktrees.copy()
+        made.owner, made.looks = self.owner, self.looks.copy()
         return made
 
     def __deepcopy__(self, memo: object) -> SimulatedRows:
