@@ -34,6 +34,28 @@ USUAL_COST = 0.01
 _NEWEST = 0.1
 
 
+class LookLimits(Struct, frozen=True):
+    """What looking at repositories may cost, and how often it is done unasked."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look when files change, where that can be told.
+    watch: bool = True
+    #: Of one processor, at most.
+    share: float = 0.2
+    #: Seconds between two looks of the safety round.
+    period: float = 60.0
+    #: Seconds that one git process may take.
+    timeout: float = 5.0
+
+
+class Unwatchable(Struct, frozen=True):
+    """Why the files of a repository are not watched, and whether no others can be."""
+
+    reason: str
+    everywhere: bool = False
+
+
 class Mark(Struct, frozen=True):
     """What is known is out of date, since this moment."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
-    from forge_actors.domain.looking import Look
+    from forge_actors.domain.looking import Look, Unwatchable
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.repositories import Checkout, Identity, Repository
     from forge_actors.domain.worktrees import Worktree
@@ -207,7 +207,7 @@ class StatusSampler(Protocol):
 class FileWatch(Protocol):
     """Tells in which checkouts files change, for as long as it is used."""
 
-    async def watch(self, repository: Repository) -> str | None:
+    async def watch(self, repository: Repository) -> Unwatchable | None:
         """Tell of this one too from now on; why not, if that cannot be."""
 
     def forget(self, repo: str) -> None:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Literal
 import trio
 from msgspec import Struct
 
+from forge_actors.domain.looking import Unwatchable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -87,7 +89,7 @@ class FolderWatch:
         self._folders.clear()
         self._of.clear()
 
-    async def watch(self, repository: Repository) -> str | None:
+    async def watch(self, repository: Repository) -> Unwatchable | None:
         """See the port."""
         repo = repository.id
         self.forget(repo)
@@ -97,7 +99,7 @@ class FolderWatch:
                 _paths, repository.path, repository.common_dir, abandon_on_cancel=True
             )
             if len(paths) > MAX_FOLDERS:
-                return f"it has more than {MAX_FOLDERS} folders"
+                return Unwatchable(f"it has more than {MAX_FOLDERS} folders")
             self._of[repo] = set()
             for number, (path, kind) in enumerate(paths):
                 if number % TURN == TURN - 1:
@@ -233,15 +235,16 @@ def _counts(entry: os.DirEntry[str]) -> bool:
     )
 
 
-def _why(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return "the system has no watches left (fs.inotify.max_user_watches)"
-    if error.errno == errno.EMFILE:
-        return (
-            "the system has no watcher left (fs.inotify.max_user_instances), or this"
-            " process no files"
+def _why(error: OSError) -> Unwatchable:
+    if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        what = "watches" if error.errno == errno.ENOSPC else "watchers, or no files,"
+        setting = "watches" if error.errno == errno.ENOSPC else "instances"
+        return Unwatchable(
+            f"the system has no more {what} for us (fs.inotify.max_user_{setting})",
+            everywhere=True,
         )
-    return error.strerror or str(error)
+    reason = error.strerror or str(error)
+    return Unwatchable(reason, everywhere=error.errno == errno.ENOSYS)
 
 
 def _checked(result: int) -> int:

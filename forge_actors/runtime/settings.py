@@ -21,6 +21,7 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import explain_mismatch
 from forge_actors.edges.machine import open_files
@@ -38,7 +39,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
-LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "providers"})
+LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "status", "providers"})
 
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
@@ -84,6 +85,21 @@ class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
+class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the git status of the repositories is kept fresh."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look at those that were used last when their files change.
+    watch: bool = True
+    #: Of one processor, what all looks together may take.
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    #: From one look at a repository that nothing is known to have changed to the next.
+    safety_round: str | float = "60s"
+    #: That one look may take.
+    timeout: str | float = "5s"
+
+
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
@@ -109,6 +125,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     scheduling: SchedulingSettings = SchedulingSettings()
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
+    status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
@@ -116,6 +133,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
@@ -142,6 +160,17 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def repository_workers(self) -> int:
         return self.limits.repository_workers or self.limits.workers
+
+    def look_limits(self) -> LookLimits:
+        """What looking at repositories may cost."""
+        status = self.status
+        return LookLimits(
+            enabled=status.enabled,
+            watch=status.watch,
+            share=status.sample_cpu,
+            period=parse_duration(status.safety_round, field="status.safety_round"),
+            timeout=parse_duration(status.timeout, field="status.timeout"),
+        )
 
     def token_limits(self) -> Limits:
         """The limits as the supervisor counts them, by what this process may open."""

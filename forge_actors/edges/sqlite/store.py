@@ -83,6 +83,8 @@ class SqliteStore(OwnedStore):
         self._pending = trio.Event()
         self._urgent = trio.Event()
         self._count()
+        #: Told of each repository in which a job has ended, once that is durable.
+        self.any_ended: Callable[[str], object] = lambda _: None
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -285,6 +287,8 @@ class SqliteStore(OwnedStore):
         self.active -= 1
         self._specs.pop(change.job, None)
         self.ends.tell(change.job, change.state)
+        if (repo := change.event.repo) is not None:
+            self.any_ended(repo)
 
     def _hold_back(self, error: apsw.Error) -> None:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
