@@ -145,6 +145,4 @@ class Watches:
         self._problem = problem
         self._context.unwatched(problem)
         if problem is not None:
-            log.warning(
-                "changed files are found by the safety round only: %s", problem
-            )
+            log.warning("changed files are found by the safety round only: %s", problem)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from heapq import heappop, heappush
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 
 from forge_actors.domain.git_status import GitStatus
 
@@ -23,7 +24,10 @@ AFTER_RESTART = "jobs ran since, or while it was made"
 #: Seconds from a mark to its sample: what changes a file often changes more of them.
 SETTLE_SECONDS = 0.1
 #: Seconds between two samples of one repository, however often it is marked.
-GAP_SECONDS = 2.0
+GAP_SECONDS = 0.5
+#: Seconds that a dispatch may take to be durable. Less than a mark takes to be
+#: answered, or the sample that answers the end of a job would seem to be before it.
+COMMIT_SECONDS = 0.05
 #: Seconds until a sample that failed is tried again; doubled each time, up to this.
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 #: Failures in a row after which only the safety round tries again.
@@ -32,6 +36,8 @@ PATIENCE = 10
 USUAL_COST = 0.01
 #: The part of a new sample in the average of their costs.
 _NEWEST = 0.1
+
+_status = json.Decoder(GitStatus).decode
 
 
 class LookLimits(Struct, frozen=True):
@@ -179,8 +185,26 @@ class Look(Struct, frozen=True):
         """
         if self.dirty is not None:
             return False
-        since = 0.0 if self.sampled_at is None else self.sampled_at - GAP_SECONDS
+        since = 0.0 if self.sampled_at is None else self.sampled_at - COMMIT_SECONDS
         return self.busy or last_dispatch > since
+
+
+def look_from(row: tuple[Any, ...]) -> Look:
+    """What a store has of a look: the repository, the status as JSON, and the rest."""
+    repo, sample, sampled_at, busy, nonce, looked_at = row[:6]
+    mark, reason, at, source, failures, error, retry_at = row[6:]
+    return Look(
+        repo,
+        status=None if sample is None else _status(sample),
+        sampled_at=sampled_at,
+        busy=bool(busy),
+        nonce=nonce,
+        looked_at=looked_at,
+        dirty=None if mark is None else Mark(mark, reason, at, source),
+        failures=failures,
+        error=error,
+        retry_at=retry_at,
+    )
 
 
 def retry_delay(failures: int) -> float:

@@ -85,7 +85,7 @@ class FolderWatch:
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
-            self._fd = -1
+            self._fd, self._some = -1, trio.Event()
         self._folders.clear()
         self._of.clear()
 
@@ -126,7 +126,7 @@ class FolderWatch:
         """See the port."""
         found: set[str] = set()
         while not found:
-            if self._fd < 0:
+            while self._fd < 0:
                 await self._some.wait()
             await trio.lowlevel.wait_readable(self._fd)
             size = 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors import projections
-from forge_actors.actors.projections_messages import Board, LimitsChanged
+from forge_actors.actors.projections_messages import Board, LimitsChanged, Message
 from forge_actors.domain.errors import MailboxClosed, StoreFailed
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
@@ -46,15 +46,24 @@ class Looking:
         self._settings = settings
         #: Where the rest of the runtime leaves its news.
         self.board = Board()
-        self._mailbox: Mailbox[projections.Message] | None = None
+        self._mailbox: Mailbox[Message] | None = None
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
+        self._scope = trio.CancelScope()
         store.any_ended = self.board.ended
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """Look at repositories; return when that is of no more use."""
+        """Look at repositories; return after `stop`, or when that is of no more use."""
+        with self._scope:
+            await self._run()
+
+    def stop(self) -> None:
+        """Save nothing more. What was not done is taken up by the next runtime."""
+        self._scope.cancel()
+
+    async def _run(self) -> None:
         history = RestartHistory(RestartPolicy())
         watch = FolderWatch()
         sampler = GitSampler()
@@ -75,7 +84,7 @@ class Looking:
             try:
                 async with trio.open_nursery() as nursery:
                     self._mailbox = await nursery.start(projections.run, context)
-            except Exception as error:
+            except Exception as error:  # nothing else is to fail with it
                 if only(error, StoreFailed):
                     return  # another runtime has the home, and this one ends
                 log.exception("the looks at repositories failed")

@@ -19,7 +19,7 @@ from forge_actors.domain.capacity import (
     fitting,
     provider_token,
 )
-from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.redaction import bounded
@@ -39,7 +39,9 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
-LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "status", "providers"})
+LIVE = frozenset(
+    {"limits", "pressure", "scheduling", "retries", "output", "status", "providers"}
+)
 
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
@@ -168,8 +170,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             enabled=status.enabled,
             watch=status.watch,
             share=status.sample_cpu,
-            period=parse_duration(status.safety_round, field="status.safety_round"),
-            timeout=parse_duration(status.timeout, field="status.timeout"),
+            period=parse_budget(status.safety_round, field="status.safety_round"),
+            timeout=parse_budget(status.timeout, field="status.timeout"),
         )
 
     def token_limits(self) -> Limits:

@@ -1,13 +1,10 @@
-"""The looks at repositories as rows, and what is asked of them."""
+"""The looks at repositories as rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
-
-from forge_actors.domain.git_status import GitStatus
-from forge_actors.domain.looking import Look, Mark
 
 if TYPE_CHECKING:
     import apsw
@@ -15,7 +12,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import LookSaved
 
 _encode = msgspec.json.Encoder().encode
-_status = msgspec.json.Decoder(GitStatus)
 
 
 def save_look(db: apsw.Connection, sql: dict[str, str], change: LookSaved) -> None:
@@ -38,21 +34,3 @@ def save_look(db: apsw.Connection, sql: dict[str, str], change: LookSaved) -> No
         look.repo,
     )
     db.execute(sql["save_look"], values)
-
-
-def look_from(row: tuple[Any, ...]) -> Look:
-    """A row of the query `look`, `looks` or `unfinished_looks`."""
-    repo, sample, sampled_at, busy, nonce, looked_at = row[:6]
-    mark, reason, at, source, failures, error, retry_at = row[6:]
-    return Look(
-        repo,
-        status=None if sample is None else _status.decode(sample),
-        sampled_at=sampled_at,
-        busy=bool(busy),
-        nonce=nonce,
-        looked_at=looked_at,
-        dirty=None if mark is None else Mark(mark, reason, at, source),
-        failures=failures,
-        error=error,
-        retry_at=retry_at,
-    )

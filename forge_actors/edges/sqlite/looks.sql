@@ -37,3 +37,15 @@ WHERE removed_at IS NULL AND (
 -- Those that were never looked at come first.
 SELECT id FROM repository LEFT JOIN git_status ON repo = id
 WHERE removed_at IS NULL ORDER BY coalesce(looked_at, 0), id LIMIT 1;
+
+-- name: attention_of
+-- The newest jobs of a repository that need a person. Not with IN, see `job`.
+SELECT id, state, finished_at FROM job
+WHERE repo = ? AND (
+    state = 'human_attention_required' OR state = 'orphaned' OR state = 'stale'
+) ORDER BY id DESC LIMIT ?;
+
+-- name: leases_of
+-- Of the jobs among these ids, given as one JSON array.
+SELECT id, fence, claims FROM job
+WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id;

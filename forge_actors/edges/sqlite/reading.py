@@ -12,12 +12,11 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.looking import GAP_SECONDS
+from forge_actors.domain.looking import COMMIT_SECONDS, look_from
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
-from forge_actors.edges.sqlite.looks import look_from
 from forge_actors.edges.sqlite.rows import (
     job_from,
     pause_from,
@@ -194,24 +193,20 @@ class StoreReader:
     def look(self, repo: str) -> Look | None:
         """See the port."""
         rows = self.read_pending("look", repo)
-        return self._look(rows[0]) if rows else None
-
-    def looks(self) -> dict[str, Look]:
-        """Those of every repository that was ever looked at, as readers see them."""
-        found = map(self._look, self.read("looks"))
-        return {look.repo: look for look in found}
+        return self.look_of(rows[0]) if rows else None
 
     def unfinished_looks(self) -> list[Look]:
         """See the port."""
-        rows = self.read_pending("unfinished_looks", GAP_SECONDS)
-        return list(map(self._look, rows))
+        rows = self.read_pending("unfinished_looks", COMMIT_SECONDS)
+        return list(map(self.look_of, rows))
 
     def oldest_look(self) -> str | None:
         """See the port."""
         rows = self.read_pending("oldest_look")
         return rows[0][0] if rows else None
 
-    def _look(self, row: tuple[Any, ...]) -> Look:
+    def look_of(self, row: tuple[Any, ...]) -> Look:
+        """A row of the query `looks`, with the moments of this runtime."""
         look = look_from(row)
         if self.clock is None:
             return look

@@ -61,6 +61,11 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     )
 
 
+def claims_from(text: str) -> tuple[Claim, ...]:
+    """The claims of a job, as a row has them."""
+    return _claims(text)
+
+
 def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
     """A row of the query `job_launched`: the attempt, and its process if known."""
     attempt, identity = row
