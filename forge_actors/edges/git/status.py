@@ -58,6 +58,8 @@ _STATUS = (
     *("--no-renames", "--ignore-submodules=dirty"),
     *("--", ":(top,exclude,glob)**/.ai/harness/**"),
 )
+#: All that can be ignored.
+_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
 class GitSampler:
@@ -197,7 +199,7 @@ def _spawn(path: str, output: int, errors: int) -> int:
         file_actions=actions,
         setsid=True,
         setsigmask=(),
-        setsigdef=(signal.SIGPIPE, signal.SIGINT),
+        setsigdef=_SIGNALS,
     )
 
 
