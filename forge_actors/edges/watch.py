@@ -114,6 +114,9 @@ class FolderWatch:
         except BaseException:
             self.forget(repo)
             raise
+        if not self._of[repo]:
+            self.forget(repo)
+            return Unwatchable("its folder is gone")
         return None
 
     def forget(self, repo: str) -> None:

@@ -347,8 +347,10 @@ async def test_git_has_no_terminal_gives_way_and_inherits_no_signals(
                 nursery.start_soon(GitSampler().sample, known, 60.0)
                 pid = await told()
                 status = Path(f"/proc/{pid}/status").read_text()
-                assert os.getsid(pid) != os.getsid(0)
-                assert os.getpriority(os.PRIO_PROCESS, pid) == status_module.NICE
+                leader = os.getsid(pid)
+                assert leader != os.getsid(0)
+                assert os.getpriority(os.PRIO_PROCESS, leader) == status_module.NICE
+                assert os.sched_getscheduler(leader) == os.SCHED_BATCH
                 nursery.cancel_scope.cancel()
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])

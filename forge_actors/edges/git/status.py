@@ -43,7 +43,7 @@ MAX_STDERR = 16 * 1024
 MAX_REASON = 300
 #: Seconds that what was killed may take to be gone.
 KILL_SECONDS = 2.0
-#: So that jobs come first.
+#: So that jobs come first, as is that it never takes a processor from who runs.
 NICE = 10
 
 _OPTIONS = (
@@ -134,6 +134,7 @@ class _Process:
         self.said = ""
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.pid, NICE)
+            os.sched_setscheduler(self.pid, os.SCHED_BATCH, os.sched_param(0))
 
     async def read(self) -> bytes:
         """All that it prints, until its end; longer than the limit if that is more."""
