@@ -174,7 +174,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared = {"actors", "actors.attempts", "actors.mailbox", "actors.moves"}
     shared |= {"actors.repository_messages", "actors.tokens"}
     shared |= {"actors.supervisor_messages", "actors.repository_context"}
-    shared |= {"actors.asked", "actors.alarm"}
+    shared |= {"actors.asked", "actors.isolating", "actors.alarm"}
     shared |= {"actors.projections_messages", "actors.watches"}
     of_supervisor = ("actors.aside", "actors.caretaker")
     for module in of_room("actors"):

@@ -14,15 +14,17 @@ from forge_actors.domain.events import ACCEPTED, UNTOLD, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
-    from forge_actors.domain.worktrees import Worktree
+    from forge_actors.domain.worktrees import Isolation, Worktree
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -141,6 +143,15 @@ class TakenBack(Struct, frozen=True):
     job: str | None = None
 
 
+class JobIsolated(Struct, frozen=True):
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+
+    job: str
+    claims: tuple[Claim, ...]
+    isolation: Isolation
+    event: Event
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -175,10 +186,15 @@ class RepositoryAdded(Struct, frozen=True):
 
 
 class RepositoryChanged(Struct, frozen=True):
-    """Everything of a repository but its fence and its last dispatch."""
+    """Everything of a repository but its fence and its last dispatch.
+
+    With `moved` the folders and claims of its jobs that have not ended follow it, and
+    the claims that are kept for what jobs left.
+    """
 
     repository: Repository
     event: Event
+    moved: Relocation | None = None
 
 
 class WorktreeChanged(Struct, frozen=True):
@@ -222,6 +238,7 @@ Change = (
     | QuarantineEnded
     | SetAside
     | TakenBack
+    | JobIsolated
     | JobHeld
     | JobEdited
     | PauseBegan

@@ -137,6 +137,12 @@ class LauncherDown(ForgeError):
     http_status = 503
 
 
+class WorktreeFailed(ForgeError):
+    """The worktree of a job could not be made."""
+
+    code = "WORKTREE_FAILED"
+
+
 class ActorStopped(ForgeError):
     """The actor ended without answering; whether it acted is unknown."""
 

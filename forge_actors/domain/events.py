@@ -56,6 +56,7 @@ KINDS: tuple[str, ...] = (
     "worktree_making",
     "worktree_made",
     "worktree_failed",
+    "job_auto_isolated",
     "job_held",
     "job_unheld",
     "job_paused",

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.looking import Look, Unwatchable
     from forge_actors.domain.ownership import Owner
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity, Repository
-    from forge_actors.domain.worktrees import Worktree
+    from forge_actors.domain.worktrees import (
+        MadeWorktree,
+        Worktree,
+        WorktreePlan,
+        WorktreeWanted,
+    )
 
 
 class Clock(Protocol):
@@ -192,6 +198,36 @@ class Git(Protocol):
         Raises:
             InvalidInput: it cannot be written to.
         """
+
+    def seek(self, common_dir: str, repo_id: str) -> list[tuple[str, Identity]]:
+        """The common directories beside an old one that have an id: where the
+        repository is now, or copies of it. A bounded number of folders is looked at."""
+
+    def relink(self, common_dir: str, old: str, moved: Relocation) -> None:
+        """Let the linked work trees of a repository that was at `old` find it again."""
+
+
+class Worktrees(Protocol):
+    """Makes the worktrees of jobs. Everything here raises WorktreeFailed if git, or
+    what it finds, does not allow it; cancelled, it leaves what `make` can go on from.
+    """
+
+    async def plan(self, wanted: WorktreeWanted) -> WorktreePlan:
+        """What it will begin as; nothing is changed."""
+
+    async def make(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Make it, or finish what an earlier try began; `known` is saved already.
+
+        Done again, it is the same worktree. Nobody's work is overwritten: a branch that
+        somebody else made is not taken, and a folder that is not as we left it is moved
+        aside.
+        """
+
+    async def enter(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Look whether one that is ready is still what it was made as."""
+
+    async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
+        """Take back what a try to make it left: the branch and the folder."""
 
 
 class StatusSampler(Protocol):

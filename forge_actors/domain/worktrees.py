@@ -6,11 +6,29 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from forge_actors.domain.branches import BranchNames
+
 #: `making`: its folder may be there in part. `ready`: jobs may run in it. `removing`: a
 #: clean-up has begun to save what is in it. `removed`: the folder is gone, and its
 #: receipt says where the content is.
 WorktreeState = Literal["making", "ready", "removing", "removed"]
 WORKTREE_STATES: tuple[WorktreeState, ...] = get_args(WorktreeState)
+
+#: Variables that would lead git from the worktree to somewhere else.
+GIT_PLACES = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_COMMON_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    }
+)
 
 
 class Isolation(Struct, frozen=True, omit_defaults=True):
@@ -22,6 +40,8 @@ class Isolation(Struct, frozen=True, omit_defaults=True):
 
     branch: str | None = None
     base: str | None = None
+    #: The jobs that held the checkout, if it was isolated only for that.
+    instead_of: tuple[str, ...] = ()
 
 
 class Worktree(Struct, frozen=True, omit_defaults=True):
@@ -42,3 +62,60 @@ class Worktree(Struct, frozen=True, omit_defaults=True):
     #: Why the last try to make or remove it did not succeed, or why it has to stay.
     reason: str | None = None
     removed_at: float | None = None
+
+
+class WorktreeWanted(Struct, frozen=True):
+    """A worktree that is to be there before an attempt begins."""
+
+    job: str
+    repo: str
+    #: Of the repository.
+    common_dir: str
+    #: Where it is to be, and the same below the home.
+    folder: str
+    path: str
+    #: The folder around all worktrees; above it git is to look for no repository.
+    ceiling: str
+    #: Where in a checkout of the repository the job was to run.
+    cwd: str
+    base: str | None
+    #: What the job asks for, and what holds where the repository says nothing either.
+    pattern: str | None
+    default_pattern: str
+    names: BranchNames
+    #: Seconds in which it has to be there.
+    seconds: float
+
+
+class WorktreePlan(Struct, frozen=True):
+    """What a worktree begins as."""
+
+    branch: str
+    base_commit: str
+
+
+class WorktreePlace(Struct, frozen=True):
+    """Where the process of a job has to be when it starts."""
+
+    root: str
+    #: What is in its file `.git`, and of which repository that is a part.
+    git_dir: str
+    common_dir: str
+    device: int
+    inode: int
+    #: Commands to run before the job itself, and the seconds they may take in all.
+    setup: tuple[str, ...] = ()
+    setup_seconds: float = 0.0
+    #: Where it is written down how far these are.
+    setup_state: str = ""
+
+
+class MadeWorktree(Struct, frozen=True):
+    """A worktree that is ready: where, and where in it the job is to run."""
+
+    place: WorktreePlace
+    cwd: str
+    #: Locks that a git program of ours had left and that were removed.
+    unlocked: tuple[str, ...] = ()
+    #: Where something was moved that stood in its place.
+    set_aside: str | None = None

@@ -30,6 +30,7 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
@@ -273,12 +274,13 @@ class Admission:
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
-        claims = claims_of(request, kind, checkout, prefix)
+        job_id = self._ids.make(now)
+        claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
         attempts = request.max_attempts
         job = Job(
-            id=self._ids.make(now),
+            id=job_id,
             repo=repo.id,
             kind=kind,
             priority=priority,
@@ -293,6 +295,7 @@ class Admission:
             admission_budget=spec.budgets.admission,
             queue_budget=spec.budgets.queue,
         )
+        job.isolatable = may_be_isolated(job, spec)
         details = JobDetails(
             created_at=now,
             origin=request.origin,
@@ -341,7 +344,13 @@ def _digest(job: Job, spec: JobSpec, details: JobDetails) -> str:
     Not how it was written, who asks, when, nor how far the jobs before it are by now.
     """
     content = (
-        structs.replace(job, id="", queued_at=0.0, state="queued"),
+        structs.replace(
+            job,
+            id="",
+            claims=inherited(job.claims, job.id, ""),
+            queued_at=0.0,
+            state="queued",
+        ),
         structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
         structs.replace(details, created_at=0.0, origin="", request_id=None),
     )

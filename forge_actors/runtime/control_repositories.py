@@ -68,7 +68,7 @@ class RepositoryControl(ControlBase):
         return views
 
     async def repository(self, name: str) -> RepositoryDetails:
-        repo, _ = await self._registry.find(name)
+        repo, note = await self._registry.look(name)
         found = self._store.tally.of_repository(repo.id)
         counts: dict[str, int] = {
             state: found[state] for state in STATES if state in found
@@ -78,7 +78,7 @@ class RepositoryControl(ControlBase):
         # The registry's own are those of the start of the runtime.
         [(fence, last)] = self._store.read("repository_turn", repo.id)
         view = structs.replace(
-            self._repository_view(repo, (waiting, len(running))),
+            self._repository_view(repo, (waiting, len(running)), note),
             status=self._status(self._store.look(repo.id), last),
             attention=attention_in(found),
         )
@@ -92,6 +92,13 @@ class RepositoryControl(ControlBase):
             leases=self._leases(running),
             attention_jobs=self._attention(repo.id) if view.attention else [],
         )
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        repo, note = await self._registry.relocate(name, path)
+        self._looking.board.added(repo.id)
+        running = len(self._store.tally.running_of(repo.id))
+        waiting = self._store.tally.active_of(repo.id) - running
+        return self._repository_view(repo, (waiting, running), note)
 
     def _last_dispatches(self) -> dict[str, float]:
         return dict(self._store.read("last_dispatches"))

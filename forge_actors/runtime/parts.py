@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -19,6 +21,7 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.sqlite.rows import (
     launched_from,
@@ -34,6 +37,7 @@ from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,8 +115,16 @@ class Parts:
                 self._home,
                 self._store,
                 lambda: self._settings().output.stream_bytes,
+                WorktreeOrders(
+                    self._home,
+                    self._clock,
+                    self._settings,
+                    self.registry.get,
+                    self._name_of,
+                ),
             ),
-            gone=self._gone,
+            gone=self.registry.gone,
+            isolating=Isolating(self._store, GitWorktrees(), self._clock),
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
@@ -129,7 +141,18 @@ class Parts:
             ),
         )
         mailbox: Mailbox[supervisor_messages.Message]
+        # Before there is a mailbox; what was loaded meanwhile is to be told of it too.
+        moved: list[str] = []
+        self.registry.relocated = moved.append
         mailbox = await nursery.start(self._supervise, context)
+
+        def relocated(repo: str) -> None:
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor_messages.Relocated(repo))
+
+        self.registry.relocated = relocated
+        for repo in moved:
+            relocated(repo)
         nursery.start_soon(self._until_down)
         nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
@@ -181,15 +204,12 @@ class Parts:
             self.scope.cancel()
             raise
 
+    def _name_of(self, job: str) -> str | None:
+        rows = self._store.read_pending("job_names", json.dumps([job]))
+        return rows[0][1] if rows else None
+
     def _pressure(self) -> str | None:
         return self._gauge()
-
-    def _gone(self, repo: str) -> str | None:
-        known = self.registry.get(repo)
-        # Not pathlib: this is asked at every dispatch.
-        if known is None or os.path.isdir(known.path):
-            return None
-        return f"the folder of its repository is gone: {known.path}"
 
     @trio.lowlevel.enable_ki_protection
     async def _supervise(

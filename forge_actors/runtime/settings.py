@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.backoff import Backoff
+from forge_actors.domain.branches import DEFAULT_PATTERN, check_pattern
 from forge_actors.domain.capacity import (
     AGENTS,
     HEAVY_CHECKS,
@@ -25,6 +26,7 @@ from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import explain_mismatch
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +42,18 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
 LIVE = frozenset(
-    {"limits", "pressure", "scheduling", "retries", "output", "status", "providers"}
+    {
+        *(
+            "limits",
+            "pressure",
+            "scheduling",
+            "retries",
+            "output",
+            "status",
+            "providers",
+        ),
+        *("retention", "disk", "worktrees", "status"),
+    }
 )
 
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
@@ -115,6 +128,17 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     connections: Count = 384
 
 
+class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Worktrees of jobs."""
+
+    #: An agent job that only waits for the checkout of others gets one by itself.
+    automatic: bool = True
+    #: The name of the branch, where neither the job nor its repository says one.
+    branch: str = DEFAULT_PATTERN
+    #: How long it may take to make one, its files included.
+    make_timeout: str | float = "10m"
+
+
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -129,6 +153,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     output: OutputSettings = OutputSettings()
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    retention: RetentionSettings = RetentionSettings()
+    disk: DiskSettings = DiskSettings()
+    worktrees: WorktreeSettings = WorktreeSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -140,6 +167,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
             )
+        self.retention.policies()
+        self.disk.thresholds()
+        check_pattern(self.worktrees.branch, field="worktrees.branch")
+        _ = self.worktree_seconds
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
@@ -158,6 +189,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         first = parse_duration(self.retries.first_delay, field="retries.first_delay")
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
+
+    @property
+    def worktree_seconds(self) -> float:
+        """Seconds in which a worktree has to be there."""
+        return parse_budget(self.worktrees.make_timeout, field="worktrees.make_timeout")
 
     @property
     def repository_workers(self) -> int:
@@ -195,7 +231,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """The limits as the ledger of a repository knows them."""
         known = frozenset(self.token_limits().tokens)
         return RepositoryLimits(
-            self.repository_workers, self.overtake_after, known, self.backoff
+            self.repository_workers,
+            self.overtake_after,
+            known,
+            self.backoff,
+            self.worktrees.automatic,
         )
 
     def values(self) -> dict[str, Value]:
@@ -204,11 +244,19 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         for section in self.__struct_fields__:
             if section == "providers":
                 continue  # what there is of them is not fixed
-            table = structs.asdict(getattr(self, section))
-            values |= {f"{section}.{name}": value for name, value in table.items()}
+            values |= _values(section, getattr(self, section))
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values
+
+
+def _values(place: str, table: Struct) -> dict[str, Value]:
+    """What a table, and those in it, set."""
+    values: dict[str, Value] = {}
+    for name, value in structs.asdict(table).items():
+        inner = f"{place}.{name}"
+        values |= _values(inner, value) if isinstance(value, Struct) else {inner: value}
+    return values
 
 
 def settings_from(data: Mapping[str, Any]) -> Settings:
@@ -263,11 +311,25 @@ def _described(kind: msgspec.inspect.Type) -> str:
     match kind:
         case msgspec.inspect.UnionType(types):
             if any(isinstance(one, msgspec.inspect.StrType) for one in types):
-                return "a length of time such as 90s, 30m or 2h"
-            return _described(types[0])
+                sizes = any(isinstance(one, msgspec.inspect.IntType) for one in types)
+                return (
+                    "a number of bytes such as 512M or 10G"
+                    if sizes
+                    else "a length of time such as 90s, 30m or 2h"
+                )
+            none = msgspec.inspect.NoneType
+            words = [_described(one) for one in types if not isinstance(one, none)]
+            # First the number, then the word that may take its place.
+            return " or ".join(sorted(words, reverse=True))
+        case msgspec.inspect.LiteralType(values):
+            return " or ".join(repr(value) for value in values)
         case msgspec.inspect.IntType(ge=least, le=most):
             return f"a whole number from {least} to {most}"
         case msgspec.inspect.FloatType(ge=least, le=most):
             return f"a number from {least:g} to {most:g}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.StrType():
+            return "text"
         case _:
             return "a table"

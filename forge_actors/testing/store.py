@@ -27,6 +27,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
     JobWaits,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.worktrees import Worktree
@@ -144,6 +146,11 @@ class Rows:
                 self.quarantined.pop(job_id, None)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
+            case JobIsolated(job_id, claims, isolation):
+                self.jobs[job_id].claims = claims
+                self.jobs[job_id].isolatable = False
+                spec = self.specs[job_id]
+                self.specs[job_id] = structs.replace(spec, isolation=isolation)
             case JobEdited(job_id, edit):
                 edit.apply(self.jobs[job_id])
                 spec = self.specs[job_id]
@@ -168,6 +175,8 @@ class Rows:
                 self.repositories[repository.id] = structs.replace(
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
+                if change.moved is not None:
+                    self._move_jobs(repository.id, change.moved)
             case WorktreeChanged(worktree):
                 self.worktrees[worktree.id] = worktree
             case LookSaved(look):
@@ -178,6 +187,16 @@ class Rows:
         if change.event.kind:
             number = len(self.events) + 1
             self.events.append(structs.replace(change.event, seq=number))
+
+    def _move_jobs(self, repo: str, moved: Relocation) -> None:
+        for job in self.jobs.values():
+            if job.repo == repo and job.state not in TERMINAL:
+                job.claims = moved.claims(job.claims)
+                self.specs[job.id] = moved.spec(self.specs[job.id])
+        for left in tuple(self.quarantined.values()):
+            if left.repo == repo:
+                claims = moved.claims(left.claims)
+                self.quarantined[left.job] = structs.replace(left, claims=claims)
 
 
 class Move:

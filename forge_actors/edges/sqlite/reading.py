@@ -136,6 +136,7 @@ class StoreReader:
             known=self.limits.known,
             pause=None if scope is None else pause_from(row[5:]),
             backoff=self.limits.backoff,
+            isolates=self.limits.isolates,
             quarantined=map(quarantine_from, left),
             poisoned=map(poison_from, aside),
         )

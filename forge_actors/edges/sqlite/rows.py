@@ -9,6 +9,7 @@ import msgspec
 
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.poison import Poison
@@ -23,7 +24,7 @@ _identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
 #: their text, they need not be built for each.
-_claims = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
+claims_from = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
 _tokens = lru_cache(maxsize=64)(tokens_for)
 
 
@@ -38,13 +39,13 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
     retry_at, spec = row[14:]
     details = _spec.decode(spec)
-    return Job(
+    job = Job(
         id=job_id,
         repo=repo,
         kind=kind,
         state=state,
         priority=priority,
-        claims=_claims(claims),
+        claims=claims_from(claims),
         tokens=_tokens(kind, provider),
         after=() if after == NO_NAMES else _names.decode(after),
         replay=replay,
@@ -59,11 +60,8 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
-
-
-def claims_from(text: str) -> tuple[Claim, ...]:
-    """The claims of a job, as a row has them."""
-    return _claims(text)
+    job.isolatable = may_be_isolated(job, details)
+    return job
 
 
 def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
@@ -82,7 +80,9 @@ def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
     """A row of the query `quarantines`."""
     job, repo, attempt, fence, claims, remaining, reason, since = row
     left = _processes.decode(remaining)
-    return Quarantine(job, repo, attempt, fence, _claims(claims), left, reason, since)
+    return Quarantine(
+        job, repo, attempt, fence, claims_from(claims), left, reason, since
+    )
 
 
 def poison_from(row: tuple[Any, ...]) -> Poison:

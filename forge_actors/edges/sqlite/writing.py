@@ -16,6 +16,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
     JobWaits,
@@ -35,10 +36,11 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.looks import save_look
-from forge_actors.edges.sqlite.rows import spec_from
+from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change, OfAttempt
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -152,6 +154,14 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
     db.execute(sql["edit_job"], values)
 
 
+def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = structs.replace(spec, isolation=change.isolation)
+    claims = _json(change.claims)
+    values = (None, claims, None, _encoder.encode(spec), change.job)
+    db.execute(sql["edit_job"], values)
+
+
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
     pause = change.pause
     db.execute(sql["begin_pause"], (pause.scope, pause.since, pause.jobs))
@@ -181,6 +191,22 @@ def _change_repository(
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
         db.execute(sql["forget_look"], (repository.id,))
+    if change.moved is not None:
+        move_jobs(db, sql, repository.id, change.moved)
+
+
+def move_jobs(
+    db: apsw.Connection, sql: dict[str, str], repo: str, moved: Relocation
+) -> None:
+    """Let the jobs of a repository that have not ended follow it, and what is kept."""
+    for job, claims, spec in db.execute(sql["jobs_to_move"], (repo,)).fetchall():
+        there = moved.spec(spec_from((spec,)))
+        values = (_json(moved.claims(claims_from(claims))), _encoder.encode(there), job)
+        db.execute(sql["move_job"], values)
+    for row in db.execute(sql["quarantines_of"], (repo,)).fetchall():
+        left = quarantine_from(row)
+        claims = _json(moved.claims(left.claims))
+        db.execute(sql["move_quarantine"], (claims, left.job))
 
 
 def _keep_worktree(
@@ -279,6 +305,7 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     SetAside: _set_aside,
     TakenBack: _take_back,
     JobHeld: _hold,
+    JobIsolated: _isolate,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
