@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from forge_actors.domain.looking import Look
 
 if TYPE_CHECKING:
-    from forge_actors.testing.store import Rows
+    from forge_actors.testing.rows import Rows
 
 
 class LooksInMemory:
