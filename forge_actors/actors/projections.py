@@ -30,7 +30,7 @@ from forge_actors.actors.projections_messages import (
 from forge_actors.actors.projections_messages import Context as Context
 from forge_actors.actors.watches import Watches
 from forge_actors.domain.changes import LookSaved
-from forge_actors.domain.events import UNTOLD, Event
+from forge_actors.domain.events import Event
 from forge_actors.domain.looking import (
     ADDED,
     AFTER_RESTART,
@@ -241,7 +241,7 @@ class _Projections:
         before = self._looks.pop(done.repo)
         if self._context.repository(done.repo) is None:
             return  # it was removed meanwhile
-        status, event = done.sample.status, UNTOLD
+        status, event = done.sample.status, None
         if status is None:
             problem = done.sample.problem or "it gave no status"
             look = before.failed(done.nonce, problem, self._now)

@@ -29,6 +29,7 @@ from forge_actors.domain.errors import (
     StoreFromTheFuture,
 )
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
@@ -156,7 +157,19 @@ def job(home: str, selector: str) -> dict[str, Any]:
             raise Refused(f"{selector!r} could be any of several jobs")
         if found:
             return found[0]
+    for (job_id,) in _forgotten(home, selector):
+        raise removed_by_retention(str(job_id))
     raise NotFound(f"no job has the id {selector!r}")
+
+
+def _forgotten(home: str, selector: str) -> list[tuple[Any, ...]]:
+    """The job of that id, or with that beginning, if retention has removed one."""
+    query = "SELECT job FROM forgotten WHERE substr(job, 1, length(?1)) = ?1 LIMIT 1"
+    with opened(home) as store:
+        try:
+            return store.execute(query, [selector]).fetchall()
+        except apsw.SQLError:
+            return []  # an older release made it, which removed nothing
 
 
 def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

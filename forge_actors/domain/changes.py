@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.events import ACCEPTED, UNTOLD, Event
+from forge_actors.domain.events import ACCEPTED, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
+    from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
@@ -209,7 +210,7 @@ class LookSaved(Struct, frozen=True):
     date. Told only where it is news."""
 
     look: Look
-    event: Event = UNTOLD
+    event: Event | None = None
 
 
 class SettingsChanged(Struct, frozen=True):
@@ -222,6 +223,43 @@ class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
     event: Event
+
+
+class ForgottenJob(Struct, frozen=True, gc=False):
+    """An ended job whose row goes, and what it is counted as until then."""
+
+    job: str
+    repo: str
+    state: State
+
+
+class JobsForgotten(Struct, frozen=True):
+    """Retention removes ended jobs that nothing refers to. Told of by the run."""
+
+    jobs: tuple[ForgottenJob, ...]
+    forgotten_at: float
+    event: None = None
+
+
+class EventsForgotten(Struct, frozen=True):
+    """The history begins behind the row with this number."""
+
+    until: int
+    event: None = None
+
+
+class ClassVisited(Struct, frozen=True):
+    """A visit of the clean-up has begun, or has ended."""
+
+    visit: ClassVisit
+    event: None = None
+
+
+class CleanRunChanged(Struct, frozen=True):
+    """A run of the clean-up has begun, or has ended; an event if it did anything."""
+
+    run: CleanRun
+    event: Event | None = None
 
 
 #: What has no effect unless it is of the current attempt.
@@ -249,6 +287,10 @@ Change = (
     | LookSaved
     | SettingsChanged
     | Noted
+    | JobsForgotten
+    | EventsForgotten
+    | ClassVisited
+    | CleanRunChanged
 )
 
 

@@ -56,6 +56,9 @@ KINDS: tuple[str, ...] = (
     "worktree_making",
     "worktree_made",
     "worktree_failed",
+    "worktree_removing",
+    "worktree_removed",
+    "worktree_kept",
     "job_auto_isolated",
     "job_held",
     "job_unheld",
@@ -67,6 +70,8 @@ KINDS: tuple[str, ...] = (
     "job_quarantined",
     "job_quarantine_ended",
     "receipt_refused",
+    "clean_ended",
+    "clean_failed",
     *(f"job_{state}" for state in STATES),
 )
 
@@ -80,10 +85,6 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     job: str | None = None
     data: dict[str, object] = {}
     seq: int = 0
-
-
-#: The event of a change that is no move, and is not told.
-UNTOLD = Event("", 0.0)
 
 
 class EventView(Struct, frozen=True, omit_defaults=True):

@@ -11,7 +11,7 @@ from forge_actors.actors.repository_messages import Cancel
 from forge_actors.actors.supervisor_messages import Open
 from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.changes import JobEnded, TakenBack
-from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
+from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, WAITING, JobError
 from forge_actors.domain.pauses import Pauses
@@ -153,7 +153,7 @@ class ControlBase:
     def _row(self, job_id: str) -> tuple[Any, ...]:
         rows = self._store.read("view_job", job_id)
         if not rows:
-            raise NotFound(f"no job has the id {job_id!r}")
+            raise self._store.not_found(job_id)
         return rows[0]
 
     def _view(self, row: tuple[Any, ...]) -> JobView:

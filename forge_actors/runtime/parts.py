@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors import (
+    maintenance_context,
+    supervisor,
+    supervisor_messages,
+)
 from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
@@ -19,7 +23,9 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.ownership import claim_of
 from forge_actors.domain.scopes import repository_of
+from forge_actors.edges.cleanup.process import CleanUpProgram
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
@@ -128,6 +134,7 @@ class Parts:
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
+            maintenance=self._maintenance(),
             # Not later than now, should the clock have been set back since.
             last_dispatch={
                 repo: min(at, now) for repo, at in self._store.read("last_dispatches")
@@ -161,6 +168,18 @@ class Parts:
         await self._store.save([]).wait()
         nursery.start_soon(self.looking.run)
         return mailbox
+
+    def _maintenance(self) -> maintenance_context.Context:
+        owner = self._store.owner
+        return maintenance_context.Context(
+            home=str(self._home),
+            store=self._store,
+            clock=self._clock,
+            clean_up=CleanUpProgram(),
+            policy=lambda: self._settings().cleaning,
+            claim=None if owner is None else claim_of(owner),
+            is_busy=lambda: self._store.active > 0,
+        )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
         """The attempts that an earlier runtime began, or may have begun."""

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -17,6 +20,7 @@ from forge_actors.domain.changes import (
     JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
     LookSaved,
     Noted,
@@ -37,6 +41,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec
 from forge_actors.domain.ownership import Owner
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptRows
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
@@ -49,10 +54,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.worktrees import Worktree
 
 
-class Rows:
+class Rows(KeptRows):
     """What a store holds: its jobs, its repositories, its events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[str, Job] = {}
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
@@ -162,9 +168,15 @@ class Rows:
                     self.looks[look.repo] = look
             case Noted() | SettingsChanged():
                 pass
-        if change.event.kind:
-            number = len(self.events) + 1
-            self.events.append(structs.replace(change.event, seq=number))
+            case (
+                JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()
+            ):
+                pass
+        self.keep(change)
+        if change.event is None:
+            return
+        number = len(self.events) + 1
+        self.events.append(structs.replace(change.event, seq=number))
 
     def _move_jobs(self, repo: str, moved: Relocation) -> None:
         for job in self.jobs.values():

@@ -29,8 +29,10 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptMemory
 from forge_actors.testing.looks import LooksInMemory
 from forge_actors.testing.rows import Rows as Rows
+from forge_actors.testing.store_move import Move as Move
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -44,28 +46,7 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class Move:
-    """Changes that are saved together."""
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = trio.Event()
-        self.error: StoreFailed | None = None
-
-    @property
-    def repos(self) -> set[str]:
-        return {c.event.repo for c in self.changes if c.event.repo is not None}
-
-    async def wait(self) -> None:
-        await self.done.wait()
-        if self.error is not None:
-            raise self.error
-
-
-class MemoryStore(LooksInMemory):
+class MemoryStore(KeptMemory, LooksInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -76,7 +57,7 @@ class MemoryStore(LooksInMemory):
         durable: Rows | None = None,
     ) -> None:
         #: Two stores that are given the same one are two on one file.
-        self.durable = durable or Rows()
+        self.durable: Rows = durable or Rows()
         self.owner: Owner | None = None
         self._fence: WriterFenced | None = None
         self.commits = 0
@@ -84,7 +65,7 @@ class MemoryStore(LooksInMemory):
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
         self._backoff = backoff
-        self._pending = copy.deepcopy(self.durable)
+        self._pending: Rows = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
         self._woken = trio.Event()
@@ -128,6 +109,7 @@ class MemoryStore(LooksInMemory):
                 if isinstance(change, JobEnded):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
+                    self._tell_of_end()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -147,7 +129,7 @@ class MemoryStore(LooksInMemory):
         for move in self._moves:
             for change in move.changes:
                 self._pending.apply(change)
-        about = next(c.event for c in changes if c.event.job == error.job)
+        about = next(c.event for c in changes if c.event and c.event.job == error.job)
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         self.save(
             [Noted(Event("write_refused", about.at, about.repo, error.job, data))]

@@ -13,6 +13,7 @@ from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavaila
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import COMMIT_SECONDS, look_from
+from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
@@ -119,7 +120,13 @@ class StoreReader:
                 return selector if selector in found else found[0]
             if found:
                 raise Refused(f"{selector!r} could be any of {', '.join(found)}, ...")
-        raise NotFound(f"no job has the id {selector!r}")
+        raise self.not_found(selector)
+
+    def not_found(self, selector: str) -> NotFound:
+        """That there is no such job, or that there is none any more."""
+        for (job,) in self.read("was_forgotten", selector):
+            return removed_by_retention(str(job))
+        return NotFound(f"no job has the id {selector!r}")
 
     def load(self, repo: str) -> Ledger:
         """See the port."""

@@ -10,6 +10,9 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -19,6 +22,7 @@ from forge_actors.domain.changes import (
     JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
     LookSaved,
     Noted,
@@ -35,6 +39,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
@@ -315,4 +320,8 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     LookSaved: save_look,
     SettingsChanged: _nothing,
     Noted: _nothing,
+    JobsForgotten: forgetting.forget_jobs,
+    EventsForgotten: forgetting.forget_events,
+    ClassVisited: forgetting.keep_visit,
+    CleanRunChanged: forgetting.keep_run,
 }
