@@ -16,7 +16,13 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, WAITING, JobError
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import describe, repository_of
-from forge_actors.edges.sqlite.rows import pause_from, poison_from
+from forge_actors.domain.worktrees import worktree_view
+from forge_actors.edges.sqlite.rows import (
+    pause_from,
+    poison_from,
+    spec_from,
+    worktree_from,
+)
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
@@ -158,9 +164,18 @@ class ControlBase:
 
     def _view(self, row: tuple[Any, ...]) -> JobView:
         job = view(row, self._roots)
+        if job.worktree is not None:
+            job = structs.replace(job, worktree=self._worktree_view(row))
         if self._suspended(row) is None:
             return job
         return structs.replace(job, paused=True)
+
+    def _worktree_view(self, row: tuple[Any, ...]) -> dict[str, object] | None:
+        isolation = spec_from((row[5],)).isolation
+        rows = self._store.read("worktree", row[0])
+        known = worktree_from(rows[0]) if rows else None
+        home = str(self._home.absolute())
+        return None if isolation is None else worktree_view(isolation, known, home)
 
     def _suspended(self, row: tuple[Any, ...]) -> tuple[str, float] | None:
         """Why a job that runs stands still and since when; None if it does not."""

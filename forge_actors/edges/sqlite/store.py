@@ -369,6 +369,7 @@ async def open_store(
     overtake_after: float,
     known: frozenset[str] | None = None,
     backoff: Backoff = DEFAULT,
+    isolates: bool = False,
     lasting: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
@@ -385,7 +386,9 @@ async def open_store(
         if lasting:
             with suppress(*DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
+        limits = RepositoryLimits(
+            repository_workers, overtake_after, known, backoff, isolates
+        )
         store = SqliteStore(writer, reader, limits=limits)
         store.clock = clock
         async with trio.open_nursery() as nursery:
