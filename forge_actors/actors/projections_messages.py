@@ -56,8 +56,9 @@ class Board:
         self._news: dict[str, str | None] = {}
         self._ring: Callable[[], object] | None = None
 
-    def ended(self, repo: str) -> None:
+    def ended(self, repo: str | None) -> None:
         """A job of it has ended."""
+        assert repo is not None, "the event of a job names its repository"
         self._news[repo] = JOB_ENDED
         if self._ring is not None:
             self._rings()

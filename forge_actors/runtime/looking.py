@@ -51,7 +51,7 @@ class Looking:
         self.unwatched: str | None = None
         self.given_up: str | None = None
         self._scope = trio.CancelScope()
-        store.any_ended = self.board.ended
+        store.ends.anywhere = self.board.ended
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:

@@ -86,8 +86,6 @@ class SqliteStore(UpkeptStore):
         self._pending = trio.Event()
         self._urgent = trio.Event()
         self._count()
-        #: Told of each repository in which a job has ended, once that is durable.
-        self.any_ended: Callable[[str], object] = lambda _: None
         #: What its users do when they are cancelled is saved too.
         self._scope = trio.CancelScope(shield=True)
 
@@ -301,9 +299,7 @@ class SqliteStore(UpkeptStore):
         self.tally.ended(change)
         self.active -= 1
         self._specs.pop(change.job, None)
-        self.ends.tell(change.job, change.state)
-        if (repo := change.event.repo) is not None:
-            self.any_ended(repo)
+        self.ends.tell(change.job, change.state, change.event.repo)
 
     def last_end(self) -> float | None:
         """See the port."""
