@@ -267,7 +267,7 @@ def _names() -> list[str]:
 def _problem(home: str, receipt: dict[str, Any]) -> str | None:
     if "error" not in receipt or receipt["ending"] in ("spawn", "lost"):
         return None
-    return _shown(home, receipt["error"])
+    return shown(home, receipt["error"])
 
 
 def _usage(receipt: dict[str, Any]) -> dict[str, float]:
@@ -280,7 +280,7 @@ def _usage(receipt: dict[str, Any]) -> dict[str, float]:
 def _after_job(home: str, told: dict[str, Any] | None) -> dict[str, Any] | None:
     if told is None or "error" not in told:
         return told
-    return {**told, "error": _shown(home, told["error"])}
+    return {**told, "error": shown(home, told["error"])}
 
 
 def _error(home: str, text: str | None) -> dict[str, str] | None:
@@ -288,10 +288,10 @@ def _error(home: str, text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
-    return {**error, "message": _shown(home, error["message"])}
+    return {**error, "message": shown(home, error["message"])}
 
 
-def _shown(home: str, message: str) -> str:
+def shown(home: str, message: str) -> str:
     """A message without secrets and private paths."""
     return scrub(redact(message), roots_of(home))
 

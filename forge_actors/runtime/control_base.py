@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.served_release import ServedRelease
 
@@ -66,6 +67,7 @@ class ControlBase:
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[Message],
+        looking: Looking,
         served: ServedRelease | None = None,
     ) -> None:
         self._home = home
@@ -77,6 +79,7 @@ class ControlBase:
         self._registry = registry
         self._admission = admission
         self._supervisor = mailbox
+        self._looking = looking
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
         self._started_at = clock.wall()

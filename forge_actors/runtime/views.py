@@ -64,9 +64,14 @@ def roots_of(home: str | os.PathLike[str]) -> Roots:
     return private_roots(user, forge, temporary)
 
 
+def shown_text(text: str, roots: Roots) -> str:
+    """A message without secrets and private paths."""
+    return scrub(redact(text), roots)
+
+
 def shown_error(error: JobError, roots: Roots) -> JobError:
     """An error as it was saved, without secrets and private paths."""
-    return JobError(error.code, scrub(redact(error.message), roots))
+    return JobError(error.code, shown_text(error.message, roots))
 
 
 def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:

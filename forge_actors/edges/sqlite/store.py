@@ -299,7 +299,7 @@ class SqliteStore(UpkeptStore):
         self.tally.ended(change)
         self.active -= 1
         self._specs.pop(change.job, None)
-        self.ends.tell(change.job, change.state)
+        self.ends.tell(change.job, change.state, change.event.repo)
 
     def last_end(self) -> float | None:
         """See the port."""
