@@ -22,6 +22,7 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
@@ -46,7 +47,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 LIVE = frozenset(
     {
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
-        *("retention", "disk", "worktrees", "maintenance"),
+        *("retention", "disk", "worktrees", "maintenance", "status"),
     }
 )
 
@@ -113,6 +114,21 @@ class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
     removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
 
 
+class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the git status of the repositories is kept fresh."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look at those that were used last when their files change.
+    watch: bool = True
+    #: Of one processor, what all looks together may take.
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    #: From one look at a repository that nothing is known to have changed to the next.
+    safety_round: str | float = "60s"
+    #: That one look may take.
+    timeout: str | float = "5s"
+
+
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
@@ -154,6 +170,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     scheduling: SchedulingSettings = SchedulingSettings()
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
+    status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
@@ -165,6 +182,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
@@ -234,6 +252,17 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def repository_workers(self) -> int:
         return self.limits.repository_workers or self.limits.workers
+
+    def look_limits(self) -> LookLimits:
+        """What looking at repositories may cost."""
+        status = self.status
+        return LookLimits(
+            enabled=status.enabled,
+            watch=status.watch,
+            share=status.sample_cpu,
+            period=parse_budget(status.safety_round, field="status.safety_round"),
+            timeout=parse_budget(status.timeout, field="status.timeout"),
+        )
 
     def token_limits(self) -> Limits:
         """The limits as the supervisor counts them, by what this process may open."""
