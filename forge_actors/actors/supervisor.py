@@ -36,6 +36,7 @@ from forge_actors.actors.supervisor_messages import (
     Open,
     PassDue,
     Place,
+    Relocated,
     RepositoryMailbox,
     SetLimits,
     SetPause,
@@ -48,10 +49,7 @@ from forge_actors.actors.supervisor_messages import (
 from forge_actors.actors.tokens import Grant, Grants, Returned
 from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import (
-    MailboxClosed,
-    SetAsideError,
-)
+from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.events import Event
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
@@ -213,6 +211,9 @@ class _Supervisor:
             case SetPause(scope, on, jobs, reply):
                 with reply:
                     self._set_pause(scope, on, jobs, reply)
+            case Relocated(repo):
+                if repo in self._children:  # others load what is saved
+                    _tell(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
                 self._capacity.set_limits(limits)
                 self._line.reconsider()

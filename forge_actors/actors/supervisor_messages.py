@@ -98,6 +98,12 @@ class SetPause(Struct, frozen=True):
     reply: Reply[None]
 
 
+class Relocated(Struct, frozen=True):
+    """A repository moved, and what its jobs claim with it; that is saved."""
+
+    repo: str
+
+
 class SetLimits(Struct, frozen=True):
     """Grant by other limits from now on; what runs is left alone.
 
@@ -132,6 +138,7 @@ Message = (
     | CareEnded
     | Count
     | Place
+    | Relocated
     | SetLimits
     | SetPause
     | PassDue

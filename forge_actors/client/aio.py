@@ -274,6 +274,15 @@ class Client:
             await self._call("POST", "repositories", name, verb), RepositoryView
         )
 
+    async def relocate_repository(
+        self, name: str, path: str | os.PathLike[str]
+    ) -> RepositoryView:
+        """Have a repository where somebody moved it, and its jobs with it."""
+        answer = await self._call(
+            "POST", "repositories", name, "relocate", body={"path": str(path)}
+        )
+        return convert(answer, RepositoryView)
+
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:

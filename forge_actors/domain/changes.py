@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.worktrees import Worktree
@@ -174,10 +175,15 @@ class RepositoryAdded(Struct, frozen=True):
 
 
 class RepositoryChanged(Struct, frozen=True):
-    """Everything of a repository but its fence and its last dispatch."""
+    """Everything of a repository but its fence and its last dispatch.
+
+    With `moved` the folders and claims of its jobs that have not ended follow it, and
+    the claims that are kept for what jobs left.
+    """
 
     repository: Repository
     event: Event
+    moved: Relocation | None = None
 
 
 class WorktreeChanged(Struct, frozen=True):

@@ -65,7 +65,15 @@ class Control(Protocol):
 
     async def repositories(self) -> list[RepositoryView]: ...
 
-    async def repository(self, name: str) -> RepositoryDetails: ...
+    async def repository(self, name: str) -> RepositoryDetails:
+        """One repository; its note says if it is gone, or was found elsewhere."""
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        """Have a repository where somebody moved it, and its jobs with it.
+
+        Raises:
+            Refused: that is another repository, or a copy.
+        """
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

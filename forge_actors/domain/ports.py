@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ownership import Owner
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity
     from forge_actors.domain.worktrees import (
         MadeWorktree,
@@ -186,6 +187,13 @@ class Git(Protocol):
         Raises:
             InvalidInput: it cannot be written to.
         """
+
+    def seek(self, common_dir: str, repo_id: str) -> list[tuple[str, Identity]]:
+        """The common directories beside an old one that have an id: where the
+        repository is now, or copies of it. A bounded number of folders is looked at."""
+
+    def relink(self, common_dir: str, old: str, moved: Relocation) -> None:
+        """Let the linked work trees of a repository that was at `old` find it again."""
 
 
 class Worktrees(Protocol):

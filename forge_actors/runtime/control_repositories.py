@@ -39,7 +39,7 @@ class RepositoryControl(ControlBase):
         ]
 
     async def repository(self, name: str) -> RepositoryDetails:
-        repo, _ = await self._registry.find(name)
+        repo, note = await self._registry.look(name)
         found = self._store.tally.of_repository(repo.id)
         counts: dict[str, int] = {
             state: found[state] for state in STATES if state in found
@@ -49,13 +49,21 @@ class RepositoryControl(ControlBase):
         # The registry's own are those of the start of the runtime.
         [(fence, last)] = self._store.read("repository_turn", repo.id)
         return RepositoryDetails(
-            **structs.asdict(self._repository_view(repo, (waiting, len(running)))),
+            **structs.asdict(
+                self._repository_view(repo, (waiting, len(running)), note)
+            ),
             common_dir=repo.common_dir,
             fence=fence,
             last_dispatch=timestamp(last) if last else None,
             counts=counts,
             running_jobs=running,
         )
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        repo, note = await self._registry.relocate(name, path)
+        running = len(self._store.tally.running_of(repo.id))
+        waiting = self._store.tally.active_of(repo.id) - running
+        return self._repository_view(repo, (waiting, running), note)
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

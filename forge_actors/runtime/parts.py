@@ -121,8 +121,8 @@ class Parts:
                     self._name_of,
                 ),
             ),
+            gone=self.registry.gone,
             isolating=Isolating(self._store, GitWorktrees(), self._clock),
-            gone=self._gone,
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
@@ -139,7 +139,18 @@ class Parts:
             ),
         )
         mailbox: Mailbox[supervisor_messages.Message]
+        # Before there is a mailbox; what was loaded meanwhile is to be told of it too.
+        moved: list[str] = []
+        self.registry.relocated = moved.append
         mailbox = await nursery.start(self._supervise, context)
+
+        def relocated(repo: str) -> None:
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor_messages.Relocated(repo))
+
+        self.registry.relocated = relocated
+        for repo in moved:
+            relocated(repo)
         nursery.start_soon(self._until_down)
         nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
@@ -196,13 +207,6 @@ class Parts:
 
     def _pressure(self) -> str | None:
         return self._gauge()
-
-    def _gone(self, repo: str) -> str | None:
-        known = self.registry.get(repo)
-        # Not pathlib: this is asked at every dispatch.
-        if known is None or os.path.isdir(known.path):
-            return None
-        return f"the folder of its repository is gone: {known.path}"
 
     @trio.lowlevel.enable_ki_protection
     async def _supervise(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from forge_actors.domain.damage import MARKER
 from forge_actors.domain.errors import NotFound, StoreFailed
-from forge_actors.edges.git.checkout import drop_ids, known_ids
+from forge_actors.edges.git.ids import drop_ids, known_ids
 from forge_actors.edges.sqlite.salvage import marks_of
 from forge_actors.runtime.homes import (
     FOLDERS,

@@ -147,6 +147,14 @@ class FakeControl(FakeWatching, FakeSteering):
         self.repos[name] = changed
         return changed
 
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        view = await self._repository(name)
+        moved = msgspec.structs.replace(view, path=path)
+        self.repos[name] = moved
+        return msgspec.structs.replace(
+            moved, note=f"it was moved here from {view.path}"
+        )
+
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:

@@ -33,6 +33,7 @@ from forge_actors.testing import (
     fence_contract,
     ownership_contract,
     recovery_contract,
+    relocation_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -355,5 +356,6 @@ CHECKS: tuple[Check, ...] = (
     *ownership_contract.CHECKS,
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
+    *relocation_contract.CHECKS,
     *worktree_rows_contract.CHECKS,
 )

@@ -73,6 +73,14 @@ async def test_a_repository_keeps_the_mark_of_another_home(tmp_path: Path) -> No
     assert (ours(app) / "id").read_text() == f"{'0' * 19}\n"
 
 
+async def test_what_a_person_set_for_a_repository_stays(tmp_path: Path) -> None:
+    app = make_repository(tmp_path / "app")
+    await make_home(tmp_path / "home", app)
+    (ours(app) / "settings.toml").write_text("")
+    purge(tmp_path / "home")
+    assert [path.name for path in ours(app).iterdir()] == ["settings.toml"]
+
+
 async def test_a_repository_that_is_gone_or_was_removed_is_no_obstacle(
     tmp_path: Path,
 ) -> None:

@@ -20,21 +20,36 @@ class NewRepository(Struct, forbid_unknown_fields=True):
     name: str | None = None
 
 
+class NewPlace(Struct, forbid_unknown_fields=True):
+    path: str
+
+
 async def listed(call: Call) -> Answer:
     return json_response({"repositories": await call.control.repositories()})
 
 
 async def add(call: Call) -> Answer:
     wanted = decode(call.request.body, NewRepository)
-    # The folder that a service was started in means nothing to its clients.
-    if not os.path.isabs(wanted.path):
-        raise InvalidInput("path", f"{wanted.path!r} is not absolute")
+    _check_absolute(wanted.path)
     view = await call.control.add_repository(wanted.path, wanted.name)
     return json_response(view, status=201)
 
 
+def _check_absolute(path: str) -> None:
+    # The folder that a service was started in means nothing to its clients.
+    if not os.path.isabs(path):
+        raise InvalidInput("path", f"{path!r} is not absolute")
+
+
 async def show(call: Call) -> Answer:
     return json_response(await call.control.repository(call.parts[0]))
+
+
+async def relocate(call: Call) -> Answer:
+    wanted = decode(call.request.body, NewPlace)
+    _check_absolute(wanted.path)
+    view = await call.control.relocate_repository(call.parts[0], wanted.path)
+    return json_response(view)
 
 
 async def remove(call: Call) -> Answer:

@@ -348,6 +348,7 @@ ROUTES = (
         ("cancel",),
         holds="cancel",
     ),
+    Route("POST", "/v1/repositories/{name}/relocate", repositories.relocate),
     Route("POST", "/v1/repositories/{name}/enable", repositories.enable),
     Route("POST", "/v1/repositories/{name}/disable", repositories.disable),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),

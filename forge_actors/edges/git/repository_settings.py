@@ -9,7 +9,7 @@ import tomllib
 from forge_actors.domain.errors import InvalidInput, WorktreeFailed
 from forge_actors.domain.repository_settings import RepositorySettings
 from forge_actors.domain.requests import convert
-from forge_actors.edges.git.checkout import OUR_FOLDER
+from forge_actors.edges.git.ids import OUR_FOLDER
 
 NAME = "settings.toml"
 #: Bytes of the file.

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from forge_actors.domain.relocation import relocation
+from forge_actors.edges.sqlite.statements import queries
+from forge_actors.edges.sqlite.writing import move_jobs
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -25,8 +29,8 @@ class Moved(NamedTuple):
 
 
 def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
-    """Give repositories their new places; those that have none are disabled, and get
-    numbers that no folder has."""
+    """Give repositories their new places, and their jobs with them; those that have
+    none are disabled, and get numbers that no folder has."""
     for number, (repo, checkout, _) in enumerate(moved, start=1):
         away = "UPDATE repository SET device = -1, inode = ? WHERE id = ?"
         db.execute(away, (-number, repo))
@@ -34,6 +38,11 @@ def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
             db.execute("UPDATE repository SET enabled = 0 WHERE id = ?", (repo,))
     for repo, checkout, _ in moved:
         if checkout is not None:
+            query = "SELECT common_dir, path FROM repository WHERE id = ?"
+            [(common, path)] = db.execute(query, (repo,))
+            there = relocation(common, checkout.common_dir, path, checkout.root)
+            if there is not None:
+                move_jobs(db, queries(), repo, there)
             values = (checkout.root, checkout.common_dir, checkout.device)
             db.execute(
                 "UPDATE repository SET path = ?, common_dir = ?, device = ?, inode = ?"

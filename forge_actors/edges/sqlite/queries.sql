@@ -105,6 +105,16 @@ UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
     enabled = ?, removed_at = ?
 WHERE id = ?;
 
+-- name: jobs_to_move
+-- Those that may start again where their repository is now.
+SELECT id, claims, spec FROM job WHERE repo = ? AND finished_at IS NULL;
+
+-- name: move_job
+UPDATE job SET claims = ?, spec = ? WHERE id = ?;
+
+-- name: move_quarantine
+UPDATE quarantine SET claims = ? WHERE job = ?;
+
 -- name: quarantine
 INSERT OR REPLACE INTO quarantine (
     job, repo, attempt, fence, claims, remaining, reason, since

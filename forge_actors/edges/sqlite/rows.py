@@ -23,7 +23,7 @@ _identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
 #: their text, they need not be built for each.
-_claims = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
+claims_from = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
 _tokens = lru_cache(maxsize=64)(tokens_for)
 
 
@@ -44,7 +44,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         kind=kind,
         state=state,
         priority=priority,
-        claims=_claims(claims),
+        claims=claims_from(claims),
         tokens=_tokens(kind, provider),
         after=() if after == NO_NAMES else _names.decode(after),
         replay=replay,
@@ -77,7 +77,9 @@ def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
     """A row of the query `quarantines`."""
     job, repo, attempt, fence, claims, remaining, reason, since = row
     left = _processes.decode(remaining)
-    return Quarantine(job, repo, attempt, fence, _claims(claims), left, reason, since)
+    return Quarantine(
+        job, repo, attempt, fence, claims_from(claims), left, reason, since
+    )
 
 
 def poison_from(row: tuple[Any, ...]) -> Poison:

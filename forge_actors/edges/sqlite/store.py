@@ -26,6 +26,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     Noted,
+    RepositoryChanged,
 )
 from forge_actors.domain.clock_steps import shifted
 from forge_actors.domain.errors import (
@@ -94,6 +95,7 @@ class SqliteStore(OwnedStore):
             **self.tally.counters,
             JobAdded: self._added,
             JobEnded: self._ended,
+            RepositoryChanged: self._changed,
         }
         #: Jobs without a durable end, those included that are not durable yet.
         self.active = self.tally.active
@@ -193,6 +195,8 @@ class SqliteStore(OwnedStore):
                 self.active += 1
             elif type(change) is JobEdited:
                 self._specs.pop(change.job, None)
+            elif type(change) is RepositoryChanged:
+                self._changed(change)
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
@@ -277,6 +281,10 @@ class SqliteStore(OwnedStore):
         self.tally.added(change)
         if len(self._specs) < SPECS_IN_MEMORY:
             self._specs[change.job.id] = change.spec
+
+    def _changed(self, change: RepositoryChanged) -> None:
+        if change.moved is not None:
+            self._specs.clear()
 
     def _ended(self, change: JobEnded) -> None:
         self.tally.ended(change)

@@ -33,10 +33,11 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite.rows import spec_from
+from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change, OfAttempt
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -178,6 +179,22 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
+    if change.moved is not None:
+        move_jobs(db, sql, repository.id, change.moved)
+
+
+def move_jobs(
+    db: apsw.Connection, sql: dict[str, str], repo: str, moved: Relocation
+) -> None:
+    """Let the jobs of a repository that have not ended follow it, and what is kept."""
+    for job, claims, spec in db.execute(sql["jobs_to_move"], (repo,)).fetchall():
+        there = moved.spec(spec_from((spec,)))
+        values = (_json(moved.claims(claims_from(claims))), _encoder.encode(there), job)
+        db.execute(sql["move_job"], values)
+    for row in db.execute(sql["quarantines_of"], (repo,)).fetchall():
+        left = quarantine_from(row)
+        claims = _json(moved.claims(left.claims))
+        db.execute(sql["move_quarantine"], (claims, left.job))
 
 
 def _keep_worktree(
