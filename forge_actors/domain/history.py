@@ -201,6 +201,8 @@ class History:
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
         elif word == "quarantine_ended":
             self.kept[job.repo].pop(job_id, None)
+        elif word == "auto_isolated":
+            job.claims = convert(data["claims"], tuple[Claim, ...])
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:

@@ -185,6 +185,8 @@ class Job(Struct, kw_only=True, gc=False):
     retry_at: float | None = None
     #: Since when it is held or, while it runs, suspended because somebody asked.
     held_at: float | None = None
+    #: It may be given a worktree in place of a checkout that others hold.
+    isolatable: bool = False
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):
@@ -237,3 +239,6 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False
+    #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
+    #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
+    worktree: dict[str, object] | None = None

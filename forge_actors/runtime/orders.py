@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.isolation import own_worktree
+from forge_actors.domain.jobs import AGENT_KINDS
 from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
+from forge_actors.domain.worktrees import Isolation
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.ports import Store
-    from forge_actors.domain.worktrees import Isolation, WorktreeWanted
+    from forge_actors.domain.worktrees import WorktreeWanted
 
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
@@ -103,8 +106,12 @@ class OrderMaker:
             limits=spec.limits,
             after_job=spec.after_job,
         )
-        if spec.isolation is not None:
-            order = self._isolated(order, spec.isolation)
+        isolation = spec.isolation
+        if isolation is None and job.kind in AGENT_KINDS:
+            # That it has become isolated is about to be saved.
+            isolation = Isolation() if own_worktree(job.id) in job.claims else None
+        if isolation is not None:
+            order = self._isolated(order, isolation)
         return self._with_secrets(order, spec.secrets) if spec.secrets else order
 
     def _isolated(self, order: LaunchOrder, isolation: Isolation) -> LaunchOrder:

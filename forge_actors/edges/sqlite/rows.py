@@ -9,6 +9,7 @@ import msgspec
 
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.poison import Poison
@@ -38,7 +39,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
     retry_at, spec = row[14:]
     details = _spec.decode(spec)
-    return Job(
+    job = Job(
         id=job_id,
         repo=repo,
         kind=kind,
@@ -59,6 +60,8 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
+    job.isolatable = may_be_isolated(job, details)
+    return job
 
 
 def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:

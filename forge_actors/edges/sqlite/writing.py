@@ -10,15 +10,21 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
+    LookSaved,
     Noted,
     PauseBegan,
     PauseEnded,
@@ -33,6 +39,8 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
@@ -151,6 +159,14 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
     db.execute(sql["edit_job"], values)
 
 
+def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = structs.replace(spec, isolation=change.isolation)
+    claims = _json(change.claims)
+    values = (None, claims, None, _encoder.encode(spec), change.job)
+    db.execute(sql["edit_job"], values)
+
+
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
     pause = change.pause
     db.execute(sql["begin_pause"], (pause.scope, pause.since, pause.jobs))
@@ -179,6 +195,7 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
+        db.execute(sql["forget_look"], (repository.id,))
     if change.moved is not None:
         move_jobs(db, sql, repository.id, change.moved)
 
@@ -293,12 +310,18 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     SetAside: _set_aside,
     TakenBack: _take_back,
     JobHeld: _hold,
+    JobIsolated: _isolate,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
+    LookSaved: save_look,
     SettingsChanged: _nothing,
     Noted: _nothing,
+    JobsForgotten: forgetting.forget_jobs,
+    EventsForgotten: forgetting.forget_events,
+    ClassVisited: forgetting.keep_visit,
+    CleanRunChanged: forgetting.keep_run,
 }

@@ -14,6 +14,9 @@ from forge_actors.edges.cleanup.others import OtherCleaner
 from forge_actors.edges.cleanup.repositories import RepositoryCleaner
 from forge_actors.edges.cleanup.temporary import TemporaryCleaner, TemporaryNames
 from forge_actors.edges.cleanup.upkeep import StoreCleaner
+from forge_actors.edges.cleanup.worktrees.cleaner import WorktreeCleaner
+from forge_actors.edges.cleanup.worktrees.preserved import PreservedCleaner
+from forge_actors.edges.cleanup.worktrees.receipts import PRESERVED
 from forge_actors.runtime.homes import (
     ARTIFACTS,
     CLONES,
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 #: Folders that one class counts as its own.
 COUNTED = frozenset(
-    {LOGS, ARTIFACTS, WORKTREES, REMOVING, REPLACED, DAMAGED, *WORKSHOPS}
+    {LOGS, ARTIFACTS, WORKTREES, PRESERVED, REMOVING, REPLACED, DAMAGED, *WORKSHOPS}
 )
 
 
@@ -54,4 +57,6 @@ CLEANERS: dict[CleanClass, Cleaner] = {
     "repositories": RepositoryCleaner((WORKTREES,)),
     "store": StoreCleaner(),
     "other": OtherCleaner(is_counted),
+    "worktrees": WorktreeCleaner(),
+    "preserved": PreservedCleaner(),
 }
