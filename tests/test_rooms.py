@@ -178,6 +178,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.asked", "actors.isolating"}
     shared |= {"actors.alarm", "actors.bookkeeper", "actors.maintenance_context"}
     shared |= {"actors.maintenance_messages"}
+    shared |= {"actors.projections_messages", "actors.watches"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.pressure", "actors.supervisor_context")
     for module in of_room("actors"):

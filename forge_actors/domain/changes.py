@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
@@ -204,6 +205,14 @@ class WorktreeChanged(Struct, frozen=True):
     event: Event
 
 
+class LookSaved(Struct, frozen=True):
+    """All that is known of the git status of a repository, and whether it is out of
+    date. Told only where it is news."""
+
+    look: Look
+    event: Event | None = None
+
+
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -275,6 +284,7 @@ Change = (
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged
+    | LookSaved
     | SettingsChanged
     | Noted
     | JobsForgotten

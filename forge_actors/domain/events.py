@@ -50,6 +50,7 @@ KINDS: tuple[str, ...] = (
     "repository_enabled",
     "repository_disabled",
     "repository_removed",
+    "repository_status_changed",
     "repository_set_aside",
     "repository_taken_back",
     "worktree_making",

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.changes import Change, ForgottenJob
     from forge_actors.domain.cleaning import CleanClass
+    from forge_actors.domain.git_status import Sample
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.looking import Look, Unwatchable
     from forge_actors.domain.maintenance import (
         Books,
         ClassVisit,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     )
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.relocation import Relocation
-    from forge_actors.domain.repositories import Checkout, Identity
+    from forge_actors.domain.repositories import Checkout, Identity, Repository
     from forge_actors.domain.worktrees import (
         MadeWorktree,
         Worktree,
@@ -173,6 +175,15 @@ class Store(Protocol):
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""
 
+    def look(self, repo: str) -> Look | None:
+        """What was saved of the git status of one repository."""
+
+    def unfinished_looks(self) -> list[Look]:
+        """Those of repositories that need a sample, by marks or by jobs since then."""
+
+    def oldest_look(self) -> str | None:
+        """The repository that was tried longest ago, or never; None: there is none."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
 
@@ -286,3 +297,27 @@ class Worktrees(Protocol):
 
     async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
         """Take back what a try to make it left: the branch and the folder."""
+
+
+class StatusSampler(Protocol):
+    """Looks at the checkouts of repositories, and changes nothing there."""
+
+    async def sample(self, repository: Repository, limit: float) -> Sample:
+        """The git status of its checkout, or why there is none within `limit` seconds.
+
+        Nothing that it started is left when this returns, also when it is cancelled.
+        """
+
+
+class FileWatch(Protocol):
+    """Tells in which checkouts files change, for as long as it is used."""
+
+    async def watch(self, repository: Repository) -> Unwatchable | None:
+        """Tell of this one too from now on; why not, if that cannot be."""
+
+    def forget(self, repo: str) -> None:
+        """Tell no more of this one."""
+
+    async def changed(self) -> set[str]:
+        """Wait until files changed in one or more; those. Changes while nobody waits
+        are told to whoever waits next."""

@@ -73,6 +73,7 @@ class ServiceControl(OutputControl):
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
+        degraded += self._looking.trouble
         return {
             "service": {
                 "pid": os.getpid(),

@@ -38,6 +38,7 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
@@ -87,6 +88,7 @@ class Parts:
         self._embedded = embedded
         self._ids = IdSource()
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
+        self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -164,6 +166,7 @@ class Parts:
         # One without changes is refused where nothing can be saved, as nobody was
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
+        nursery.start_soon(self.looking.run)
         return mailbox
 
     def _maintenance(self) -> maintenance_context.Context:
@@ -245,6 +248,7 @@ class Parts:
     ) -> None:
         """Give other settings to those who hold what they were told at the start."""
         self._gauge = _gauge(settings)
+        self.looking.limits_changed()
         self._store.limits = settings.repository_limits()
         with suppress(MailboxClosed):
             mailbox.tell(
@@ -257,6 +261,7 @@ class Parts:
         self._settings.exchanged = partial(self._exchange, mailbox)
 
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
+            self.looking.board.used(repo)
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
@@ -279,6 +284,7 @@ class Parts:
             registry=self.registry,
             admission=admission,
             mailbox=mailbox,
+            looking=self.looking,
             served=self._served,
         )
         if self._served is not None:
@@ -294,6 +300,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
+            self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already
                 self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

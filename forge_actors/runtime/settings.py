@@ -22,9 +22,12 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
@@ -44,7 +47,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 LIVE = frozenset(
     {
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
-        *("retention", "disk", "worktrees", "maintenance"),
+        *("retention", "disk", "worktrees", "maintenance", "status"),
     }
 )
 
@@ -111,6 +114,21 @@ class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
     removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
 
 
+class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the git status of the repositories is kept fresh."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look at those that were used last when their files change.
+    watch: bool = True
+    #: Of one processor, what all looks together may take.
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    #: From one look at a repository that nothing is known to have changed to the next.
+    safety_round: str | float = "60s"
+    #: That one look may take.
+    timeout: str | float = "5s"
+
+
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
@@ -133,6 +151,11 @@ class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     branch: str = DEFAULT_PATTERN
     #: How long it may take to make one, its files included.
     make_timeout: str | float = "10m"
+    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
+    #: removed; with more it stays.
+    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
+    #: Names of ignored files and folders that can be made again, spaces between them.
+    disposable: str = " ".join(DISPOSABLE)
 
 
 def _default_providers() -> dict[str, ProviderSettings]:
@@ -147,6 +170,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     scheduling: SchedulingSettings = SchedulingSettings()
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
+    status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
@@ -158,6 +182,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
@@ -186,6 +211,20 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
 
+    def clean_rules(self) -> dict[str, Any]:
+        """What a clean-up goes by.
+
+        Raises:
+            InvalidInput: naming the field.
+        """
+        rules = self.retention.rules()
+        size = self.worktrees.archive_bytes
+        rules["worktrees"] |= {
+            "archive_bytes": parse_size(size, field="worktrees.archive_bytes"),
+            "disposable": self.worktrees.disposable.split(),
+        }
+        return rules
+
     @property
     def worktree_seconds(self) -> float:
         """Seconds in which a worktree has to be there."""
@@ -208,12 +247,22 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             scans=maintenance.scans,
             removals=maintenance.removals,
         )
-        rules = self.retention.rules()
-        return Policy(maintenance.enabled, period, limits, rules)
+        return Policy(maintenance.enabled, period, limits, self.clean_rules())
 
     @property
     def repository_workers(self) -> int:
         return self.limits.repository_workers or self.limits.workers
+
+    def look_limits(self) -> LookLimits:
+        """What looking at repositories may cost."""
+        status = self.status
+        return LookLimits(
+            enabled=status.enabled,
+            watch=status.watch,
+            share=status.sample_cpu,
+            period=parse_budget(status.safety_round, field="status.safety_round"),
+            timeout=parse_budget(status.timeout, field="status.timeout"),
+        )
 
     def token_limits(self) -> Limits:
         """The limits as the supervisor counts them, by what this process may open."""

@@ -32,6 +32,7 @@ from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     fence_contract,
     kept_contract,
+    looks_contract,
     ownership_contract,
     recovery_contract,
     relocation_contract,
@@ -360,4 +361,5 @@ CHECKS: tuple[Check, ...] = (
     *relocation_contract.CHECKS,
     *worktree_rows_contract.CHECKS,
     *kept_contract.CHECKS,
+    *looks_contract.CHECKS,
 )

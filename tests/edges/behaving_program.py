@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 from forge_actors.domain.cleaning import ClassReport, CleanClass, Removal
 from forge_actors.runtime.cleanup import __main__ as program
-from forge_actors.runtime.cleanup import program as runs
+from forge_actors.runtime.cleanup.classes import CLEANERS
 
 if TYPE_CHECKING:
     from forge_actors.domain.cleaning import Desk
@@ -90,7 +90,7 @@ def shown() -> list[str]:
 
 
 if __name__ == "__main__":
-    runs.CLEANERS.update({name: Behaving(name) for name in get_args(CleanClass)})
+    CLEANERS.update({name: Behaving(name) for name in get_args(CleanClass)})
     status = program.main()
     sys.stderr.flush()
     os._exit(status)

@@ -64,6 +64,23 @@ SELECT job FROM forgotten WHERE request_id = ?;
 -- The first number there is, and that of the last row.
 SELECT min(first), max(first) FROM history;
 
+-- name: worktrees_to_clean
+-- Those that are there, each with its repository and the job that it was made for.
+SELECT worktree.id, worktree.repo, worktree.path, branch, made_at, worktree.state, base,
+    base_commit, kept, reason, worktree.removed_at, repository.name, common_dir, device,
+    inode, job.state, finished_at
+FROM worktree JOIN repository ON repository.id = worktree.repo
+    LEFT JOIN job ON job.id = worktree.id
+WHERE worktree.state <> 'removed' ORDER BY made_at, worktree.id;
+
+-- name: worktree_users
+-- The states of the jobs that a worktree was made for, or that name its folder.
+SELECT state FROM job
+WHERE finished_at IS NULL AND (id = ?1 OR instr(spec, CAST(?2 AS BLOB)) > 0);
+
+-- name: repository_place
+SELECT name, common_dir, device, inode FROM repository WHERE id = ?;
+
 -- name: history_rows
 -- The first rows behind one, and before a number.
 SELECT first, events FROM history WHERE first > ? AND first < ? ORDER BY first LIMIT ?;

@@ -299,7 +299,7 @@ class SqliteStore(UpkeptStore):
         self.tally.ended(change)
         self.active -= 1
         self._specs.pop(change.job, None)
-        self.ends.tell(change.job, change.state)
+        self.ends.tell(change.job, change.state, change.event.repo)
 
     def last_end(self) -> float | None:
         """See the port."""
@@ -365,6 +365,7 @@ async def open_store(
     overtake_after: float,
     known: frozenset[str] | None = None,
     backoff: Backoff = DEFAULT,
+    isolates: bool = False,
     lasting: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
@@ -381,7 +382,9 @@ async def open_store(
         if lasting:
             with suppress(*DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
+        limits = RepositoryLimits(
+            repository_workers, overtake_after, known, backoff, isolates
+        )
         store = SqliteStore(writer, reader, limits=limits)
         store.clock = clock
         async with trio.open_nursery() as nursery:

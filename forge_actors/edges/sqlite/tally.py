@@ -18,6 +18,7 @@ from forge_actors.domain.changes import (
     JobWaits,
 )
 from forge_actors.domain.jobs import RESERVED, TERMINAL
+from forge_actors.domain.projections import attention_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -140,6 +141,10 @@ class Tally:
         counts[QUEUED] = self._active.get(repo, 0) - counts.total()
         counts.update(self._ended.get(repo, {}))
         return {state: count for state, count in counts.items() if count}
+
+    def attention_of(self, repo: str) -> int:
+        """How many of its jobs need a person."""
+        return attention_in(self._ended.get(repo, {}))
 
     def running_of(self, repo: str) -> list[str]:
         """Its jobs that are dispatched or running."""

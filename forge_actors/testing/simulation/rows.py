@@ -38,7 +38,7 @@ class SimulatedRows(Rows):
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()
         made.worktrees = self.worktrees.copy()
-        made.owner = self.owner
+        made.owner, made.looks = self.owner, self.looks.copy()
         self.copy_kept(made)
         return made
 
