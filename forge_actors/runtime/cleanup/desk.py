@@ -17,6 +17,7 @@ from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.folders import Unsafe, opened_home
 from forge_actors.edges.cleanup.wire import printable
 from forge_actors.edges.sqlite.guard import owner_from
+from forge_actors.runtime.cleanup.protected import unprotected
 from forge_actors.runtime.cleanup.talk import RunOver
 from forge_actors.runtime.homes import REMOVED_LOG
 
@@ -131,6 +132,7 @@ class RunDesk:
 
     def forget_events(self, before: int) -> int:
         """See `Desk`."""
+        before = unprotected(self.read, before)
         return self._talk.ask(wire.ForgetEvents(before)).count
 
     def record(self, worktree: Worktree, step: str) -> None:
