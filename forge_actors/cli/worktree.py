@@ -24,7 +24,6 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors worktree list
-  forge-actors worktree keep 4f2k9x
   forge-actors worktree remove --repo app --state succeeded
   forge-actors worktree restore 4f2k9x --to ../again
 """
