@@ -62,7 +62,8 @@ class Git:
         self.work_tree = work_tree
         #: The names of the filters that are set up, which store files otherwise.
         self.filters: frozenset[str] = frozenset()
-        if not filtering:
+        # Without a tree there are no files that could go through any.
+        if work_tree is not None and not filtering:
             self.filters = self._filter_names()
 
     def run(
@@ -153,12 +154,13 @@ class Git:
 
     def identity(self) -> dict[str, str]:
         """Who commits: the user, as far as git was told who that is."""
-        names = [
-            os.fsdecode(
-                self.run("config", "--get", key, allowed=(0, 1)).removesuffix(b"\n")
-            )
-            for key in ("user.name", "user.email")
-        ]
+        told = self.run(
+            *("config", "--null", "--get-regexp", r"^user\.(name|email)$"),
+            allowed=(0, 1),
+        )
+        lines = os.fsdecode(told).split("\0")
+        known = dict(line.split("\n", 1) for line in lines if "\n" in line)
+        names = (known.get("user.name", ""), known.get("user.email", ""))
         name, email = names if all(names) else IDENTITY
         return {
             "GIT_AUTHOR_NAME": name,
