@@ -29,10 +29,12 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_runs import AgentLauncher
+from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
-from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
@@ -80,6 +82,7 @@ class Parts:
         self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
+        self._agents = Agents(home, os.environ, allowed_environment())
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
@@ -106,7 +109,9 @@ class Parts:
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
-            launcher=self._launcher,
+            launcher=AgentLauncher(
+                self._home, self._launcher, self._agents, self._store, self._clock
+            ),
             clock=self._clock,
             pressure=self._pressure,
             make_order=OrderMaker(
@@ -120,6 +125,7 @@ class Parts:
                     self.registry.get,
                     self._name_of,
                 ),
+                self._agents.order,
             ),
             gone=self.registry.gone,
             isolating=Isolating(self._store, GitWorktrees(), self._clock),
@@ -250,6 +256,7 @@ class Parts:
             self._settings,
             SecretFolder(self._home),
             submitted,
+            self._agents,
         )
         control = RuntimeControl(
             home=self._home,
