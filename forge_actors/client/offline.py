@@ -316,6 +316,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "secrets": spec.get("secrets", []),
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
+        "artifacts": None,
         "paused_seconds": receipt.get("paused_seconds"),
     }
     return {name: values[name] for name in JobView.__struct_fields__}

@@ -23,6 +23,8 @@ LOGS = "logs"
 RECEIPTS = "receipts"
 #: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
 WORKTREES = "worktrees"
+#: Files collected of jobs: a folder a job, by its id, and in that one an attempt.
+ARTIFACTS = "artifacts"
 #: Locked by a runtime as long as it has the home.
 LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
@@ -58,6 +60,7 @@ FOLDERS = (
     LOGS,
     RECEIPTS,
     WORKTREES,
+    ARTIFACTS,
     REPLACED,
     "clones",
     FOLDER,

@@ -43,7 +43,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 LIVE = frozenset(
     {
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
-        *("retention", "disk", "worktrees"),
+        *("retention", "disk", "worktrees", "artifacts"),
     }
 )
 
@@ -104,6 +104,19 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     connections: Count = 384
 
 
+class ArtifactSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much is collected of one attempt of a job."""
+
+    files: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    bytes: Annotated[int, Meta(ge=1, le=1 << 40)] = 1 << 30
+    #: How long that may take; its claims and tokens are held meanwhile.
+    timeout: str | float = "2m"
+
+    @property
+    def seconds(self) -> float:
+        return parse_budget(self.timeout, field="artifacts.timeout")
+
+
 class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Worktrees of jobs."""
 
@@ -131,6 +144,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
     worktrees: WorktreeSettings = WorktreeSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -144,7 +158,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.retention.policies()
         self.disk.thresholds()
         check_pattern(self.worktrees.branch, field="worktrees.branch")
-        _ = self.worktree_seconds
+        _ = self.worktree_seconds, self.artifacts.seconds
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
