@@ -84,10 +84,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _kept(home: str, selector: str, attempt: int | None) -> Found:
     """The same from the files of a home that nothing serves."""
-    from msgspec import to_builtins
-
     from forge_actors.cli.kept_artifacts import artifacts_of
-    from forge_actors.runtime.kept_artifacts import KeptFile
+    from forge_actors.runtime.kept_artifacts import KeptFile, as_json
 
     job, found = artifacts_of(home, selector, attempt)
 
@@ -96,7 +94,7 @@ def _kept(home: str, selector: str, attempt: int | None) -> Found:
             while piece := reading(PIECE):
                 yield piece
 
-    return to_builtins(found), pieces
+    return as_json(found), pieces
 
 
 def _list(found: Json, args: argparse.Namespace) -> int:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
-
 from forge_actors.client import offline
 from forge_actors.domain.errors import InvalidInput, NotFound
 from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.launch import Collected
 from forge_actors.domain.requests import convert
-from forge_actors.runtime.kept_artifacts import kept
+from forge_actors.runtime.kept_artifacts import as_json, kept
 
 if TYPE_CHECKING:
     from forge_actors.domain.artifacts import Artifacts
@@ -51,4 +49,4 @@ def with_artifacts(home: str, view: dict[str, Any]) -> dict[str, Any]:
         _, found = artifacts_of(home, view["id"])
     except NotFound:
         return view
-    return {**view, "artifacts": to_builtins(found)}
+    return {**view, "artifacts": as_json(found)}

@@ -28,6 +28,7 @@ from forge_actors.runtime.homes import ARTIFACTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from forge_actors.domain.launch import Collected
 
@@ -65,6 +66,12 @@ def kept(home: str, job: str, attempt: int, told: Collected | None) -> Artifacts
         left_out,
         manifest.left_out_more,
     )
+
+
+def as_json(found: Artifacts) -> dict[str, Any]:
+    """The same as plain JSON values."""
+    table: dict[str, Any] = msgspec.to_builtins(found)
+    return table
 
 
 class KeptFile:

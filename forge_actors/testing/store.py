@@ -50,6 +50,7 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, 
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.moving import move_jobs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
-    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.worktrees import Worktree
@@ -171,23 +171,13 @@ class Rows:
                     repository, fence=held.fence, last_dispatch=held.last_dispatch
                 )
                 if change.moved is not None:
-                    self._move_jobs(repository.id, change.moved)
+                    move_jobs(self, repository.id, change.moved)
             case WorktreeChanged(worktree):
                 self.worktrees[worktree.id] = worktree
             case Noted() | SettingsChanged():
                 pass
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
-
-    def _move_jobs(self, repo: str, moved: Relocation) -> None:
-        for job in self.jobs.values():
-            if job.repo == repo and job.state not in TERMINAL:
-                job.claims = moved.claims(job.claims)
-                self.specs[job.id] = moved.spec(self.specs[job.id])
-        for left in tuple(self.quarantined.values()):
-            if left.repo == repo:
-                claims = moved.claims(left.claims)
-                self.quarantined[left.job] = structs.replace(left, claims=claims)
 
 
 class Move:
