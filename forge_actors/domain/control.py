@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from forge_actors.domain.artifacts import ArtifactFile, Artifacts
+    from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
     from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.maintenance import CleanResult
     from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
@@ -231,6 +233,13 @@ class Control(Protocol):
 
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
+
+    async def clean(self, request: CleanRequest) -> CleanResult:
+        """Run the clean-up, after the run that goes on; its home and moment are ours.
+
+        Raises:
+            Unavailable: this runtime has no clean-up.
+        """
 
     def request_stop(self, *, jobs: bool = False) -> int:
         """Begin an orderly stop of the whole runtime, and say how many jobs run now.

@@ -244,3 +244,6 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False
+    #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
+    #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
+    worktree: dict[str, object] | None = None

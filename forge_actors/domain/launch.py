@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
@@ -168,6 +169,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     remaining: tuple[ProcessIdentity, ...] = ()
     #: The system ended some of it, since all of it together used more than it may.
     out_of_memory: bool = False
+    #: What it told, if it was an agent; added by whoever reads its output.
+    agent: AgentReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
 

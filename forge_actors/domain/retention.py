@@ -55,8 +55,8 @@ DEFAULTS: dict[CleanClass, Policy] = {
     "artifacts": Policy(age=30 * DAY, bytes=5 << 30, grace=HOUR),
     # What is in them was saved before, so a day is for people who want to look.
     "worktrees": Policy(age=DAY, grace=HOUR),
-    # This may be the only copy of somebody's work: only its owner can say how long.
-    "preserved": Policy(),
+    # Work that is nowhere else stays longer than that, whatever is set here.
+    "preserved": Policy(age=90 * DAY),
     # Longer than anything takes that makes them.
     "temporary": Policy(age=15 * MINUTE, grace=15 * MINUTE),
     # The stores before the present one; the newest of them stays in any case.

@@ -13,8 +13,8 @@ from forge_actors.domain.jobs import AGENT_KINDS
 from forge_actors.domain.launch import ArtifactOrder, LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.domain.worktrees import Isolation
+from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.settings import ArtifactSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

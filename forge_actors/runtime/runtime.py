@@ -113,6 +113,7 @@ async def _open(
                     home / STORE_FILE,
                     repository_workers=limits.workers,
                     overtake_after=limits.overtake_after,
+                    isolates=limits.isolates,
                     known=limits.known,
                     backoff=limits.backoff,
                     lasting=stop != "cancelled",

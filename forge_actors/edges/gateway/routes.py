@@ -30,6 +30,7 @@ from forge_actors.domain.requests import (
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import (
     artifacts,
+    cleaning,
     fences,
     logs,
     quarantine,
@@ -317,6 +318,7 @@ ROUTES = (
     Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", state.stop),
     Route("POST", "/v1/release/check", state.check_release),
+    Route("POST", "/v1/clean", cleaning.clean, holds=True),
     Route("GET", "/v1/settings", state.show_settings),
     Route("POST", "/v1/settings/reload", state.reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),

@@ -16,6 +16,7 @@ from forge_actors.domain.redaction import bounded
 from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.wire import printable
 from forge_actors.edges.sqlite.guard import owner_from
+from forge_actors.runtime.cleanup.protected import unprotected
 from forge_actors.runtime.cleanup.talk import RunOver
 from forge_actors.runtime.homes import REMOVED_LOG
 
@@ -130,6 +131,7 @@ class RunDesk:
 
     def forget_events(self, before: int) -> int:
         """See `Desk`."""
+        before = unprotected(self.read, before)
         return self._talk.ask(wire.ForgetEvents(before)).count
 
     def record(self, worktree: Worktree, step: str) -> None:
