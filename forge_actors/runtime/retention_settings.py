@@ -54,7 +54,7 @@ class LogRetention(Struct, frozen=True, forbid_unknown_fields=True):
     """Output that belongs to no job."""
 
     keep: Keep = "limits"
-    age: Age = "1d"
+    age: Age = "7d"
 
 
 class ArtifactRetention(Struct, frozen=True, forbid_unknown_fields=True):
