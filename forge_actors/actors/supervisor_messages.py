@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from forge_actors.actors import repository_messages
+from forge_actors.actors import maintenance_messages, repository_messages
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.actors.tokens import Returned
 from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
@@ -114,6 +114,16 @@ class SetLimits(Struct, frozen=True):
     repositories: RepositoryLimits
 
 
+class AttendantEnded(Struct, frozen=True):
+    """An actor that the runtime can do without has ended for good."""
+
+
+class OpenMaintenance(Struct, frozen=True):
+    """The mailbox of the maintenance actor."""
+
+    reply: Reply[Mailbox[maintenance_messages.Message]]
+
+
 class PassDue(Struct, frozen=True):
     """It is time for the safety pass."""
 
@@ -141,6 +151,8 @@ Message = (
     | Relocated
     | SetLimits
     | SetPause
+    | AttendantEnded
+    | OpenMaintenance
     | PassDue
     | Stop
 )

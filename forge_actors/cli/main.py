@@ -22,6 +22,7 @@ VERBS = {
     "show": "everything about one job",
     "why": "why a job is where it is",
     "logs": "the output of a job",
+    "artifact": "list or fetch the files that jobs left",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
     "retry": "run jobs again that have ended",
@@ -44,6 +45,7 @@ VERBS = {
     "restore": "give a home another store, a backup for one",
     "export": "write a home to a file, for another machine",
     "import": "make a new home of an export",
+    "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
@@ -62,7 +64,9 @@ GROUPS = {
     ),
     "repositories": ("repo",),
     "new jobs": ("submit", "run", "retry"),
-    "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events", "fence"),
+    "looking at jobs": (
+        *("jobs", "show", "why", "logs", "artifact", "wait", "events", "fence"),
+    ),
     "steering jobs": (
         "cancel",
         "edit",
@@ -72,7 +76,7 @@ GROUPS = {
         "resume",
         "quarantine",
     ),
-    "a home as a whole": ("backup", "restore", "export", "import", "purge"),
+    "a home as a whole": ("backup", "restore", "export", "import", "clean", "purge"),
     "the shell": ("completions",),
 }
 USAGE = """\

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.job_text import page
 from forge_actors.cli.reading import read
+from forge_actors.cli.repo_text import FLEXIBLE, HEAD, row, shown
 from forge_actors.cli.text import clean, table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json, repository
 from forge_actors.client.sync import Service
@@ -19,7 +20,6 @@ EXAMPLES = """\
   forge-actors repo relocate app /srv/app
   forge-actors repo remove app --cancel
 """
-HEAD = ("NAME", "WAITING", "RUNNING", "ENABLED", "PATH")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,10 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(views)
         else:
-            rows = [_row(view) for view in views]
-            print("\n".join(table(HEAD, rows, columns=terminal_width(), flexible=[4])))
+            rows = [row(view) for view in views]
+            columns = terminal_width()
+            lines = table(HEAD, rows, columns=columns, flexible=FLEXIBLE)
+            print("\n".join(lines))
         return 0
     view = _one(service, args)
     if view["note"]:
@@ -62,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(view)
     elif args.action == "show":
-        enabled = "yes" if view["enabled"] else "no"
-        print("\n".join(page({**view, "enabled": enabled})))
+        print("\n".join(page(shown(view))))
     else:
         print(clean(view["name"]))
     return 0
@@ -116,13 +117,3 @@ def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
 def _place(path: str) -> str:
     """Always a path, also where it looks like a name."""
     return repository(path if "/" in path or not path else f"./{path}")
-
-
-def _row(view: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        view["name"],
-        str(view["waiting"]),
-        str(view["running"]),
-        "yes" if view["enabled"] else "no",
-        view["path"],
-    )

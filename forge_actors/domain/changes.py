@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.looking import Look
+    from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
@@ -203,6 +205,14 @@ class WorktreeChanged(Struct, frozen=True):
     event: Event
 
 
+class LookSaved(Struct, frozen=True):
+    """All that is known of the git status of a repository, and whether it is out of
+    date. Told only where it is news."""
+
+    look: Look
+    event: Event | None = None
+
+
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -213,6 +223,43 @@ class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
     event: Event
+
+
+class ForgottenJob(Struct, frozen=True, gc=False):
+    """An ended job whose row goes, and what it is counted as until then."""
+
+    job: str
+    repo: str
+    state: State
+
+
+class JobsForgotten(Struct, frozen=True):
+    """Retention removes ended jobs that nothing refers to. Told of by the run."""
+
+    jobs: tuple[ForgottenJob, ...]
+    forgotten_at: float
+    event: None = None
+
+
+class EventsForgotten(Struct, frozen=True):
+    """The history begins behind the row with this number."""
+
+    until: int
+    event: None = None
+
+
+class ClassVisited(Struct, frozen=True):
+    """A visit of the clean-up has begun, or has ended."""
+
+    visit: ClassVisit
+    event: None = None
+
+
+class CleanRunChanged(Struct, frozen=True):
+    """A run of the clean-up has begun, or has ended; an event if it did anything."""
+
+    run: CleanRun
+    event: Event | None = None
 
 
 #: What has no effect unless it is of the current attempt.
@@ -237,8 +284,13 @@ Change = (
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged
+    | LookSaved
     | SettingsChanged
     | Noted
+    | JobsForgotten
+    | EventsForgotten
+    | ClassVisited
+    | CleanRunChanged
 )
 
 

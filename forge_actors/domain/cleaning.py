@@ -30,6 +30,7 @@ CleanClass = Literal[
     "backups",  # replaced and damaged stores, old releases
     "repositories",  # folders of repositories that were removed
     "store",  # checkpoint and vacuum
+    "other",  # all else, which is only counted
 ]
 CLASSES: tuple[CleanClass, ...] = get_args(CleanClass)
 
@@ -47,7 +48,7 @@ class CleanRequest(Struct, frozen=True, omit_defaults=True):
     force: bool = False
 
 
-class Removal(Struct, frozen=True, omit_defaults=True):
+class Removal(Struct, frozen=True):
     """One thing that was removed, or would be, and why."""
 
     clean_class: CleanClass
@@ -56,7 +57,7 @@ class Removal(Struct, frozen=True, omit_defaults=True):
     bytes: int = 0
 
 
-class Skip(Struct, frozen=True, omit_defaults=True):
+class Skip(Struct, frozen=True):
     """Something that stays although its time has come, and why."""
 
     clean_class: CleanClass
@@ -64,7 +65,7 @@ class Skip(Struct, frozen=True, omit_defaults=True):
     reason: str
 
 
-class ClassReport(Struct, omit_defaults=True):
+class ClassReport(Struct):
     """What one class came to in one run.
 
     What was scanned, removed and skipped is counted by the desk, which is told of it.

@@ -29,9 +29,11 @@ MOMENTS = frozenset(
         "dispatched_at",
         "held_at",
         "last_dispatch",
+        "looked_at",
         "queued_at",
         "removed_at",
         "retry_at",
+        "sampled_at",
         "since",
         "started_at",
     }

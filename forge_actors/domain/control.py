@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
+    from forge_actors.domain.artifacts import ArtifactFile, Artifacts
+    from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
     from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.maintenance import CleanResult
     from forge_actors.domain.pauses import PauseView
     from forge_actors.domain.releases import ReleaseCheck
     from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
@@ -25,6 +29,20 @@ if TYPE_CHECKING:
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.steering import Steering
+
+
+class ArtifactContent(Protocol):
+    """A collected file."""
+
+    @property
+    def file(self) -> ArtifactFile: ...
+
+    def opened(self) -> AbstractContextManager[Callable[[int], bytes]]:
+        """What reads the next bytes of it, at most so many; none at its end.
+
+        Raises:
+            StoreFailed: it is not as it was collected.
+        """
 
 
 class Control(Protocol):
@@ -168,6 +186,16 @@ class Control(Protocol):
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""
 
+    async def artifacts(
+        self, selector: str, *, attempt: int | None = None
+    ) -> Artifacts:
+        """What was collected of one attempt of a job, the last one."""
+
+    async def artifact(
+        self, selector: str, path: str, *, attempt: int | None = None
+    ) -> ArtifactContent:
+        """One of the files; it is there when this returns."""
+
     async def read_log(
         self,
         selector: str,
@@ -205,6 +233,13 @@ class Control(Protocol):
 
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
+
+    async def clean(self, request: CleanRequest) -> CleanResult:
+        """Run the clean-up, after the run that goes on; its home and moment are ours.
+
+        Raises:
+            Unavailable: this runtime has no clean-up.
+        """
 
     def request_stop(self, *, jobs: bool = False) -> int:
         """Begin an orderly stop of the whole runtime, and say how many jobs run now.

@@ -212,14 +212,15 @@ class JobQueue:
             return Waiting(
                 "token",
                 since,
-                f"{len(self.leases)} of {self.workers} workers of its repository run"
-                f"{around}",
+                f"{len(self.leases)} of {self.workers} workers of its repository run",
                 holders=tuple(self.leases),
                 resource="repository_workers",
                 used=len(self.leases),
                 limit=self.workers,
+                note=around,
             )
-        return Waiting("token", since, f"it is next when a worker is free{around}")
+        detail = "it is next when a worker is free"
+        return Waiting("token", since, detail, note=around)
 
     def ahead_of(self, job_id: str, now: float) -> int:
         """How many ready jobs of this repository with the same tokens come first."""

@@ -209,7 +209,7 @@ class Ledger(Steerable):
         if receipt is not None and receipt.identity is not None:
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
-            ran += (Noted(start.event) for start in starts)
+            ran += (Noted(start.event) for start in starts if start.event)
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now)
         outcome = decide(job, known, self.backoff)

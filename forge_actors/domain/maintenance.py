@@ -6,9 +6,10 @@ the first moment at which something becomes old enough. So nothing has to look.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from forge_actors.domain.cleaning import (
     CLASSES,
@@ -18,6 +19,8 @@ from forge_actors.domain.cleaning import (
     Removal,
     Skip,
 )
+from forge_actors.domain.errors import NotFound
+from forge_actors.domain.events import Event
 from forge_actors.domain.fence import Claim
 
 if TYPE_CHECKING:
@@ -48,6 +51,16 @@ class CleanLimits(Struct, frozen=True):
     removals: int = 10_000
 
 
+class Policy(Struct, frozen=True):
+    """How the settings want it."""
+
+    enabled: bool = True
+    #: Seconds from the begin of one run to that of the next, at least.
+    period: float = 60.0
+    limits: CleanLimits = CleanLimits()
+    rules: dict[str, Any] = {}
+
+
 class CleanOrder(Struct, frozen=True, omit_defaults=True):
     """What the clean-up program is told: its first line."""
 
@@ -76,8 +89,8 @@ class CleanRun(Struct, frozen=True):
 
     began_at: float
     ended_at: float | None = None
-    #: The last end of a job that it knows of. Without a newer one there is nothing new.
-    last_end: float = 0.0
+    #: When the last one of all classes began: what ended until then was looked at.
+    looked_at: float = 0.0
     runs: int = 0
     failures: int = 0
     #: Failures since the last run that did all it was to do.
@@ -90,8 +103,13 @@ class CleanRun(Struct, frozen=True):
     #: The first moment at which something that stays is old enough.
     due_at: float | None = None
 
+    @property
+    def failures_in_a_row(self) -> int:
+        """Without the one that goes on, if one does."""
+        return self.in_a_row - (self.ended_at is None)
 
-class CleanResult(Struct, omit_defaults=True):
+
+class CleanResult(Struct):
     """What one run came to."""
 
     dry_run: bool = False
@@ -113,6 +131,11 @@ class CleanResult(Struct, omit_defaults=True):
     @property
     def failed(self) -> int:
         return sum(report.failed for report in self.reports)
+
+    def view(self) -> dict[str, object]:
+        """All of it, as readers see it."""
+        counts = {"removed": self.removed, "bytes": self.bytes, "failed": self.failed}
+        return {**to_builtins(self), **counts}
 
     @property
     def failure(self) -> str | None:
@@ -150,6 +173,21 @@ class Books(Protocol):
         """See `Desk`."""
 
 
+def removed_by_retention(job: str) -> NotFound:
+    """What is said of a job that a clean-up has removed."""
+    return NotFound(
+        f"job {job} had ended, and was removed by retention (settings, [retention])"
+    )
+
+
+def problem(run: CleanRun | None) -> str | None:
+    """What is wrong if it fails again and again, in a sentence."""
+    if run is None or run.failures_in_a_row < AGAIN_AND_AGAIN:
+        return None
+    times = f"{run.failures_in_a_row} times in a row"
+    return f"the clean-up failed {times}: {run.error or 'it never ended'}"
+
+
 def oldest_first(
     visited_at: Mapping[CleanClass, float], wanted: Iterable[CleanClass] = ()
 ) -> list[CleanClass]:
@@ -159,7 +197,9 @@ def oldest_first(
     return sorted(order, key=lambda name: visited_at.get(name, 0.0))
 
 
-def next_run(run: CleanRun | None, ended_at: float | None, period: float) -> float:
+def next_run(
+    run: CleanRun | None, ended_at: float | None, period: float, now: float
+) -> float:
     """The moment of the next run by itself; infinite if nothing can be due.
 
     `ended_at` is when the first job ended since the last run began, or None. Runs that
@@ -168,20 +208,20 @@ def next_run(run: CleanRun | None, ended_at: float | None, period: float) -> flo
     dues = []
     if ended_at is not None:
         # A whole period later: what ends together is cleaned together.
-        dues.append(ended_at + period)
+        dues.append(min(ended_at, now) + period)
     if run is None:
-        return min(dues, default=float("inf"))
+        return min(dues, default=math.inf)
+    # Not later than now, should the clock have been set back since.
+    began_at = min(run.began_at, now)
     if run.more or run.in_a_row or run.ended_at is None:
-        dues.append(run.began_at)
+        dues.append(began_at)
     if run.due_at is not None:
         dues.append(run.due_at)
     wait: float = period * 2.0 ** min(run.in_a_row, MOST_DOUBLINGS)
-    return max(min(dues, default=float("inf")), run.began_at + wait)
+    return max(min(dues, default=math.inf), began_at + wait)
 
 
-def begun(
-    run: CleanRun | None, request: CleanRequest, now: float, last_end: float
-) -> CleanRun:
+def begun(run: CleanRun | None, request: CleanRequest, now: float) -> CleanRun:
     """What is saved before a run begins, so that one that ends badly is no loop."""
     run = run or CleanRun(0.0)
     return structs.replace(
@@ -189,11 +229,18 @@ def begun(
         began_at=now,
         ended_at=None,
         # A run of some classes has not looked at what ended for the others.
-        last_end=run.last_end if request.classes else last_end,
+        looked_at=run.looked_at if request.classes else now,
         runs=run.runs + 1,
         # Counted as failed until it has ended well.
         in_a_row=run.in_a_row + 1,
     )
+
+
+def cut_short(run: CleanRun, now: float) -> CleanRun:
+    """What is saved of a run that ends with its runtime, which is no failure."""
+    if run.ended_at is not None:
+        return run
+    return structs.replace(run, ended_at=now, in_a_row=run.in_a_row - 1, more=True)
 
 
 def ended(
@@ -226,3 +273,26 @@ def ended(
         more=more,
         due_at=min(dues, default=None),
     )
+
+
+def told(result: CleanResult, now: float) -> Event | None:
+    """The event that tells of a run; None if nothing was removed and nothing failed."""
+    data: dict[str, object] = {
+        "removed": result.removed,
+        "bytes": result.bytes,
+        "failed": result.failed,
+    }
+    classes = {
+        each.clean_class: {"removed": each.removed, "bytes": each.bytes}
+        for each in result.reports
+        if each.removed
+    }
+    if classes:
+        data["classes"] = classes
+    if result.failure is not None:
+        data["reason"] = result.failure
+    if result.error is not None:
+        return Event("clean_failed", now, data=data)
+    if result.removed or result.failed:
+        return Event("clean_ended", now, data=data)
+    return None

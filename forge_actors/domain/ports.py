@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
-    from forge_actors.domain.changes import Change
+    from forge_actors.domain.changes import Change, ForgottenJob
+    from forge_actors.domain.cleaning import CleanClass
+    from forge_actors.domain.git_status import Sample
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.looking import Look, Unwatchable
+    from forge_actors.domain.maintenance import (
+        Books,
+        ClassVisit,
+        CleanOrder,
+        CleanResult,
+        CleanRun,
+    )
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.relocation import Relocation
-    from forge_actors.domain.repositories import Checkout, Identity
+    from forge_actors.domain.repositories import Checkout, Identity, Repository
     from forge_actors.domain.worktrees import (
         MadeWorktree,
         Worktree,
@@ -164,8 +175,77 @@ class Store(Protocol):
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""
 
+    def look(self, repo: str) -> Look | None:
+        """What was saved of the git status of one repository."""
+
+    def unfinished_looks(self) -> list[Look]:
+        """Those of repositories that need a sample, by marks or by jobs since then."""
+
+    def oldest_look(self) -> str | None:
+        """The repository that was tried longest ago, or never; None: there is none."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
+
+
+class KeptStore(Store, Protocol):
+    """A store out of which a clean-up may have things removed.
+
+    Moments are those of the wall clock here, as what is stored.
+    """
+
+    def last_end(self) -> float | None:
+        """When the job ended that had ended last when the store was opened."""
+
+    def once_ended(self, notify: Callable[[], object]) -> None:
+        """Call `notify` when the next end of any job is durable; in place of whoever
+        asked before."""
+
+    def clean_run(self) -> CleanRun | None:
+        """What was saved of the runs of the clean-up."""
+
+    def class_visits(self) -> dict[CleanClass, ClassVisit]:
+        """What was saved of its last visits."""
+
+    def forgetting(self) -> AbstractAsyncContextManager[None]:
+        """Watch over what jobs that have not ended run after, within the block."""
+
+    def forgettable(
+        self, jobs: Sequence[str], ended_before: float
+    ) -> tuple[ForgottenJob, ...]:
+        """Those of these jobs that may go now: they ended before that moment and
+        nothing refers to them. Only within `forgetting`."""
+
+    async def oldest_active(self) -> float | None:
+        """When the oldest job was accepted that has not ended."""
+
+    def old_history(
+        self, after: int, before: int, rows: int
+    ) -> list[tuple[int, int, float]]:
+        """The first rows of the history in a range of numbers, both ends excluded: the
+        number of the first event of each, the number behind its last, and the latest
+        moment in it."""
+
+    def history_range(self) -> tuple[int, int]:
+        """The number of the first event, and that of the first one of the last row."""
+
+    async def upkeep(self, *, may_vacuum: bool) -> int:
+        """Fold the log back, and give up free pages if that is worth it; bytes freed.
+
+        A vacuum is broken off as soon as anything is saved.
+        """
+
+
+class CleanUp(Protocol):
+    """The clean-up program."""
+
+    async def run(self, order: CleanOrder, books: Books) -> CleanResult:
+        """One run, to its end. It has no process any more when this returns or raises,
+        and that of a run that is cancelled is ended first.
+
+        Raises:
+            CleanUpFailed: it could not be started, crashed, or took too long.
+        """
 
 
 class Git(Protocol):
@@ -217,3 +297,27 @@ class Worktrees(Protocol):
 
     async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
         """Take back what a try to make it left: the branch and the folder."""
+
+
+class StatusSampler(Protocol):
+    """Looks at the checkouts of repositories, and changes nothing there."""
+
+    async def sample(self, repository: Repository, limit: float) -> Sample:
+        """The git status of its checkout, or why there is none within `limit` seconds.
+
+        Nothing that it started is left when this returns, also when it is cancelled.
+        """
+
+
+class FileWatch(Protocol):
+    """Tells in which checkouts files change, for as long as it is used."""
+
+    async def watch(self, repository: Repository) -> Unwatchable | None:
+        """Tell of this one too from now on; why not, if that cannot be."""
+
+    def forget(self, repo: str) -> None:
+        """Tell no more of this one."""
+
+    async def changed(self) -> set[str]:
+        """Wait until files changed in one or more; those. Changes while nobody waits
+        are told to whoever waits next."""

@@ -44,7 +44,7 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """
 
     repo: str
-    argv: list[str | dict[str, str]] = []
+    argv: list[str | dict[str, str]]
     kind: str = "repository-command"
     priority: str = "P2"
     claims: list[str] = []
@@ -78,6 +78,7 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     #: The agent that runs, and what it is asked; `argv` are more arguments for it.
     agent: str | None = None
     prompt: str | None = None
+    artifacts: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.

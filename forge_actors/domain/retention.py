@@ -17,7 +17,7 @@ from msgspec import Struct
 from forge_actors.domain.sizes import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forge_actors.domain.cleaning import CleanClass
 
@@ -47,16 +47,16 @@ OFF = Policy(on=False)
 DEFAULTS: dict[CleanClass, Policy] = {
     # An hour in any case, so that whoever submitted a job can ask how it went.
     "jobs": Policy(age=30 * DAY, count=500, bytes=10 << 30, grace=HOUR),
-    # Output that belongs to no job. A day, in case its store is being restored.
-    "logs": Policy(age=DAY, grace=DAY),
+    # Output that belongs to no job. A week, since a restore may bring its job back.
+    "logs": Policy(age=7 * DAY, grace=DAY),
     # Longer than jobs, since it tells of those that are gone. About 200 MiB.
-    "events": Policy(age=90 * DAY, count=1_000_000, grace=DAY),
+    "events": Policy(age=90 * DAY, count=1_000_000, grace=HOUR),
     # They go with their job, or earlier where they take too much.
     "artifacts": Policy(age=30 * DAY, bytes=5 << 30, grace=HOUR),
     # What is in them was saved before, so a day is for people who want to look.
     "worktrees": Policy(age=DAY, grace=HOUR),
-    # This may be the only copy of somebody's work: only its owner can say how long.
-    "preserved": Policy(),
+    # Work that is nowhere else stays longer than that, whatever is set here.
+    "preserved": Policy(age=90 * DAY),
     # Longer than anything takes that makes them.
     "temporary": Policy(age=15 * MINUTE, grace=15 * MINUTE),
     # The stores before the present one; the newest of them stays in any case.
@@ -137,6 +137,30 @@ def next_due(verdicts: Iterable[Verdict]) -> float | None:
     """The first moment at which something that stays may go because of its age."""
     dues = (each.due_at for each in verdicts if each.due_at is not None)
     return min(dues, default=None)
+
+
+def referred_to(
+    verdicts: Sequence[Verdict], references: Iterable[tuple[str, str, str | None]]
+) -> list[Verdict]:
+    """The verdicts once it is known what something refers to, and so has to stay.
+
+    A reference says why, and by which other thing it is: that counts unless this one
+    goes too.
+    """
+    reasons: dict[str, list[tuple[str, str | None]]] = {}
+    for name, reason, by in references:
+        reasons.setdefault(name, []).append((reason, by))
+    going = {each.candidate.name for each in verdicts if each.goes}
+    found = []
+    # What refers to a thing was made after it.
+    for each in sorted(verdicts, key=lambda each: each.candidate.name, reverse=True):
+        name = each.candidate.name
+        holding = [why for why, by in reasons.get(name, ()) if by not in going]
+        if each.goes and holding:
+            going.discard(name)
+            each = Verdict(each.candidate, False, holding[0])
+        found.append(each)
+    return sorted(found, key=lambda each: (each.candidate.at, each.candidate.name))
 
 
 class EventNumbers(NamedTuple):

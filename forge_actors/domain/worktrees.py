@@ -119,3 +119,21 @@ class MadeWorktree(Struct, frozen=True):
     unlocked: tuple[str, ...] = ()
     #: Where something was moved that stood in its place.
     set_aside: str | None = None
+
+
+def worktree_view(
+    isolation: Isolation, known: Worktree | None, home: str
+) -> dict[str, object]:
+    """The worktree of a job as readers see it, made or not."""
+    shown: dict[str, object] = {"state": "wanted" if known is None else known.state}
+    if known is not None:
+        shown |= {"path": f"{home}/{known.path}", "branch": known.branch}
+    base = isolation.base if known is None else known.base
+    told = {
+        "base": base,
+        "base_commit": None if known is None else known.base_commit,
+        "kept": known is not None and known.kept,
+        "reason": None if known is None else known.reason,
+        "instead_of": list(isolation.instead_of),
+    }
+    return shown | {name: value for name, value in told.items() if value}

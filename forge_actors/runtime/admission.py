@@ -132,6 +132,7 @@ class Admission:
     ) -> tuple[list[Accepted], Move | None]:
         # What is unique is looked up and saved without a pause in between.
         pauses = not any(r.request_id or r.unique for r in requests)
+        forgettings = self._store.forgettings
         now = self._clock.now()
         order = batch_order(
             [(request.name, request.after) for request in requests],
@@ -168,6 +169,8 @@ class Admission:
         for place in places:
             if self._registry.get(place.repo.id) is None:
                 raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
+        if self._store.forgettings != forgettings:
+            self._check_dependencies(changes)
         handed_on = [self._delegated(*entry, now) for entry in children.items()]
         result = [accepted[index] for index in range(len(requests))]
         if not changes and not handed_on:
@@ -259,6 +262,12 @@ class Admission:
                 )
             if known is not None:
                 return str(known[0])
+            gone = self._store.read_pending("forgotten_request", request.request_id)
+            if gone:
+                raise Refused(
+                    f"{place.prefix}request_id: {request.request_id!r} belongs to job"
+                    f" {gone[0][0]}, which has ended and was removed by retention"
+                )
         if request.unique is not None:
             key = (place.repo.id, request.unique)
             rows = self._store.read_pending("by_unique", *key)
@@ -331,17 +340,36 @@ class Admission:
         self, request: JobRequest, names: dict[str, str], prefix: str
     ) -> tuple[tuple[str, ...], bool]:
         """The ids a job runs after, and whether all of them have ended."""
-        ids: dict[str, None] = {}
+        #: Whether each is of this batch.
+        ids: dict[str, bool] = {}
         for selector in request.after:
             try:
                 job_id = names.get(selector) or self._store.match(selector)
             except ForgeError as error:
                 raise InvalidInput(f"{prefix}after", str(error)) from None
-            ids[job_id] = None
-        states = [self._store.read_pending("job_state", job_id) for job_id in ids]
-        # A job of the same batch has no row yet, and has certainly not ended.
-        met = all(rows and rows[0][0] in TERMINAL for rows in states)
+            ids[job_id] = selector in names
+        met = True
+        for job_id, new in ids.items():
+            rows = self._store.read_pending("job_state", job_id)
+            # A job of the same batch has no row yet, and has certainly not ended.
+            if not (rows or new):
+                raise _forgotten(job_id, prefix)
+            met = met and bool(rows) and rows[0][0] in TERMINAL
         return tuple(ids), met
+
+    def _check_dependencies(self, changes: Sequence[JobAdded]) -> None:
+        """While they were checked jobs were removed; not those that they run after."""
+        own = {change.job.id for change in changes}
+        for change in changes:
+            for job_id in change.job.after:
+                if job_id in own or self._store.read_pending("job_state", job_id):
+                    continue
+                raise _forgotten(job_id)
+
+
+def _forgotten(job: str, prefix: str = "") -> InvalidInput:
+    problem = f"job {job} had ended, and was removed by retention just now"
+    return InvalidInput(f"{prefix}after", problem)
 
 
 def _placed(error: NotFound, prefix: str) -> NotFound:

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors import (
+    maintenance_context,
+    supervisor,
+    supervisor_messages,
+)
 from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
@@ -19,7 +23,9 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.ownership import claim_of
 from forge_actors.domain.scopes import repository_of
+from forge_actors.edges.cleanup.process import CleanUpProgram
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
@@ -34,6 +40,7 @@ from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
@@ -84,6 +91,7 @@ class Parts:
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
+        self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -125,6 +133,7 @@ class Parts:
                     self.registry.get,
                     self._name_of,
                 ),
+                lambda: self._settings().artifacts,
                 self._agents.order,
             ),
             gone=self.registry.gone,
@@ -132,6 +141,7 @@ class Parts:
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
+            maintenance=self._maintenance(),
             # Not later than now, should the clock have been set back since.
             last_dispatch={
                 repo: min(at, now) for repo, at in self._store.read("last_dispatches")
@@ -163,7 +173,20 @@ class Parts:
         # One without changes is refused where nothing can be saved, as nobody was
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
+        nursery.start_soon(self.looking.run)
         return mailbox
+
+    def _maintenance(self) -> maintenance_context.Context:
+        owner = self._store.owner
+        return maintenance_context.Context(
+            home=str(self._home),
+            store=self._store,
+            clock=self._clock,
+            clean_up=CleanUpProgram(),
+            policy=lambda: self._settings().cleaning,
+            claim=None if owner is None else claim_of(owner),
+            is_busy=lambda: self._store.active > 0,
+        )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
         """The attempts that an earlier runtime began, or may have begun."""
@@ -232,6 +255,7 @@ class Parts:
     ) -> None:
         """Give other settings to those who hold what they were told at the start."""
         self._gauge = _gauge(settings)
+        self.looking.limits_changed()
         self._store.limits = settings.repository_limits()
         with suppress(MailboxClosed):
             mailbox.tell(
@@ -244,6 +268,7 @@ class Parts:
         self._settings.exchanged = partial(self._exchange, mailbox)
 
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
+            self.looking.board.used(repo)
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
@@ -267,6 +292,7 @@ class Parts:
             registry=self.registry,
             admission=admission,
             mailbox=mailbox,
+            looking=self.looking,
             served=self._served,
         )
         if self._served is not None:
@@ -282,6 +308,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
+            self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already
                 self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

@@ -54,7 +54,7 @@ class LogRetention(Struct, frozen=True, forbid_unknown_fields=True):
     """Output that belongs to no job."""
 
     keep: Keep = "limits"
-    age: Age = "1d"
+    age: Age = "7d"
 
 
 class ArtifactRetention(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,12 +72,15 @@ class WorktreeRetention(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PreservedRetention(Struct, frozen=True, forbid_unknown_fields=True):
-    """This may be the only copy of somebody's work: without a limit all of it stays."""
+    """What was saved of removed worktrees."""
 
     keep: Keep = "limits"
-    age: Age = NO_LIMIT
+    #: Since the worktree was removed.
+    age: Age = "90d"
     count: Many = NO_LIMIT
     bytes: Size = NO_LIMIT
+    #: Whether the only copy of work that was not merged may go as well.
+    unmerged: bool = False
 
 
 class TemporaryRetention(Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,7 +126,11 @@ class RetentionSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rules(self) -> dict[str, Any]:
         """The policies as a clean-up is given them."""
-        return {name: to_builtins(policy) for name, policy in self.policies().items()}
+        found: dict[str, Any] = {
+            name: to_builtins(policy) for name, policy in self.policies().items()
+        }
+        found["preserved"]["unmerged"] = self.preserved.unmerged
+        return found
 
     def _policies(self) -> Iterator[tuple[CleanClass, Policy]]:
         for name in DEFAULTS:

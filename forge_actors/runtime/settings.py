@@ -22,9 +22,14 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.looking import LookLimits
+from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
 if TYPE_CHECKING:
@@ -43,10 +48,14 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 LIVE = frozenset(
     {
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
-        *("retention", "disk", "worktrees"),
+        *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
     }
 )
 
+#: Seconds of the shortest period of the clean-up.
+LEAST_PERIOD = 30.0
+#: Seconds of the processor that a clean-up may take beyond its time.
+CPU_OVERTIME = 20
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
@@ -91,6 +100,36 @@ class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
+class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """When the clean-up runs, and how much it may do in one run."""
+
+    enabled: bool = True
+    #: From the begin of one run to that of the next, at least 30 s. Nothing runs while
+    #: nothing can be due.
+    period: str | float = "60s"
+    #: After so long a run begins nothing more.
+    time_limit: str | float = "40s"
+    memory_mb: Annotated[int, Meta(ge=128, le=1 << 20)] = 512
+    #: What each class may look at, and remove, in one visit.
+    scans: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
+
+
+class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the git status of the repositories is kept fresh."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look at those that were used last when their files change.
+    watch: bool = True
+    #: Of one processor, what all looks together may take.
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    #: From one look at a repository that nothing is known to have changed to the next.
+    safety_round: str | float = "60s"
+    #: That one look may take.
+    timeout: str | float = "5s"
+
+
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
@@ -113,6 +152,11 @@ class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     branch: str = DEFAULT_PATTERN
     #: How long it may take to make one, its files included.
     make_timeout: str | float = "10m"
+    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
+    #: removed; with more it stays.
+    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
+    #: Names of ignored files and folders that can be made again, spaces between them.
+    disposable: str = " ".join(DISPOSABLE)
 
 
 def _default_providers() -> dict[str, ProviderSettings]:
@@ -127,16 +171,20 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     scheduling: SchedulingSettings = SchedulingSettings()
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
+    status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
     worktrees: WorktreeSettings = WorktreeSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
@@ -144,7 +192,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.retention.policies()
         self.disk.thresholds()
         check_pattern(self.worktrees.branch, field="worktrees.branch")
-        _ = self.worktree_seconds
+        _ = self.worktree_seconds, self.artifacts.seconds
+        _ = self.cleaning
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
@@ -164,14 +213,58 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
 
+    def clean_rules(self) -> dict[str, Any]:
+        """What a clean-up goes by.
+
+        Raises:
+            InvalidInput: naming the field.
+        """
+        rules = self.retention.rules()
+        size = self.worktrees.archive_bytes
+        rules["worktrees"] |= {
+            "archive_bytes": parse_size(size, field="worktrees.archive_bytes"),
+            "disposable": self.worktrees.disposable.split(),
+        }
+        return rules
+
     @property
     def worktree_seconds(self) -> float:
         """Seconds in which a worktree has to be there."""
         return parse_budget(self.worktrees.make_timeout, field="worktrees.make_timeout")
 
     @property
+    def cleaning(self) -> Policy:
+        """The clean-up as its actor knows it."""
+        maintenance = self.maintenance
+        period = parse_duration(maintenance.period, field="maintenance.period")
+        if period < LEAST_PERIOD:
+            raise InvalidInput(
+                "maintenance.period", f"must not be less than {LEAST_PERIOD:g} s"
+            )
+        seconds = parse_duration(maintenance.time_limit, field="maintenance.time_limit")
+        limits = CleanLimits(
+            seconds=seconds,
+            cpu_seconds=math.ceil(seconds) + CPU_OVERTIME,
+            memory_bytes=maintenance.memory_mb << 20,
+            scans=maintenance.scans,
+            removals=maintenance.removals,
+        )
+        return Policy(maintenance.enabled, period, limits, self.clean_rules())
+
+    @property
     def repository_workers(self) -> int:
         return self.limits.repository_workers or self.limits.workers
+
+    def look_limits(self) -> LookLimits:
+        """What looking at repositories may cost."""
+        status = self.status
+        return LookLimits(
+            enabled=status.enabled,
+            watch=status.watch,
+            share=status.sample_cpu,
+            period=parse_budget(status.safety_round, field="status.safety_round"),
+            timeout=parse_budget(status.timeout, field="status.timeout"),
+        )
 
     def token_limits(self) -> Limits:
         """The limits as the supervisor counts them, by what this process may open."""

@@ -90,7 +90,7 @@ def test_it_is_not_isolated_before_it_could_start() -> None:
     assert made.jobs["b"].claims == CONTENT
     waiting = made.waiting("b", 21.0)
     assert waiting.kind == "token"
-    assert "a has its checkout, so it gets a worktree of its own" in waiting.detail
+    assert "a has its checkout, so it gets a worktree of its own" in waiting.note
 
 
 @pytest.mark.parametrize(

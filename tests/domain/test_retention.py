@@ -222,12 +222,6 @@ def test_rules_that_name_a_class_take_the_place_of_its_defaults() -> None:
     assert policy_of({}, "store") == OFF
 
 
-def test_by_default_what_may_be_the_only_copy_of_work_stays() -> None:
-    ancient = [Candidate(str(number), 0.0, 1 << 40) for number in range(100)]
-    verdicts = decide(ancient, policy_of({}, "preserved"), 1e10)
-    assert not any(verdict.goes for verdict in verdicts)
-
-
 @pytest.mark.parametrize(
     ("policy", "before"),
     [

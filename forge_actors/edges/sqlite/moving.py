@@ -56,6 +56,7 @@ def set_free(db: apsw.Connection) -> list[tuple[str, int, int]]:
     attempt and the fence."""
     db.execute("UPDATE job SET identity = NULL")
     db.execute("DELETE FROM quarantine")
+    db.execute("DELETE FROM git_status")
     db.execute(
         "UPDATE worktree SET state = 'removed', reason = ? WHERE state <> 'removed'",
         (LEFT_BEHIND,),

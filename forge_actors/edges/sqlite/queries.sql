@@ -177,7 +177,7 @@ FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
 -- In one look through the rows: through the index of the active ones it takes longer.
-SELECT repo, state, count(*) FROM job GROUP BY repo, state;
+SELECT repo, state, count(*), max(finished_at) FROM job GROUP BY repo, state;
 
 -- name: jobs_apart
 -- Those that have not ended and are not queued, which are few.

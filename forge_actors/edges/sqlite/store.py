@@ -41,8 +41,9 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connections
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.edges.sqlite.owned import DISK_ERRORS, OwnedStore
+from forge_actors.edges.sqlite.owned import DISK_ERRORS
 from forge_actors.edges.sqlite.tally import Tally
+from forge_actors.edges.sqlite.upkeep import UpkeptStore
 from forge_actors.edges.sqlite.writing import write
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 
-class SqliteStore(OwnedStore):
+class SqliteStore(UpkeptStore):
     """The port `Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(
@@ -135,6 +136,8 @@ class SqliteStore(OwnedStore):
             StaleFence: it is of an attempt that is not the current one; the history
                 says so.
         """
+        if self._vacuum is not None:
+            self._vacuum.break_off()
         move = Move(changes, then)
         if self.trouble is None:
             self._write_or_hold_back(move)
@@ -177,7 +180,9 @@ class SqliteStore(OwnedStore):
 
     def _note(self, error: StaleFence, move: Move) -> None:
         """Tell in the history that a late attempt was not listened to."""
-        about = next(c.event for c in move.changes if c.event.job == error.job)
+        about = next(
+            c.event for c in move.changes if c.event and c.event.job == error.job
+        )
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         event = Event("write_refused", about.at, about.repo, error.job, data)
         self.save([Noted(event)])
@@ -191,9 +196,12 @@ class SqliteStore(OwnedStore):
             if ahead:
                 change = shifted(change, ahead)
             write(self._db, self._sql, change)
-            self._events.append(change.event)
+            if change.event is not None:
+                self._events.append(change.event)
             if type(change) is JobAdded:
                 self.active += 1
+                if change.job.after:
+                    self._depends(change)
             elif type(change) is JobEdited or type(change) is JobIsolated:
                 self._specs.pop(change.job, None)
             elif type(change) is RepositoryChanged:
@@ -291,7 +299,21 @@ class SqliteStore(OwnedStore):
         self.tally.ended(change)
         self.active -= 1
         self._specs.pop(change.job, None)
-        self.ends.tell(change.job, change.state)
+        self.ends.tell(change.job, change.state, change.event.repo)
+
+    def last_end(self) -> float | None:
+        """See the port."""
+        return self.tally.last_end
+
+    def once_ended(self, notify: Callable[[], object]) -> None:
+        """See the port. Nobody pays for it while nobody waits."""
+
+        def ended(change: JobEnded) -> None:
+            self._published[JobEnded] = self._ended
+            self._ended(change)
+            notify()
+
+        self._published[JobEnded] = ended
 
     def _hold_back(self, error: apsw.Error) -> None:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
@@ -343,6 +365,7 @@ async def open_store(
     overtake_after: float,
     known: frozenset[str] | None = None,
     backoff: Backoff = DEFAULT,
+    isolates: bool = False,
     lasting: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
@@ -359,7 +382,9 @@ async def open_store(
         if lasting:
             with suppress(*DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
+        limits = RepositoryLimits(
+            repository_workers, overtake_after, known, backoff, isolates
+        )
         store = SqliteStore(writer, reader, limits=limits)
         store.clock = clock
         async with trio.open_nursery() as nursery:

@@ -10,6 +10,9 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -19,7 +22,9 @@ from forge_actors.domain.changes import (
     JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
+    LookSaved,
     Noted,
     PauseBegan,
     PauseEnded,
@@ -34,6 +39,8 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
@@ -188,6 +195,7 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
+        db.execute(sql["forget_look"], (repository.id,))
     if change.moved is not None:
         move_jobs(db, sql, repository.id, change.moved)
 
@@ -309,6 +317,11 @@ _WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
+    LookSaved: save_look,
     SettingsChanged: _nothing,
     Noted: _nothing,
+    JobsForgotten: forgetting.forget_jobs,
+    EventsForgotten: forgetting.forget_events,
+    ClassVisited: forgetting.keep_visit,
+    CleanRunChanged: forgetting.keep_run,
 }

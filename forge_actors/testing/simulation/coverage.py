@@ -85,7 +85,7 @@ RARE = (
     "JobIsolated",
     "WorktreeChanged",
     "enter",
-    "undo",
+    *["undo"] * 4,
     "PauseBegan",
     "PauseEnded",
     "Quarantined",

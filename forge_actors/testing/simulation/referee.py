@@ -114,7 +114,9 @@ class Referee:
                     self._retired(repository.id)
             case _:
                 pass
-        world.note("saved", type(change).__name__, change.event.job, change.event.kind)
+        event = change.event
+        told = () if event is None else (event.job, event.kind)
+        world.note("saved", type(change).__name__, *told)
 
     def moved(self) -> None:
         """All of one move is saved: what it says of leases goes together."""

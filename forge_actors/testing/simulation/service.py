@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -183,7 +184,7 @@ class Service:
                     self.clock,
                     lambda: self.settings,
                     rows.repositories.get,
-                    lambda job: rows.details[job].name,
+                    self._name_of,
                 ),
             ),
             isolating=Isolating(store, self.worktrees, self.clock),
@@ -215,6 +216,12 @@ class Service:
         self.mailbox = await nursery.start(self._supervise, context)
         store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
+
+    def _name_of(self, job: str) -> str | None:
+        """That of a job which may not be durable yet."""
+        [row] = self.store.read_pending("retry_jobs", json.dumps([job]))
+        name: str | None = row[17]
+        return name
 
     async def _supervise(
         self,

@@ -17,7 +17,7 @@ from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
 from forge_actors.testing.simulation.referee import Referee
-from forge_actors.testing.simulation.store import SimulatedRows
+from forge_actors.testing.simulation.rows import SimulatedRows
 from forge_actors.testing.worktrees import Checkouts
 
 if TYPE_CHECKING:
