@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.agents import Agents
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.secrets import SecretFolder
@@ -86,6 +87,7 @@ class Admission:
         settings: Callable[[], Settings],
         secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
+        agents: Agents | None = None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -93,6 +95,7 @@ class Admission:
         self._ids = ids
         self._settings = settings
         self._secrets = secrets
+        self._agents = agents
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
 
@@ -282,6 +285,11 @@ class Admission:
         now: float,
     ) -> JobAdded:
         prefix, repo, checkout = place
+        agent = None
+        if request.agent is not None or request.prompt is not None:
+            if self._agents is None:
+                raise Refused("no agent can be run here")
+            request, agent = self._agents.accept(request, prefix)
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
@@ -290,6 +298,8 @@ class Admission:
         claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
+        if agent is not None:
+            spec = structs.replace(spec, agent=agent)
         attempts = request.max_attempts
         job = Job(
             id=job_id,
