@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
@@ -10,6 +11,7 @@ from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
 class RuntimeControl(
+    ArtifactControl,
     RepositoryControl,
     SteeringControl,
     WorktreeControl,

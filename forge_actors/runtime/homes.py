@@ -25,7 +25,9 @@ RECEIPTS = "receipts"
 WORKTREES = "worktrees"
 #: What was saved of worktrees before they were removed: a folder each.
 PRESERVED = "preserved"
-#: Files that were collected of jobs, a folder a job.
+#: What agents are asked to do, a file a prompt.
+PROMPTS = "prompts"
+#: Files that were collected of jobs, a folder a job and in that one an attempt.
 ARTIFACTS = "artifacts"
 #: What a clean-up is about to remove.
 REMOVING = "removing"
@@ -71,6 +73,7 @@ FOLDERS = (
     RECEIPTS,
     WORKTREES,
     PRESERVED,
+    PROMPTS,
     ARTIFACTS,
     REMOVING,
     REPLACED,
