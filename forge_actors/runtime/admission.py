@@ -43,6 +43,7 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.old_places import OldPlaces
 from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
@@ -204,14 +205,16 @@ class Admission:
         """See `Control.retry`; these are whole ids."""
         if len(ids) > MAX_BATCH:
             raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
-        olds = read_old(self._store, ids)
-        for old in olds:
-            if self._registry.get(old.job.repo) is None:
+        olds = []
+        places = OldPlaces(self._store)
+        for old in read_old(self._store, ids):
+            if (repo := self._registry.get(old.job.repo)) is None:
                 raise Refused(
                     f"job {old.job.id} cannot be retried: its repository"
                     f" {old.repo!r} was removed"
                 )
             self._check_provider(old.details.provider, f"{old.job.id}.")
+            olds.append(places.followed(old, repo))
         now = self._clock.now()
         retries = Retries(self._store, self._ids, now=now, origin=origin)
         retries.make(olds)
