@@ -85,6 +85,7 @@ class Admission:
         settings: Callable[[], Settings],
         secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
+        check_disk: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -94,6 +95,8 @@ class Admission:
         self._secrets = secrets
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
+        #: Raises DiskLow where the disk has no room for another job.
+        self._check_disk = check_disk
 
     async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
         """See `Control.submit`."""
@@ -232,6 +235,8 @@ class Admission:
         return self._store.save([*changes, *handed_on], then=submitted)
 
     def _check_room(self, count: int) -> None:
+        if count:
+            self._check_disk()
         limit = self._settings().limits.queued_jobs
         active = self._store.active
         if active + count > limit:

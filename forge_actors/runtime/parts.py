@@ -36,6 +36,7 @@ from forge_actors.edges.sqlite.rows import (
 )
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
@@ -266,6 +267,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
+        disk = DiskWatch(self._home, self._settings, self._store, self._clock)
         admission = Admission(
             self._store,
             self.registry,
@@ -274,6 +276,7 @@ class Parts:
             self._settings,
             SecretFolder(self._home),
             submitted,
+            disk.check,
         )
         control = RuntimeControl(
             home=self._home,
@@ -285,6 +288,7 @@ class Parts:
             admission=admission,
             mailbox=mailbox,
             looking=self.looking,
+            disk=disk,
             served=self._served,
         )
         if self._served is not None:
