@@ -119,6 +119,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a shell command for its end, however it ends, at most 60 s",
     )
     add(
+        "--artifact",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="files of its folder to keep when it has ended; repeatable",
+    )
+    add(
         "--isolate",
         action="store_true",
         default=None,
@@ -214,6 +221,8 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
     }
     if args.secret:
         request["secrets"] = args.secret
+    if args.artifact:
+        request["artifacts"] = args.artifact
     for name in _PLAIN:
         value = getattr(args, name)
         if value is not None:

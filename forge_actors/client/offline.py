@@ -331,6 +331,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "secrets": spec.get("secrets", []),
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
+        "artifacts": None,
         "paused_seconds": receipt.get("paused_seconds"),
         "worktree": _worktree(home, row["id"], spec.get("isolation")),
     }

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field, structs
 
+from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
@@ -148,6 +149,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
+    #: Patterns of files to keep of its folder.
+    artifacts: tuple[str, ...] = ()
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
     #: It is to run in its checkout, whoever else is there.
@@ -233,6 +236,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     secrets: list[str] = field(default_factory=list)
     #: What became of the command that followed it.
     after_job: AfterJob | None = None
+    #: The files that are kept of it; only where one job is shown.
+    artifacts: Artifacts | None = None
     #: What went wrong beside it, such as a log that could not be written.
     problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.

@@ -10,9 +10,10 @@ from msgspec import structs
 from forge_actors.domain.errors import NotFound, StoreFailed
 from forge_actors.domain.isolation import own_worktree
 from forge_actors.domain.jobs import AGENT_KINDS
-from forge_actors.domain.launch import LaunchOrder, Secrets
+from forge_actors.domain.launch import ArtifactOrder, LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.domain.worktrees import Isolation
+from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -69,12 +70,14 @@ class OrderMaker:
         store: Store,
         output_limit: Callable[[], int],
         worktrees: WorktreeMaker | None = None,
+        artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
+        self._artifacts = artifacts
 
     def __call__(self, job: Job) -> LaunchOrder:
         spec = self._store.spec(job.id)
@@ -105,6 +108,7 @@ class OrderMaker:
             pty=spec.pty,
             limits=spec.limits,
             after_job=spec.after_job,
+            artifacts=self._to_collect(spec.artifacts) if spec.artifacts else None,
         )
         isolation = spec.isolation
         if isolation is None and job.kind in AGENT_KINDS:
@@ -121,6 +125,11 @@ class OrderMaker:
         if wanted is None:
             return structs.replace(order, problem="its repository was removed")
         return structs.replace(order, wanted=wanted)
+
+    def _to_collect(self, patterns: tuple[str, ...]) -> ArtifactOrder:
+        limits = self._artifacts()
+        home, seconds = os.path.abspath(self._home), limits.seconds
+        return ArtifactOrder(patterns, home, limits.files, limits.bytes, seconds)
 
     def _with_secrets(self, order: LaunchOrder, names: tuple[str, ...]) -> LaunchOrder:
         """The order with the values as they are now, or with why it has none."""

@@ -129,6 +129,7 @@ class Parts:
                     self.registry.get,
                     self._name_of,
                 ),
+                lambda: self._settings().artifacts,
             ),
             gone=self.registry.gone,
             isolating=Isolating(self._store, GitWorktrees(), self._clock),

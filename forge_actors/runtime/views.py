@@ -85,6 +85,11 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         return structs.replace(job, problem=f"its record cannot be read: {error}")
 
 
+def receipt_of(row: tuple[Any, ...]) -> Receipt | None:
+    """The receipt in a row of the query `view_job`."""
+    return None if row[24] is None else _receipt.decode(row[24])
+
+
 def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
     (job_id, state, kind, repo, name, spec, priority, attempt, max_attempts) = row[:9]
     (fence, claims, after, provider, replay, retry_of, labels, origin) = row[9:17]
