@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field, structs
 
+from forge_actors.domain.agents import AgentView
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
@@ -131,6 +132,13 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
+class AgentSpec(Struct, frozen=True):
+    """Which agent a job runs, and the digest of the prompt that is its input."""
+
+    name: str
+    prompt: str
+
+
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     """What is needed only when the job starts; kept in the store, not in memory."""
 
@@ -153,6 +161,7 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     artifacts: tuple[str, ...] = ()
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
+    agent: AgentSpec | None = None
     #: It is to run in its checkout, whoever else is there.
     in_checkout: bool = False
 
@@ -244,6 +253,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False
+    agent: AgentView | None = None
     #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
     #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
     worktree: dict[str, object] | None = None

@@ -155,7 +155,7 @@ def spec_of(
             or default_execution(kind),
             idle=_budget(request.idle_timeout, f"{prefix}idle_timeout"),
         ),
-        stop_signal=_signal(request.stop_signal, f"{prefix}stop_signal"),
+        stop_signal=_signal(request.stop_signal or "SIGTERM", f"{prefix}stop_signal"),
         grace=_grace(request.grace, f"{prefix}grace"),
         keep_leftovers=request.keep_leftovers,
         exit_attempts=attempts or 1,

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.jobs import Job, JobSpec
     from forge_actors.domain.ports import Store
     from forge_actors.domain.worktrees import WorktreeWanted
 
+    #: The order of a job's agent, or with why it cannot run.
+    AgentOrders = Callable[[LaunchOrder, JobSpec], LaunchOrder]
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
@@ -71,9 +73,11 @@ class OrderMaker:
         output_limit: Callable[[], int],
         worktrees: WorktreeMaker | None = None,
         artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
+        agents: AgentOrders | None = None,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
+        self._agents = agents
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
@@ -116,7 +120,13 @@ class OrderMaker:
             isolation = Isolation() if own_worktree(job.id) in job.claims else None
         if isolation is not None:
             order = self._isolated(order, isolation)
-        return self._with_secrets(order, spec.secrets) if spec.secrets else order
+        if spec.secrets:
+            order = self._with_secrets(order, spec.secrets)
+        if spec.agent is None or order.problem is not None:
+            return order
+        if self._agents is None:
+            return structs.replace(order, problem="no agent can be run here")
+        return self._agents(order, spec)
 
     def _isolated(self, order: LaunchOrder, isolation: Isolation) -> LaunchOrder:
         if self._worktrees is None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.agents import AgentView
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
-from forge_actors.domain.jobs import JobError, JobSpec, JobView
+from forge_actors.domain.jobs import AgentSpec, JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
@@ -139,9 +140,31 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
+        agent=_agent(details.agent, end),
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
+    )
+
+
+def _agent(spec: AgentSpec | None, end: Receipt | None) -> AgentView | None:
+    if spec is None:
+        return None
+    told = None if end is None else end.agent
+    if told is None:
+        return AgentView(spec.name)
+    limit = told.limit
+    question = told.question
+    return AgentView(
+        spec.name,
+        session=told.session,
+        version=told.version,
+        ok=told.ok,
+        text=redact(told.text),
+        usage=told.usage,
+        limit=None if limit is None else limit.kind,
+        until=None if limit is None else _moment(limit.retry_at),
+        question=None if question is None else redact(question),
     )
 
 

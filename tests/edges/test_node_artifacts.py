@@ -370,6 +370,7 @@ async def test_a_cancel_ends_the_collecting(home: Path) -> None:
     assert receipt.after_job == AfterJob(exit_code=0)
     found = kept(str(home), named(home), 1, receipt.artifacts)
     assert (found.state, found.files) == ("incomplete", [])
+    assert list((home / "artifacts" / named(home)).iterdir()) == []
 
 
 async def test_the_death_of_the_agent_meanwhile_is_told(home: Path) -> None:

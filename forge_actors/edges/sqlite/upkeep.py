@@ -123,10 +123,10 @@ class UpkeptStore(OwnedStore):
         """See the port."""
         self.check_owner()
         path = Path(self._db.filename)
-        # Without its log: that is as long as it was needed once, and used again.
-        before = path.stat().st_size
         try:
             await trio.to_thread.run_sync(_checkpoint, path)
+            # Without its log: that is as long as it was needed once, and used again.
+            before = path.stat().st_size
             if may_vacuum and self._is_worth_it():
                 await self._make_vacuum(path)
         except apsw.Error as error:

@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import sys
 import time
@@ -57,6 +58,10 @@ class Stopped(Exception):
 
 class LeftOut(Exception):
     """One file is not collected."""
+
+
+class Ended(BaseException):
+    """Somebody wants no more of it."""
 
 
 def main(wanted: dict[str, Any]) -> int:
@@ -324,8 +329,16 @@ def _why(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
+def _end(_number: int, _frame: object) -> None:
+    raise Ended
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
     try:
         sys.exit(main(json.loads(sys.argv[1])))
+    except Ended:  # nothing of it is left
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
     except OSError as problem:
         sys.exit(f"the artifacts were not collected: {problem.strerror}")
