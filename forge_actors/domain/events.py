@@ -60,6 +60,8 @@ KINDS: tuple[str, ...] = (
     "worktree_removing",
     "worktree_removed",
     "worktree_kept",
+    "worktree_unkept",
+    "worktree_restored",
     "job_auto_isolated",
     "job_held",
     "job_unheld",
