@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.agent_programs import AgentPrograms
+    from forge_actors.runtime.disk_watch import DiskWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
@@ -69,6 +70,7 @@ class ControlBase:
         admission: Admission,
         mailbox: Mailbox[Message],
         looking: Looking,
+        disk: DiskWatch,
         served: ServedRelease | None = None,
         programs: AgentPrograms | None = None,
     ) -> None:
@@ -82,6 +84,7 @@ class ControlBase:
         self._admission = admission
         self._supervisor = mailbox
         self._looking = looking
+        self._disk = disk
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
         self._programs = programs
