@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import agent_output, memory, restart, service, starts, w1
+from benchmarks import agent_output, clean, memory, restart, service, starts, w1
 from benchmarks.rows import Bench
 from benchmarks.service import ServiceFailed
 
@@ -91,3 +91,19 @@ def test_a_restart_that_lost_a_job_has_no_time(bench: Bench) -> None:
     restart.expect(status, bench)
     with pytest.raises(ServiceFailed, match="ready: True"):
         restart.expect(status, replace(bench, restart_queued=6))
+
+
+def test_a_service_is_measured_while_it_is_cleaned(bench: Bench) -> None:
+    small = replace(bench, jobs=2, finished=2000)
+    [sample] = clean.measure(small)
+    assert sample.value is not None
+    assert sample.note.startswith("2000 of 2000 ended jobs removed")
+
+
+def test_the_state_is_asked_for_while_a_clean_up_spins(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean, "QUESTIONS", 3)
+    [sample] = clean.measure_spin(replace(bench, spin_seconds=0.0))
+    assert sample.value is not None
+    assert sample.value > 0
