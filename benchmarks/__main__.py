@@ -28,6 +28,7 @@ from benchmarks import (
     starts,
     w1,
     w2,
+    worktrees,
 )
 from benchmarks.cref import CReference, filesystem, sync_rate
 from benchmarks.report import Measured, Row, make_row, rows_of, table
@@ -88,6 +89,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "accept": accept.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
+    "worktrees": worktrees.measure,
     "restart": restart.measure,
     "memory": memory.measure,
     "idle": idle.measure,
