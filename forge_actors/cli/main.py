@@ -22,6 +22,7 @@ VERBS = {
     "show": "everything about one job",
     "why": "why a job is where it is",
     "logs": "the output of a job",
+    "artifact": "list or fetch the files that jobs left",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
     "retry": "run jobs again that have ended",
@@ -63,7 +64,9 @@ GROUPS = {
     ),
     "repositories": ("repo",),
     "new jobs": ("submit", "run", "retry"),
-    "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events", "fence"),
+    "looking at jobs": (
+        *("jobs", "show", "why", "logs", "artifact", "wait", "events", "fence"),
+    ),
     "steering jobs": (
         "cancel",
         "edit",

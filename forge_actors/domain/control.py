@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
+    from forge_actors.domain.artifacts import ArtifactFile, Artifacts
     from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
@@ -27,6 +29,20 @@ if TYPE_CHECKING:
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.steering import Steering
+
+
+class ArtifactContent(Protocol):
+    """A collected file."""
+
+    @property
+    def file(self) -> ArtifactFile: ...
+
+    def opened(self) -> AbstractContextManager[Callable[[int], bytes]]:
+        """What reads the next bytes of it, at most so many; none at its end.
+
+        Raises:
+            StoreFailed: it is not as it was collected.
+        """
 
 
 class Control(Protocol):
@@ -169,6 +185,16 @@ class Control(Protocol):
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""
+
+    async def artifacts(
+        self, selector: str, *, attempt: int | None = None
+    ) -> Artifacts:
+        """What was collected of one attempt of a job, the last one."""
+
+    async def artifact(
+        self, selector: str, path: str, *, attempt: int | None = None
+    ) -> ArtifactContent:
+        """One of the files; it is there when this returns."""
 
     async def read_log(
         self,

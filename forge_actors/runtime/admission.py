@@ -43,6 +43,7 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.old_places import OldPlaces
 from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.agents import Agents
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.secrets import SecretFolder
@@ -85,6 +87,7 @@ class Admission:
         settings: Callable[[], Settings],
         secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
+        agents: Agents | None = None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -92,6 +95,7 @@ class Admission:
         self._ids = ids
         self._settings = settings
         self._secrets = secrets
+        self._agents = agents
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
 
@@ -201,14 +205,16 @@ class Admission:
         """See `Control.retry`; these are whole ids."""
         if len(ids) > MAX_BATCH:
             raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
-        olds = read_old(self._store, ids)
-        for old in olds:
-            if self._registry.get(old.job.repo) is None:
+        olds = []
+        places = OldPlaces(self._store)
+        for old in read_old(self._store, ids):
+            if (repo := self._registry.get(old.job.repo)) is None:
                 raise Refused(
                     f"job {old.job.id} cannot be retried: its repository"
                     f" {old.repo!r} was removed"
                 )
             self._check_provider(old.details.provider, f"{old.job.id}.")
+            olds.append(places.followed(old, repo))
         now = self._clock.now()
         retries = Retries(self._store, self._ids, now=now, origin=origin)
         retries.make(olds)
@@ -279,6 +285,11 @@ class Admission:
         now: float,
     ) -> JobAdded:
         prefix, repo, checkout = place
+        agent = None
+        if request.agent is not None or request.prompt is not None:
+            if self._agents is None:
+                raise Refused("no agent can be run here")
+            request, agent = self._agents.accept(request, prefix)
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
@@ -287,6 +298,8 @@ class Admission:
         claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
+        if agent is not None:
+            spec = structs.replace(spec, agent=agent)
         attempts = request.max_attempts
         job = Job(
             id=job_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
@@ -9,6 +10,10 @@ from forge_actors.runtime.control_steering import SteeringControl
 
 
 class RuntimeControl(
-    RepositoryControl, SteeringControl, CleaningControl, ServiceControl
+    ArtifactControl,
+    RepositoryControl,
+    SteeringControl,
+    CleaningControl,
+    ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

@@ -35,11 +35,13 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_runs import AgentLauncher
+from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
-from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
@@ -87,6 +89,7 @@ class Parts:
         self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
+        self._agents = Agents(home, os.environ, allowed_environment())
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
@@ -114,7 +117,9 @@ class Parts:
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
-            launcher=self._launcher,
+            launcher=AgentLauncher(
+                self._home, self._launcher, self._agents, self._store, self._clock
+            ),
             clock=self._clock,
             pressure=self._pressure,
             make_order=OrderMaker(
@@ -128,6 +133,8 @@ class Parts:
                     self.registry.get,
                     self._name_of,
                 ),
+                lambda: self._settings().artifacts,
+                self._agents.order,
             ),
             gone=self.registry.gone,
             isolating=Isolating(self._store, GitWorktrees(), self._clock),
@@ -274,6 +281,7 @@ class Parts:
             self._settings,
             SecretFolder(self._home),
             submitted,
+            self._agents,
         )
         control = RuntimeControl(
             home=self._home,

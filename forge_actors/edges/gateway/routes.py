@@ -29,6 +29,7 @@ from forge_actors.domain.requests import (
 )
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import (
+    artifacts,
     cleaning,
     fences,
     logs,
@@ -283,19 +284,29 @@ class Route:
         self.verb = verb
         self.parameters = parameters
         self.holds = holds
+        #: The last part stands for all that follows.
+        self.open_end = self.path[-1].endswith("*}")
         #: Where its variable parts are.
         self.places = tuple(
             place for place, part in enumerate(self.path) if part.startswith("{")
         )
 
     def leads_to(self, path: tuple[str, ...]) -> bool:
+        if self.open_end:
+            path = self._joined(path)
         return len(path) == len(self.path) and all(
             want == part or want.startswith("{")
             for want, part in zip(self.path, path, strict=True)
         )
 
     def parts(self, request: Request) -> tuple[str, ...]:
-        return tuple(request.path[place] for place in self.places)
+        path = self._joined(request.path) if self.open_end else request.path
+        return tuple(path[place] for place in self.places)
+
+    def _joined(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The path with all that the last part stands for as one."""
+        last = len(self.path) - 1
+        return (*path[:last], "/".join(path[last:])) if path[last:] else path
 
 
 _FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
@@ -325,6 +336,8 @@ ROUTES = (
         logs.PARAMETERS,
         holds="follow",
     ),
+    Route("GET", "/v1/jobs/{job}/artifacts", artifacts.listed, ("attempt",)),
+    Route("GET", "/v1/jobs/{job}/artifacts/{path*}", artifacts.content, ("attempt",)),
     Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", steering.cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
