@@ -29,6 +29,7 @@ from benchmarks import (
     starts,
     w1,
     w2,
+    worktrees,
 )
 from benchmarks.cref import CReference, filesystem, sync_rate
 from benchmarks.report import Measured, Row, make_row, rows_of, table
@@ -89,6 +90,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "accept": accept.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
+    "worktrees": worktrees.measure,
     "restart": restart.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import agent_output, clean, memory, restart, service, starts, w1
+from benchmarks import (
+    agent_output,
+    clean,
+    memory,
+    restart,
+    service,
+    starts,
+    w1,
+    worktrees,
+)
 from benchmarks.rows import Bench
 from benchmarks.service import ServiceFailed
 
@@ -30,6 +39,7 @@ def bench(tmp_path: Path) -> Bench:
         awake=3,
         restart_queued=5,
         restart_finished=3,
+        files=20,
     )
 
 
@@ -42,6 +52,7 @@ def bench(tmp_path: Path) -> Bench:
             starts.measure,
             ["start-python", "start-status", "start-submit", "start-jobs"],
         ),
+        (worktrees.measure, ["worktrees-in-turn", "worktrees"]),
         (restart.measure, ["restart", "restart-first"]),
     ],
 )
