@@ -19,6 +19,7 @@ import apsw
 from benchmarks import (
     accept,
     agent_output,
+    clean,
     idle,
     memory,
     messages,
@@ -91,11 +92,13 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
     "restart": restart.measure,
+    "clean": clean.measure,
+    "spin": clean.measure_spin,
     "memory": memory.measure,
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"restart", "memory", "idle"})  # long, and steady
+ONCE = frozenset({"restart", "clean", "spin", "memory", "idle"})  # long, and steady
 
 
 def run(

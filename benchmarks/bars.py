@@ -73,6 +73,8 @@ BARS = {
     "restart": at_most(2.0),
     "agent-output": Bar(50.0),
     "agent-output-memory": at_most(16.0),
+    "w1-clean": Bar(85.0),
+    "status-spin": Bar(85.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
 }
