@@ -40,6 +40,7 @@ KINDS: tuple[str, ...] = (
     "limits",
     "pressure_began",
     "pressure_ended",
+    "disk_room",
     "drain_began",
     "drain_ended",
     "paused",
