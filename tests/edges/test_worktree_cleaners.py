@@ -258,3 +258,35 @@ def test_a_link_among_what_was_saved_is_left_alone(lab: Lab, tmp_path: Path) -> 
     assert desk.removals == []
     assert (victim / "receipt.json").exists()
     assert desk.failures
+
+
+def test_a_removal_that_is_cut_short_each_time_keeps_no_other_waiting(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = TestDesk(lab)
+    rows = desk.read("worktrees_to_clean")
+    other = (f"{JOB[:-1]}u", *rows[0][1:2], "worktrees/none", *rows[0][3:])
+    monkeypatch.setattr(
+        desk, "read", lambda query, *_: [*rows, other] if "clean" in query else []
+    )
+    order: list[str] = []
+
+    class Killed(Exception):
+        pass
+
+    class Cut(cleaner.removal.Removal):
+        def _looked(self) -> str:
+            order.append(self._worktree.id)
+            raise Killed
+
+        def _lock(self) -> None:
+            order.append(self._worktree.id)
+            raise Killed
+
+    monkeypatch.setattr(cleaner.removal, "Removal", Cut)
+    for later in range(2):
+        moment = NOW + 2 * DAY + later
+        monkeypatch.setattr(cleaner.time, "time", lambda moment=moment: moment)
+        with pytest.raises(Killed):
+            desk.clean()
+    assert sorted(order) == sorted([JOB, other[0]])
