@@ -41,7 +41,7 @@ from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connec
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.owned import DISK_ERRORS, OwnedStore
 from forge_actors.edges.sqlite.tally import Tally
-from forge_actors.edges.sqlite.writing import write
+from forge_actors.edges.sqlite.writing import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -184,11 +184,12 @@ class SqliteStore(OwnedStore):
         if not self._db.in_transaction:
             self._guard.begin(changes)
         ahead = 0.0 if self.clock is None else self.clock.ahead()
+        db, sql, events = self._db, self._sql, self._events
         for change in changes:
             if ahead:
                 change = shifted(change, ahead)
-            write(self._db, self._sql, change)
-            self._events.append(change.event)
+            WRITERS[type(change)](db, sql, change)
+            events.append(change.event)
             if type(change) is JobAdded:
                 self.active += 1
             elif type(change) is JobEdited:
@@ -235,7 +236,7 @@ class SqliteStore(OwnedStore):
         # the tasks run that are ready now gathers what one event set off: an exit, the
         # token it freed and the next dispatch share one sync.
         for _ in range(SETTLE_TURNS):
-            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.cancel_shielded_checkpoint()
 
     def commit(self) -> None:
         """Make everything saved so far durable, and tell those who wait for it."""

@@ -35,7 +35,7 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite.rows import spec_from
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import Change, OfAttempt
+    from forge_actors.domain.changes import OfAttempt
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -57,15 +57,6 @@ def _check(db: apsw.Connection, change: OfAttempt) -> None:
     """
     if not db.changes():
         raise StaleFence(change.job, change.attempt, change.fence)
-
-
-def write(db: apsw.Connection, sql: dict[str, str], change: Change) -> None:
-    """Write the rows of one change, not its event, into the open transaction.
-
-    Raises:
-        StaleFence: it is of an attempt that is not the current one.
-    """
-    _WRITERS[type(change)](db, sql, change)
 
 
 def _dispatch(db: apsw.Connection, sql: dict[str, str], change: JobDispatched) -> None:
@@ -241,8 +232,10 @@ def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:
     db.execute(sql["add_job"], values)
 
 
-#: By type, as many tests of a `match` cost more than the statement for the last.
-_WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
+#: What writes the rows of a change, not its event, into the open transaction, or raises
+#: StaleFence: its attempt is not the current one. By type, as many tests of a `match`
+#: cost more than the statement for the last.
+WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobAdded: _add,
     JobWaits: _wait,
     JobDispatched: _dispatch,
