@@ -18,6 +18,7 @@ import apsw
 
 from benchmarks import (
     accept,
+    agent_output,
     idle,
     memory,
     messages,
@@ -86,6 +87,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "w2": w2.measure,
     "accept": accept.measure,
     "starts": starts.measure,
+    "agent-output": agent_output.measure,
     "restart": restart.measure,
     "memory": memory.measure,
     "idle": idle.measure,

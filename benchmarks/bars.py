@@ -69,6 +69,8 @@ BARS = {
     "memory-job": at_most(1024.0),
     "memory-repository": at_most(8 * 1024.0),
     "restart": at_most(2.0),
+    "agent-output": Bar(50.0),
+    "agent-output-memory": at_most(16.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
 }

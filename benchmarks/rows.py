@@ -50,6 +50,7 @@ class Bench:
     callers: int = 50
     calls: int = 100
     shell_starts: int = 40
+    output_bytes: int = 256 * 1024 * 1024
     awake: int = 1000
     restart_queued: int = 100_000
     restart_finished: int = 10_000
@@ -72,6 +73,7 @@ class Bench:
         """Sizes that show whether everything works, and no more."""
         self.jobs, self.warm_up, self.deep = min(self.jobs, 200), 40, 2000
         self.starts, self.messages, self.shell_starts = 20, 1000, 5
+        self.output_bytes = 8 * 1024 * 1024
         self.batch, self.calls, self.awake = 1000, 5, 100
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0

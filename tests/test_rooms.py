@@ -44,6 +44,7 @@ DRIVERS = {
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
     "edges.machine": {"psutil"},
+    "edges.cleanup.process": {"psutil"},
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},
@@ -174,8 +175,12 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared = {"actors", "actors.attempts", "actors.mailbox", "actors.moves"}
     shared |= {"actors.repository_messages", "actors.tokens"}
     shared |= {"actors.supervisor_messages", "actors.repository_context"}
-    shared |= {"actors.asked"}
-    of_supervisor = ("actors.aside", "actors.caretaker")
+    shared |= {"actors.asked", "actors.isolating"}
+    shared |= {"actors.alarm", "actors.bookkeeper", "actors.maintenance_context"}
+    shared |= {"actors.maintenance_messages"}
+    shared |= {"actors.projections_messages", "actors.watches"}
+    of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
+    of_supervisor += ("actors.pressure", "actors.supervisor_context")
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name not in ("actors.supervisor", *of_supervisor):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.ports import Store
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.steering import Steering
 
@@ -108,6 +109,11 @@ class Asked:
     def let_go_of_left(self, job: str, reply: Reply[bool], now: float) -> None:
         changes = self._ledger.let_go_of_left(job, now)
         self._when_durable(changes, reply, bool(changes))
+
+    def relocated(self, repo: str, store: Store) -> None:
+        """What the jobs claim is other folders now; nobody asked, but it was saved."""
+        jobs, _ = store.load_readable_jobs(repo)
+        self._ledger.relocated(jobs, store.load(repo).quarantined.values())
 
     def stop(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt

@@ -37,6 +37,7 @@ from forge_actors.actors.repository_messages import (
     Pass,
     PauseHere,
     PausesChanged,
+    Relocated,
     SetEnabled,
     SetLimits,
     Steer,
@@ -282,6 +283,8 @@ class _Repository:
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
+            case Relocated():
+                self._asked.relocated(self._repo, self._context.store)
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case SetLimits(limits):
@@ -353,9 +356,8 @@ class _Repository:
 
     def _fail_if_gone(self, now: float) -> bool:
         """If the repository's folder is gone nothing can start: end what waits."""
-        gone = self._context.gone(self._repo)
-        if gone is None:
-            return False
+        if not self._ledger.enabled or not (gone := self._context.gone(self._repo)):
+            return False  # of one that is disabled the folder may be on its way
         self._moves.add(self._ledger.fail_waiting("REPOSITORY_GONE", gone, now))
         return True
 

@@ -104,6 +104,10 @@ class AskStopped(Struct, frozen=True):
     reply: Reply[bool]
 
 
+class Relocated(Struct, frozen=True):
+    """The repository moved: what its jobs claim is to be read from the store again."""
+
+
 class SetEnabled(Struct, frozen=True):
     enabled: bool
 
@@ -136,6 +140,7 @@ Message = (
     | PauseHere
     | LetGoOfLeft
     | PausesChanged
+    | Relocated
     | SetEnabled
     | SetLimits
     | Pass

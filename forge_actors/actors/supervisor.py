@@ -19,23 +19,29 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors import (
+    maintenance_messages,
     repository,
     repository_context,
     repository_messages,
 )
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
+from forge_actors.actors.attendant import for_maintenance
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
+    AttendantEnded,
     CareEnded,
     Count,
     Ended,
     Message,
     Open,
+    OpenMaintenance,
     PassDue,
     Place,
+    Relocated,
     RepositoryMailbox,
     SetLimits,
     SetPause,
@@ -48,11 +54,7 @@ from forge_actors.actors.supervisor_messages import (
 from forge_actors.actors.tokens import Grant, Grants, Returned
 from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
-from forge_actors.domain.errors import (
-    MailboxClosed,
-    SetAsideError,
-)
-from forge_actors.domain.events import Event
+from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
@@ -75,8 +77,6 @@ BUSY_PASS_SECONDS = 5.0
 IDLE_PASS_SECONDS = 30.0
 #: Repositories that a pass looks at beside those in which something runs, in turn.
 PASS_REPOSITORIES = 500
-#: Seconds between two looks at the machine's load, and only while work waits.
-PRESSURE_SECONDS = 5.0
 
 
 @trio.lowlevel.enable_ki_protection
@@ -119,7 +119,8 @@ class _Supervisor:
         self._aside = Aside(
             context, self._history, self._grants, nursery, self._keep_receipt, mailbox
         )
-        self._sampled_at = -PRESSURE_SECONDS
+        self._pressure = PressureLook(context, self._capacity)
+        self._maintenance = for_maintenance(context)
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
@@ -143,7 +144,8 @@ class _Supervisor:
 
     @property
     def finished(self) -> bool:
-        return self._stop is not None and not (self._children or self._aside.watches)
+        runs = self._children or self._aside.watches or not self._maintenance.ended
+        return self._stop is not None and not runs
 
     @property
     def _period(self) -> float:
@@ -154,6 +156,8 @@ class _Supervisor:
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
+        if not self._maintenance.ended:
+            self._nursery.start_soon(self._maintenance.keep, self._mailbox)
         try:
             yield
         finally:
@@ -213,13 +217,22 @@ class _Supervisor:
             case SetPause(scope, on, jobs, reply):
                 with reply:
                     self._set_pause(scope, on, jobs, reply)
+            case Relocated(repo):
+                if repo in self._children:  # others load what is saved
+                    _tell(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
                 self._capacity.set_limits(limits)
                 self._line.reconsider()
                 # The pressure is another one by other limits.
-                self._sampled_at = -PRESSURE_SECONDS
+                self._pressure.again()
                 for child in self._children.values():
                     _tell(child, repository_messages.SetLimits(repositories))
+                self._maintenance.tell(maintenance_messages.Reconsider())
+            case OpenMaintenance(reply):
+                with reply:
+                    self._maintenance.answer(reply)
+            case AttendantEnded():
+                pass  # whether that was the last is looked at after each message
             case PassDue():
                 self._make_pass()
             case Stop(reason, because):
@@ -229,6 +242,7 @@ class _Supervisor:
                     self._context.store.save([Noted(because)])
                 for child in self._children.values():
                     _tell(child, repository_messages.Stop(reason))
+                self._maintenance.stop()
                 await self._aside.stop(reason)
 
     async def open(self, repo: str) -> RepositoryMailbox:
@@ -311,9 +325,8 @@ class _Supervisor:
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
         context = self._context
-        worker = Worker(
-            grant, owner, context.launcher, context.clock, self._keep_receipt
-        )
+        tools = context.launcher, context.clock, self._keep_receipt, context.isolating
+        worker = Worker(grant, owner, *tools)
         if context.lasting:
             worker.detach()
         return worker
@@ -333,7 +346,7 @@ class _Supervisor:
     def _grant_round(self) -> None:
         if self._stop is not None or not self._line or self._halted:
             return
-        self._sample_pressure()
+        self._pressure.sample()
         now = self._context.clock.now()
         while (offer := self._line.next(self._capacity, now)) is not None:
             self._line.drop(offer.repo)
@@ -362,18 +375,6 @@ class _Supervisor:
         """Grant nothing where there is a pause."""
         self._halted = self._pauses.everywhere is not None
         self._capacity.closed = self._pauses.closed_tokens
-
-    def _sample_pressure(self) -> None:
-        if trio.current_time() - self._sampled_at < PRESSURE_SECONDS:
-            return
-        self._sampled_at = trio.current_time()
-        reason = self._context.pressure()
-        if (reason is None) != (self._capacity.pressure is None):
-            kind = "pressure_ended" if reason is None else "pressure_began"
-            data: dict[str, object] = {"reason": reason or ""}
-            event = Event(kind, self._context.clock.now(), data=data)
-            self._context.store.save([Noted(event)])
-        self._capacity.pressure = reason
 
     def _survey(self) -> Survey:
         capacity = self._capacity

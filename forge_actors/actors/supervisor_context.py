@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from forge_actors.actors.isolating import Isolating
+from forge_actors.actors.maintenance_context import Context as MaintenanceContext
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.restarts import RestartPolicy
@@ -35,10 +37,14 @@ class Context(Struct, frozen=True):
     last_dispatch: dict[str, float]
     #: Repositories with jobs that have not ended.
     busy: tuple[str, ...]
+    #: What makes worktrees; without it no job that wants one can start.
+    isolating: Isolating | None = None
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
     #: What runs outlives this runtime, so a worker that is killed only lets go of it.
     lasting: bool = False
     restarts: RestartPolicy = RestartPolicy()
+    #: What the clean-up needs; None: there is none.
+    maintenance: MaintenanceContext | None = None
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from forge_actors.actors import repository_messages
+from forge_actors.actors import maintenance_messages, repository_messages
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.actors.tokens import Returned
 from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
@@ -98,6 +98,12 @@ class SetPause(Struct, frozen=True):
     reply: Reply[None]
 
 
+class Relocated(Struct, frozen=True):
+    """A repository moved, and what its jobs claim with it; that is saved."""
+
+    repo: str
+
+
 class SetLimits(Struct, frozen=True):
     """Grant by other limits from now on; what runs is left alone.
 
@@ -106,6 +112,16 @@ class SetLimits(Struct, frozen=True):
 
     limits: Limits
     repositories: RepositoryLimits
+
+
+class AttendantEnded(Struct, frozen=True):
+    """An actor that the runtime can do without has ended for good."""
+
+
+class OpenMaintenance(Struct, frozen=True):
+    """The mailbox of the maintenance actor."""
+
+    reply: Reply[Mailbox[maintenance_messages.Message]]
 
 
 class PassDue(Struct, frozen=True):
@@ -132,8 +148,11 @@ Message = (
     | CareEnded
     | Count
     | Place
+    | Relocated
     | SetLimits
     | SetPause
+    | AttendantEnded
+    | OpenMaintenance
     | PassDue
     | Stop
 )

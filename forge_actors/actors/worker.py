@@ -22,6 +22,7 @@ from forge_actors.domain.launch import Receipt, WorkerExited, WorkerStarted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.actors.isolating import Isolating
     from forge_actors.actors.tokens import Grant
     from forge_actors.domain.launch import Ending, LaunchOrder
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt
@@ -51,6 +52,7 @@ class Worker:
         launcher: Launcher,
         clock: Clock,
         unclaimed: Callable[[Receipt], None],
+        isolating: Isolating | None = None,
     ) -> None:
         self._grant = grant
         self._repository = repository
@@ -58,6 +60,9 @@ class Worker:
         self._clock = clock
         #: Takes the receipt if the repository has ended meanwhile.
         self._unclaimed = unclaimed
+        self._isolating = isolating
+        #: While the worktree of the job is made.
+        self._making: trio.CancelScope | None = None
         self._running: RunningAttempt | None = None
         self._stopped = False
         self._suspended = False
@@ -72,6 +77,8 @@ class Worker:
         self._stopped = True
         if self._running is not None:
             self._running.stop(grace=grace, ending=ending)
+        elif self._making is not None:
+            self._making.cancel()
 
     def detach(self) -> None:
         """Let go of what runs when the task is cancelled, and do not end it."""
@@ -103,21 +110,45 @@ class Worker:
         """Give the order to the launcher, unless it was stopped first; then `run`.
 
         Apart from `run`, so that the order leaves in this turn of the loop and not
-        after the first step of a new task.
+        after the first step of a new task. One that needs a worktree leaves in `run`.
         """
-        if not self._stopped and order.problem is None:
-            try:
-                self._running = self._launcher.launch(order)
-            except LauncherDown as error:
-                self._refused = str(error)
-            else:
-                if self._suspended:
-                    self._running.pause()
+        if self._stopped or order.problem is not None or order.wanted is not None:
+            return
+        try:
+            self._running = self._launcher.launch(order)
+        except LauncherDown as error:
+            self._refused = str(error)
+        else:
+            if self._suspended:
+                self._running.pause()
 
     @trio.lowlevel.enable_ki_protection
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
+            if order.wanted is not None:
+                order = await self._isolated(order)
+                self.launch(order)
             self._tell_exit(await self._attempt(order))
+
+    async def _isolated(self, order: LaunchOrder) -> LaunchOrder:
+        """The order with a worktree that is ready, unless it was stopped meanwhile."""
+        isolating = self._isolating
+        if isolating is None or self._stopped:
+            return order
+        try:
+            with trio.CancelScope() as self._making:
+                return await isolating.prepare(order)
+        except trio.Cancelled:
+            # What was begun is left: the attempt is begun anew by its next owner.
+            if self._detached:
+                self._grant.let_go()
+            else:
+                self._unclaimed(self._never_ran(order, "stop", self._refused))
+            raise
+        finally:
+            self._making = None
+        await isolating.give_up(order, self._refused)
+        return order
 
     def adopt(self, running: RunningAttempt, *, suspended: bool | None) -> None:
         """Own what runs already, and let it stand still or go on; then `watch`.

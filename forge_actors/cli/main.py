@@ -44,6 +44,7 @@ VERBS = {
     "restore": "give a home another store, a backup for one",
     "export": "write a home to a file, for another machine",
     "import": "make a new home of an export",
+    "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
     "completions": "a script that completes all this in a shell",
@@ -72,7 +73,7 @@ GROUPS = {
         "resume",
         "quarantine",
     ),
-    "a home as a whole": ("backup", "restore", "export", "import", "purge"),
+    "a home as a whole": ("backup", "restore", "export", "import", "clean", "purge"),
     "the shell": ("completions",),
 }
 USAGE = """\

@@ -1,4 +1,4 @@
-"""`repo`: add, list, show, enable, disable or remove repositories."""
+"""`repo`: add, list, show, relocate, enable, disable or remove repositories."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.job_text import page
 from forge_actors.cli.reading import read
+from forge_actors.cli.repo_text import FLEXIBLE, HEAD, row, shown
 from forge_actors.cli.text import clean, table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json, repository
 from forge_actors.client.sync import Service
@@ -13,13 +14,12 @@ from forge_actors.client.sync import Service
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Add, list, show, enable, disable or remove the repositories of jobs."
+HELP = "Add, list, show, relocate, enable, disable or remove the repositories of jobs."
 EXAMPLES = """\
   forge-actors repo add .
-  forge-actors repo show app
+  forge-actors repo relocate app /srv/app
   forge-actors repo remove app --cancel
 """
-HEAD = ("NAME", "WAITING", "RUNNING", "ENABLED", "PATH")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--name", help="its name here (default: the folder's)")
     listing = actions.add_parser("list", help="list all repositories")
     show = actions.add_parser("show", help="show one repository")
+    relocate = actions.add_parser(
+        "relocate", help="say where a repository was moved to, and its jobs with it"
+    )
     remove = actions.add_parser("remove", help="forget a repository, not its files")
     remove.add_argument(
         "--cancel", action="store_true", help="end its jobs first, if it has any"
@@ -37,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     disable = actions.add_parser("disable", help="start nothing new in it")
     for named in (show, remove, enable, disable):
         named.add_argument("name", metavar="NAME", help="its name, or a path in it")
-    for action in (add, listing, show, remove, enable, disable):
+    relocate.add_argument("name", metavar="NAME", help="its name")
+    relocate.add_argument("path", metavar="PATH", help="a folder in it, where it is")
+    for action in (add, listing, show, relocate, remove, enable, disable):
         add_common(action, again=True)
 
 
@@ -48,8 +53,10 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(views)
         else:
-            rows = [_row(view) for view in views]
-            print("\n".join(table(HEAD, rows, columns=terminal_width(), flexible=[4])))
+            rows = [row(view) for view in views]
+            columns = terminal_width()
+            lines = table(HEAD, rows, columns=columns, flexible=FLEXIBLE)
+            print("\n".join(lines))
         return 0
     view = _one(service, args)
     if view["note"]:
@@ -57,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(view)
     elif args.action == "show":
-        enabled = "yes" if view["enabled"] else "no"
-        print("\n".join(page({**view, "enabled": enabled})))
+        print("\n".join(page(shown(view))))
     else:
         print(clean(view["name"]))
     return 0
@@ -93,10 +99,11 @@ def _show(service: Service, name: str) -> dict[str, Any]:
 def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
     view: dict[str, Any]
     if args.action == "add":
-        # Always a path, also where it looks like a name.
-        path = args.path if "/" in args.path or not args.path else f"./{args.path}"
-        place = repository(path)
-        view = service.post("repositories", body={"path": place, "name": args.name})
+        body = {"path": _place(args.path), "name": args.name}
+        view = service.post("repositories", body=body)
+    elif args.action == "relocate":
+        body = {"path": _place(args.path)}
+        view = service.post("repositories", args.name, "relocate", body=body)
     elif args.action == "show":
         view = _show(service, repository(args.name))
     elif args.action in ("enable", "disable"):
@@ -107,11 +114,6 @@ def _one(service: Service, args: argparse.Namespace) -> dict[str, Any]:
     return view
 
 
-def _row(view: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        view["name"],
-        str(view["waiting"]),
-        str(view["running"]),
-        "yes" if view["enabled"] else "no",
-        view["path"],
-    )
+def _place(path: str) -> str:
+    """Always a path, also where it looks like a name."""
+    return repository(path if "/" in path or not path else f"./{path}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
@@ -91,6 +92,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
+    lines += clean_up_lines(status.get("maintenance") or {})
     files = status.get("open_files") or {}
     if files.get("short_of"):
         lines += _section("open files (ulimit -n)", files)

@@ -43,6 +43,9 @@ _PLAIN = (
     "memory",
     "pids",
     "after_job",
+    "isolate",
+    "branch",
+    "base",
 )
 
 
@@ -115,6 +118,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="a shell command for its end, however it ends, at most 60 s",
     )
+    add(
+        "--isolate",
+        action="store_true",
+        default=None,
+        help="run it in a worktree of its own",
+    )
+    add(
+        "--no-isolate",
+        action="store_false",
+        dest="isolate",
+        help="never run it in one, even if it has to wait",
+    )
+    add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
+    add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
     add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
 
 

@@ -22,9 +22,11 @@ from forge_actors.client.errors import not_reached
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
+from forge_actors.domain.cleaning import CleanClass
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.maintenance import CleanResult
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
@@ -274,6 +276,15 @@ class Client:
             await self._call("POST", "repositories", name, verb), RepositoryView
         )
 
+    async def relocate_repository(
+        self, name: str, path: str | os.PathLike[str]
+    ) -> RepositoryView:
+        """Have a repository where somebody moved it, and its jobs with it."""
+        answer = await self._call(
+            "POST", "repositories", name, "relocate", body={"path": str(path)}
+        )
+        return convert(answer, RepositoryView)
+
     async def remove_repository(
         self, name: str, *, cancel: bool = False
     ) -> RepositoryView:
@@ -331,6 +342,13 @@ class Client:
         ]
         async with await self._send("GET", ("events",), query=query) as answer:
             yield Lines(answer, EventView)
+
+    async def clean(
+        self, *, dry_run: bool = False, classes: Sequence[CleanClass] = ()
+    ) -> CleanResult:
+        """Run the clean-up, or say what it would remove, and wait for its end."""
+        body = {"dry_run": dry_run, "classes": list(classes)}
+        return convert(await self._call("POST", "clean", body=body), CleanResult)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""

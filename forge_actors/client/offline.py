@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import apsw
+import msgspec
 
 from forge_actors.client.errors import no_service
 from forge_actors.client.home import STORE, has_store
@@ -29,6 +30,7 @@ from forge_actors.domain.errors import (
     StoreFromTheFuture,
 )
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import private_roots, redact, scrub
 from forge_actors.domain.requests import convert
@@ -40,6 +42,7 @@ from forge_actors.domain.selection import (
     Selection,
     check_selection,
 )
+from forge_actors.domain.worktrees import Isolation, Worktree, worktree_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 3
+SCHEMA = 6
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -156,7 +159,19 @@ def job(home: str, selector: str) -> dict[str, Any]:
             raise Refused(f"{selector!r} could be any of several jobs")
         if found:
             return found[0]
+    for (job_id,) in _forgotten(home, selector):
+        raise removed_by_retention(str(job_id))
     raise NotFound(f"no job has the id {selector!r}")
+
+
+def _forgotten(home: str, selector: str) -> list[tuple[Any, ...]]:
+    """The job of that id, or with that beginning, if retention has removed one."""
+    query = "SELECT job FROM forgotten WHERE substr(job, 1, length(?1)) = ?1 LIMIT 1"
+    with opened(home) as store:
+        try:
+            return store.execute(query, [selector]).fetchall()
+        except apsw.SQLError:
+            return []  # an older release made it, which removed nothing
 
 
 def rows(home: str, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -252,7 +267,7 @@ def _names() -> list[str]:
 def _problem(home: str, receipt: dict[str, Any]) -> str | None:
     if "error" not in receipt or receipt["ending"] in ("spawn", "lost"):
         return None
-    return _shown(home, receipt["error"])
+    return shown(home, receipt["error"])
 
 
 def _usage(receipt: dict[str, Any]) -> dict[str, float]:
@@ -265,7 +280,7 @@ def _usage(receipt: dict[str, Any]) -> dict[str, float]:
 def _after_job(home: str, told: dict[str, Any] | None) -> dict[str, Any] | None:
     if told is None or "error" not in told:
         return told
-    return {**told, "error": _shown(home, told["error"])}
+    return {**told, "error": shown(home, told["error"])}
 
 
 def _error(home: str, text: str | None) -> dict[str, str] | None:
@@ -273,10 +288,10 @@ def _error(home: str, text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     error: dict[str, str] = json.loads(text)
-    return {**error, "message": _shown(home, error["message"])}
+    return {**error, "message": shown(home, error["message"])}
 
 
-def _shown(home: str, message: str) -> str:
+def shown(home: str, message: str) -> str:
     """A message without secrets and private paths."""
     return scrub(redact(message), roots_of(home))
 
@@ -317,8 +332,22 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "paused_seconds": receipt.get("paused_seconds"),
+        "worktree": _worktree(home, row["id"], spec.get("isolation")),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
+
+
+def _worktree(
+    home: str, job: str, isolation: dict[str, Any] | None
+) -> dict[str, object] | None:
+    if isolation is None:
+        return None
+    query = f"SELECT {', '.join(Worktree.__struct_fields__)} FROM worktree WHERE id = ?"  # noqa: S608
+    names = Worktree.__struct_fields__
+    found = [dict(zip(names, row, strict=True)) for row in rows(home, query, [job])]
+    known = [msgspec.convert(row, Worktree, strict=False) for row in found]
+    wanted = msgspec.convert(isolation, Isolation)
+    return worktree_view(wanted, known[0] if known else None, os.path.abspath(home))
 
 
 _USAGE = (

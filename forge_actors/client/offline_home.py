@@ -6,7 +6,9 @@ The answers are the JSON of the HTTP routes, as far as they are known without a 
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
@@ -15,8 +17,14 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import NotFound
 from forge_actors.domain.holding import Holder, holding
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING
+from forge_actors.domain.looking import look_from
+from forge_actors.domain.projections import MAX_ATTENTION, attention_in, status_view
 from forge_actors.domain.repositories import RepositoryDetails
 from forge_actors.domain.requests import convert
+
+if TYPE_CHECKING:
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.looking import Look
 
 Json = dict[str, Any]
 
@@ -31,6 +39,19 @@ ORDER BY since, quarantine.job"""
 _COUNTS = "SELECT repo, state, count(*) FROM job GROUP BY repo, state"
 _RUNNING = """\
 SELECT id FROM job WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
+
+_LOOKED = "SELECT 1 FROM sqlite_master WHERE name = 'git_status'"
+_LOOKS = """\
+SELECT repo, sample, sampled_at, busy, nonce, looked_at, dirty_nonce, dirty_reason,
+    dirty_at, dirty_source, failures, error, retry_at
+FROM git_status"""
+_ATTENTION = """\
+SELECT id, state, finished_at FROM job
+WHERE repo = ? AND state IN ('human_attention_required', 'orphaned', 'stale')
+ORDER BY id DESC LIMIT ?"""
+_LEASES = """\
+SELECT id, fence, claims FROM job
+WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
@@ -115,11 +136,12 @@ def check_fence(home: str, job: str, attempt: int, fence: int) -> Json:
 
 def repositories(home: str) -> list[Json]:
     """The repositories, each with everything that one alone is shown with."""
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[State, int]] = {}
     for repo, state, count in offline.rows(home, _COUNTS):
         counts.setdefault(repo, {})[state] = count
+    looks = _looks(home)
     return [
-        _repository(row, counts.get(row[0], {}))
+        _repository(home, row, counts.get(row[0], {}), looks.get(row[0]))
         for row in offline.rows(home, _REPOSITORIES)
     ]
 
@@ -133,11 +155,45 @@ def repository(home: str, name: str) -> Json:
     for found in repositories(home):
         if name in (found["name"], found["id"], found["path"]):
             running = offline.rows(home, _RUNNING, [found["id"]])
-            return {**found, "running_jobs": [row[0] for row in running]}
+            return {
+                **found,
+                "running_jobs": [row[0] for row in running],
+                "leases": _leases(home, found["id"]),
+                "attention_jobs": _attention(home, found["id"]),
+            }
     raise NotFound(f"no repository is called {name!r}")
 
 
-def _repository(row: tuple[Any, ...], counts: dict[str, int]) -> Json:
+def _looks(home: str) -> dict[str, Look]:
+    """The looks at the repositories, by repository."""
+    if not offline.rows(home, _LOOKED):
+        return {}  # an older release wrote it
+    return {row[0]: look_from(row) for row in offline.rows(home, _LOOKS)}
+
+
+def _leases(home: str, repo: str) -> list[Json]:
+    return [
+        {
+            "job": job,
+            "fence": fence,
+            "claims": [
+                str(claim) for claim in convert(json.loads(claims), list[Claim])
+            ],
+        }
+        for job, fence, claims in offline.rows(home, _LEASES, [repo])
+    ]
+
+
+def _attention(home: str, repo: str) -> list[Json]:
+    return [
+        {"id": job, "state": state, "finished_at": offline.moment(at)}
+        for job, state, at in offline.rows(home, _ATTENTION, [repo, MAX_ATTENTION])
+    ]
+
+
+def _repository(
+    home: str, row: tuple[Any, ...], counts: dict[State, int], look: Look | None
+) -> Json:
     repo, name, path, enabled, added_at, common_dir, fence, last = row
     values = {
         "id": repo,
@@ -153,5 +209,15 @@ def _repository(row: tuple[Any, ...], counts: dict[str, int]) -> Json:
         "last_dispatch": offline.moment(last or None),
         "counts": {state: counts[state] for state in STATES if state in counts},
         "running_jobs": [],
+        "status": to_builtins(
+            status_view(look, time.time(), last, _moment, partial(offline.shown, home))
+        ),
+        "attention": attention_in(counts),
+        "leases": [],
+        "attention_jobs": [],
     }
     return {field: values[field] for field in RepositoryDetails.__struct_fields__}
+
+
+def _moment(seconds: float) -> str:
+    return str(offline.moment(seconds))

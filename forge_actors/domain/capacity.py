@@ -74,6 +74,8 @@ class RepositoryLimits(Struct, frozen=True):
     #: The kinds of token that there are; None for any.
     known: frozenset[str] | None = None
     backoff: Backoff = Backoff()
+    #: Agent jobs get a worktree where only the checkout of others is in their way.
+    isolates: bool = False
 
 
 class Offer(Struct, frozen=True):

@@ -14,13 +14,18 @@ from forge_actors.domain.events import ACCEPTED, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
+    from forge_actors.domain.looking import Look
+    from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Isolation, Worktree
 
 
 class JobDetails(Struct, frozen=True, gc=False):
@@ -139,6 +144,15 @@ class TakenBack(Struct, frozen=True):
     job: str | None = None
 
 
+class JobIsolated(Struct, frozen=True):
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+
+    job: str
+    claims: tuple[Claim, ...]
+    isolation: Isolation
+    event: Event
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -173,10 +187,30 @@ class RepositoryAdded(Struct, frozen=True):
 
 
 class RepositoryChanged(Struct, frozen=True):
-    """Everything of a repository but its fence and its last dispatch."""
+    """Everything of a repository but its fence and its last dispatch.
+
+    With `moved` the folders and claims of its jobs that have not ended follow it, and
+    the claims that are kept for what jobs left.
+    """
 
     repository: Repository
     event: Event
+    moved: Relocation | None = None
+
+
+class WorktreeChanged(Struct, frozen=True):
+    """All that is known of a worktree now; the first one adds it."""
+
+    worktree: Worktree
+    event: Event
+
+
+class LookSaved(Struct, frozen=True):
+    """All that is known of the git status of a repository, and whether it is out of
+    date. Told only where it is news."""
+
+    look: Look
+    event: Event | None = None
 
 
 class SettingsChanged(Struct, frozen=True):
@@ -189,6 +223,43 @@ class Noted(Struct, frozen=True):
     """An event that alters nothing."""
 
     event: Event
+
+
+class ForgottenJob(Struct, frozen=True, gc=False):
+    """An ended job whose row goes, and what it is counted as until then."""
+
+    job: str
+    repo: str
+    state: State
+
+
+class JobsForgotten(Struct, frozen=True):
+    """Retention removes ended jobs that nothing refers to. Told of by the run."""
+
+    jobs: tuple[ForgottenJob, ...]
+    forgotten_at: float
+    event: None = None
+
+
+class EventsForgotten(Struct, frozen=True):
+    """The history begins behind the row with this number."""
+
+    until: int
+    event: None = None
+
+
+class ClassVisited(Struct, frozen=True):
+    """A visit of the clean-up has begun, or has ended."""
+
+    visit: ClassVisit
+    event: None = None
+
+
+class CleanRunChanged(Struct, frozen=True):
+    """A run of the clean-up has begun, or has ended; an event if it did anything."""
+
+    run: CleanRun
+    event: Event | None = None
 
 
 #: What has no effect unless it is of the current attempt.
@@ -205,14 +276,21 @@ Change = (
     | QuarantineEnded
     | SetAside
     | TakenBack
+    | JobIsolated
     | JobHeld
     | JobEdited
     | PauseBegan
     | PauseEnded
     | RepositoryAdded
     | RepositoryChanged
+    | WorktreeChanged
+    | LookSaved
     | SettingsChanged
     | Noted
+    | JobsForgotten
+    | EventsForgotten
+    | ClassVisited
+    | CleanRunChanged
 )
 
 

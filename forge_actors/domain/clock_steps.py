@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, structs
 
 from forge_actors.domain.launch import Receipt
+from forge_actors.domain.worktrees import Worktree
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job
@@ -28,9 +29,11 @@ MOMENTS = frozenset(
         "dispatched_at",
         "held_at",
         "last_dispatch",
+        "looked_at",
         "queued_at",
         "removed_at",
         "retry_at",
+        "sampled_at",
         "since",
         "started_at",
     }
@@ -40,12 +43,13 @@ MOMENTS = frozenset(
 def shifted(value: S, seconds: float) -> S:
     """A change, or a part of one, with its moments so much later.
 
-    A receipt is told by others, who look at the wall clock themselves.
+    A receipt is told by others, who look at the wall clock themselves, and so is what
+    is known of a worktree.
     """
     fields: dict[str, object] = {}
     for name in value.__struct_fields__:
         inner = getattr(value, name)
-        if isinstance(inner, Struct) and not isinstance(inner, Receipt):
+        if isinstance(inner, Struct) and not isinstance(inner, Receipt | Worktree):
             fields[name] = shifted(inner, seconds)
         elif name in MOMENTS and isinstance(inner, float):
             fields[name] = inner + seconds

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from forge_actors.domain.fence import Action, Reason
+    from forge_actors.domain.maintenance import CleanResult
 
 
 class ForgeError(Exception):
@@ -135,6 +136,23 @@ class LauncherDown(ForgeError):
 
     code = "LAUNCHER_DOWN"
     http_status = 503
+
+
+class CleanUpFailed(ForgeError):
+    """The clean-up program could not do its work; nothing else is affected."""
+
+    code = "CLEAN_UP_FAILED"
+
+    def __init__(self, message: str, result: CleanResult | None = None) -> None:
+        super().__init__(message)
+        #: What it came to until then.
+        self.result = result
+
+
+class WorktreeFailed(ForgeError):
+    """The worktree of a job could not be made."""
+
+    code = "WORKTREE_FAILED"
 
 
 class ActorStopped(ForgeError):

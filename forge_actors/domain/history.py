@@ -19,6 +19,7 @@ from forge_actors.domain.claims import Claim, conflict
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import EventView
 from forge_actors.domain.jobs import MOVES, RESERVED, JobError, Kind, State
+from forge_actors.domain.relocation import Relocation
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.domain.steering import ASKED
 
@@ -117,6 +118,8 @@ class History:
         try:
             if event.kind.startswith("job_"):
                 self._job(event.kind, repo, event.job, event.data)
+            elif event.kind.startswith("worktree_"):
+                pass  # nobody holds anything by it
             elif event.kind.startswith("repository_"):
                 self._repository(event.kind, repo, event.data)
             else:
@@ -198,6 +201,8 @@ class History:
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
         elif word == "quarantine_ended":
             self.kept[job.repo].pop(job_id, None)
+        elif word == "auto_isolated":
+            job.claims = convert(data["claims"], tuple[Claim, ...])
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:
@@ -264,6 +269,9 @@ class History:
         match kind:
             case "repository_moved":
                 known.path = str(data["to"])
+                if "moved" in data:
+                    old, new = convert(data["moved"], tuple[str, str])
+                    self._move_claims(repo, Relocation(old, new))
             case "repository_enabled" | "repository_disabled":
                 known.enabled = kind == "repository_enabled"
             case "repository_removed":
@@ -275,6 +283,15 @@ class History:
                 pass  # its folder is another's now; its id may find it again
             case _:
                 raise BrokenHistory("it is of no known kind")
+
+    def _move_claims(self, repo: str, moved: Relocation) -> None:
+        """What its jobs hold or wait for, and what is kept, is where it is now."""
+        for job in self.jobs.values():
+            if job.repo == repo and MOVES[job.state]:
+                job.claims = moved.claims(job.claims)
+        for held in (self.leases.get(repo, {}), self.kept.get(repo, {})):
+            for name, claims in held.items():
+                held[name] = moved.claims(claims)
 
     def _whole(self, kind: str, data: Mapping[str, object]) -> None:
         match kind:

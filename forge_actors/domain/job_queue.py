@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
+from forge_actors.domain.blockers import find_blocker, rank_of
 from forge_actors.domain.budgets import QueueBudgets
 from forge_actors.domain.changes import JobEnded, JobWaits, SetAside, TakenBack
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import check_move
-from forge_actors.domain.lanes import Lanes, find_blocker, rank_of
+from forge_actors.domain.lanes import Lanes
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.poison import Poison
 from forge_actors.domain.priority import PRIORITIES, bound
@@ -52,6 +53,7 @@ class JobQueue:
         known: frozenset[str] | None = None,
         pause: Pause | None = None,
         backoff: Backoff = DEFAULT,
+        isolates: bool = False,
         quarantined: Iterable[Quarantine] = (),
         poisoned: Iterable[Poison] = (),
     ) -> None:
@@ -71,7 +73,7 @@ class JobQueue:
         self.suspended: set[str] = set()
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
-        self._lanes = Lanes(overtake_after, known)
+        self._lanes = Lanes(overtake_after, known, isolates=isolates)
         self._budgets = QueueBudgets()
         self.backoff = backoff
         self._retries = Retries()
@@ -182,7 +184,8 @@ class JobQueue:
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
         blocker = find_blocker(job, self.held, reservations, now)
-        if blocker is not None:
+        around = "" if blocker is None else self._lanes.around(job, self.held, now)
+        if blocker is not None and not around:
             holder, claim, reserved = blocker
             kind: WaitingKind = "reservation" if reserved else "claim"
             detail = (
@@ -210,8 +213,10 @@ class JobQueue:
                 resource="repository_workers",
                 used=len(self.leases),
                 limit=self.workers,
+                note=around,
             )
-        return Waiting("token", since, "it is next when a worker is free")
+        detail = "it is next when a worker is free"
+        return Waiting("token", since, detail, note=around)
 
     def ahead_of(self, job_id: str, now: float) -> int:
         """How many ready jobs of this repository with the same tokens come first."""

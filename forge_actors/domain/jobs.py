@@ -10,6 +10,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.worktrees import Isolation
 
 State = Literal[
     "queued",
@@ -147,6 +148,10 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
+    #: It runs in a worktree of its own.
+    isolation: Isolation | None = None
+    #: It is to run in its checkout, whoever else is there.
+    in_checkout: bool = False
 
 
 class Job(Struct, kw_only=True, gc=False):
@@ -180,6 +185,8 @@ class Job(Struct, kw_only=True, gc=False):
     retry_at: float | None = None
     #: Since when it is held or, while it runs, suspended because somebody asked.
     held_at: float | None = None
+    #: It may be given a worktree in place of a checkout that others hold.
+    isolatable: bool = False
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):
@@ -232,3 +239,6 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False
+    #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
+    #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
+    worktree: dict[str, object] | None = None

@@ -13,11 +13,11 @@ from __future__ import annotations
 from heapq import heappop, heappush, nsmallest
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.blockers import find_blocker, only_checkout, rank_of
 from forge_actors.domain.claims import first_conflict
-from forge_actors.domain.priority import Rank, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
@@ -35,11 +35,24 @@ MAX_RESERVING = 64
 class Lane:
     """Jobs that are alike in what they need, a heap for each priority among them."""
 
-    __slots__ = ("blocker", "claims", "queues", "shared", "since", "size", "tokens")
+    __slots__ = (
+        "blocker",
+        "claims",
+        "isolatable",
+        "queues",
+        "shared",
+        "since",
+        "size",
+        "tokens",
+    )
 
-    def __init__(self, claims: tuple[Claim, ...], tokens: Tokens) -> None:
+    def __init__(
+        self, claims: tuple[Claim, ...], tokens: Tokens, isolatable: bool
+    ) -> None:
         self.claims = claims
         self.tokens = tokens
+        #: Its jobs may be given worktrees of their own.
+        self.isolatable = isolatable
         self.queues: dict[int, list[_Entry]] = {}
         #: Its jobs can run at the same time: what they claim does not conflict.
         self.shared = first_conflict(claims, claims) is None
@@ -55,22 +68,26 @@ class Lane:
         return False
 
 
-def rank_of(job: Job, now: float) -> Rank:
-    return rank(job.priority, job.queued_at, job.id, now)
-
-
 class Lanes:
     """The ready jobs. Heap entries may be stale; they are dropped when they surface."""
 
-    def __init__(self, overtake_after: float, known: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        overtake_after: float,
+        known: frozenset[str] | None,
+        *,
+        isolates: bool = False,
+    ) -> None:
         self._overtake_after = overtake_after
+        #: Jobs get worktrees where only checkouts are in their way.
+        self._isolates = isolates
         #: The kinds of token that there are; None for any. A lane that needs another
         #: one is passed over, and reserves nothing.
         self._known = known
         #: Ready jobs, in the order in which they became ready, each with its lane and
         #: the one entry in the lane's heaps that counts.
         self.ready: dict[str, tuple[Job, Lane, _Entry]] = {}
-        self._lanes: dict[tuple[tuple[Claim, ...], Tokens], Lane] = {}
+        self._lanes: dict[tuple[tuple[Claim, ...], Tokens, bool], Lane] = {}
         self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
@@ -93,7 +110,7 @@ class Lanes:
 
     def enter(self, job: Job) -> None:
         """Add a ready job; its claims and tokens become the lane's own copies."""
-        key = (job.claims, job.tokens)
+        key = (job.claims, job.tokens, job.isolatable)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(*key)
@@ -113,20 +130,23 @@ class Lanes:
         else:
             self._watch(lane)
 
-    def start(self, job: Job, now: float) -> None:
+    def start(self, job: Job, now: float, *, isolated: bool = False) -> None:
         """Take out the job that `best` gave: it holds its claims from now on.
 
         What is parked under it, as it had reserved its claims, stays so: it holds them.
+        One that is isolated holds others, which nobody waits for.
         """
         _, lane, _ = self.ready.pop(job.id)
         self._starves_no_more(job)
         lane.size -= 1
         if not lane.size:
-            del self._lanes[lane.claims, lane.tokens]
-        elif lane.shared:
+            del self._lanes[lane.claims, lane.tokens, lane.isolatable]
+        elif lane.shared or (lane.isolatable and self._isolates):
             self._show(lane, job.priority)
         else:
             self._park(lane, job.id, now)
+        if isolated:
+            self.release(job.id)
 
     def leave(self, job: Job) -> None:
         """Take out a ready job that does not start now."""
@@ -140,11 +160,21 @@ class Lanes:
             self._watch(lane)
         lane.size -= 1
         if not lane.size:
-            self._lanes.pop((lane.claims, lane.tokens), None)
+            self._lanes.pop((lane.claims, lane.tokens, lane.isolatable), None)
 
-    def set_limits(self, overtake_after: float, known: frozenset[str] | None) -> None:
+    def set_limits(
+        self,
+        overtake_after: float,
+        known: frozenset[str] | None,
+        *,
+        isolates: bool = False,
+    ) -> None:
         """Go by other limits from now on."""
         self._overtake_after, self._known = overtake_after, known
+        if isolates and not self._isolates:
+            for blocker in tuple(self._parked):
+                self.release(blocker)
+        self._isolates = isolates
         self._starved.clear()
         self._starves_at = -_NEVER
         self.reconsider()
@@ -179,9 +209,22 @@ class Lanes:
             if len(shown) > 1:
                 job, lane = min(shown, key=lambda entry: rank_of(entry[0], now))
             blocker = find_blocker(job, leases, reservations, now)
-            if blocker is None:
+            if blocker is None or self.in_the_way(job, leases, now):
                 return job
             self._park(lane, blocker[0], now)
+
+    def in_the_way(self, job: Job, leases: Leases, now: float) -> tuple[str, ...]:
+        """The jobs that only keep this one from its checkout, if it may do without."""
+        if not (job.isolatable and self._isolates):
+            return ()
+        return only_checkout(job, leases, self.reservations(now), now)
+
+    def around(self, job: Job, leases: Leases, now: float) -> str:
+        """What is to be told of a job that need not wait for its checkout."""
+        holders = self.in_the_way(job, leases, now)
+        if not holders:
+            return ""
+        return f"; {holders[0]} has its checkout, so it gets a worktree of its own"
 
     def release(self, blocker: str) -> None:
         """What this job held or had reserved is free: look at its lanes again."""
@@ -313,26 +356,3 @@ class Lanes:
             if head is not None and head[1] not in self._starved:
                 due = head[0] + self._overtake_after
                 self._starves_at = min(self._starves_at, due)
-
-
-def find_blocker(
-    job: Job,
-    leases: Mapping[str, tuple[Claim, ...]],
-    reservations: Collection[Job],
-    now: float,
-) -> tuple[str, Claim, bool] | None:
-    """Who keeps a job from starting: (that job, the claim, only reserved)."""
-    claims = job.claims
-    for holder, held in leases.items():
-        claim = first_conflict(claims, held)
-        if claim is not None:
-            return holder, claim, False
-    if not reservations:
-        return None
-    place = rank_of(job, now)
-    for first in reservations:
-        if rank_of(first, now) < place:
-            claim = first_conflict(claims, first.claims)
-            if claim is not None:
-                return first.id, claim, True
-    return None

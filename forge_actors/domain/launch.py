@@ -6,6 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forge_actors.domain.agents import AgentReport
+from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
+
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
 #: asked to. `cancel`: it was asked to by a person, for good. `wall`, `idle`: a time
 #: budget ran out. `owner`: the runtime went away.
@@ -78,6 +81,10 @@ class LaunchOrder(Struct, frozen=True):
     limits: ProcessLimits | None = None
     #: A shell command to run when nothing of the job is left, whatever it came to.
     after_job: str | None = None
+    #: To be made before it is launched. No launcher sees one.
+    wanted: WorktreeWanted | None = None
+    #: Where its process has to be; checked before it starts.
+    worktree: WorktreePlace | None = None
 
 
 class AfterJob(Struct, frozen=True, omit_defaults=True):
@@ -137,6 +144,10 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     remaining: tuple[ProcessIdentity, ...] = ()
     #: The system ended some of it, since all of it together used more than it may.
     out_of_memory: bool = False
+    #: What it told, if it was an agent; added by whoever reads its output.
+    agent: AgentReport | None = None
+    #: It ended before the set-up of its worktree was done: what that was at, and why.
+    setup_error: str | None = None
 
     #: It says what the job came to while something of the job still ran. Nobody but the
     #: launcher itself sees one of these.

@@ -14,6 +14,7 @@ from msgspec import structs
 from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
+    JobIsolated,
     JobRan,
     JobRequeued,
     Noted,
@@ -21,10 +22,12 @@ from forge_actors.domain.changes import (
     QuarantineEnded,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide
 from forge_actors.domain.steering import ASKED, Steerable
+from forge_actors.domain.worktrees import Isolation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 LOOKED_AT_ONCE = 1000
 ANNOUNCED_AT_ONCE = 100
 
+#: Jobs that a job is said to have been isolated from.
+MOST_NAMED = 8
 #: Why a job that waited for its next attempt is queued.
 DUE = "its next attempt is due"
 
@@ -87,7 +92,9 @@ class Ledger(Steerable):
     def set_limits(self, limits: RepositoryLimits) -> None:
         """Go by other limits from now on; what runs is left alone."""
         self.workers, self.backoff = limits.workers, limits.backoff
-        self._lanes.set_limits(limits.overtake_after, limits.known)
+        self._lanes.set_limits(
+            limits.overtake_after, limits.known, isolates=limits.isolates
+        )
 
     def dependency_ended(
         self, dependency: str, state: State, now: float
@@ -132,7 +139,8 @@ class Ledger(Steerable):
         job = self._lanes.best(tokens, self.held, now)
         if job is None:
             return [], None
-        self._lanes.start(job, now)
+        isolated = self._isolate(job, now)
+        self._lanes.start(job, now, isolated=bool(isolated))
         if job.queue_budget is not None:
             self._budgets.forget(job.id)
         check_move(job.state, "dispatched")
@@ -147,7 +155,22 @@ class Ledger(Steerable):
         }
         event = Event("job_dispatched", now, self.repo, job.id, data)
         change = JobDispatched(job.id, self.repo, job.attempt, self.fence, now, event)
-        return [change], job
+        return [*isolated, change], job
+
+    def _isolate(self, job: Job, now: float) -> list[Change]:
+        """Give a job a worktree if only the checkout of others is in its way."""
+        holders = self._lanes.in_the_way(job, self.held, now) if job.isolatable else ()
+        if not holders:
+            return []
+        job.claims, job.isolatable = isolated(job.claims, job.id), False
+        data: dict[str, object] = {
+            "reason": f"{holders[0]} has its checkout",
+            "blockers": holders,
+            "claims": job.claims,
+        }
+        event = Event("job_auto_isolated", now, self.repo, job.id, data)
+        isolation = Isolation(instead_of=holders[:MOST_NAMED])
+        return [JobIsolated(job.id, job.claims, isolation, event)]
 
     def started(
         self, job_id: str, attempt: int, identity: ProcessIdentity, now: float
@@ -186,7 +209,7 @@ class Ledger(Steerable):
         if receipt is not None and receipt.identity is not None:
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
-            ran += (Noted(start.event) for start in starts)
+            ran += (Noted(start.event) for start in starts if start.event)
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now)
         outcome = decide(job, known, self.backoff)

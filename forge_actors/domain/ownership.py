@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.changes import JobDispatched, JobEnded, JobRan, JobRequeued
+from forge_actors.domain.changes import (
+    EventsForgotten,
+    JobDispatched,
+    JobEnded,
+    JobRan,
+    JobRequeued,
+    JobsForgotten,
+)
 from forge_actors.domain.errors import WriterFenced
 from forge_actors.domain.fence import Claim, may_write
 from forge_actors.domain.launch import ProcessIdentity
@@ -37,7 +44,15 @@ _ACTIONS: dict[type, Action] = {
     JobRan: "renew_lease",
     JobRequeued: "release_lease",
     JobEnded: "write_process_terminal",
+    JobsForgotten: "cleanup",
+    EventsForgotten: "cleanup",
 }
+
+
+def claim_of(owner: Owner) -> Claim:
+    """What the owner of a store shows to write in it."""
+    # A store belongs to one home, so which one that is makes no difference.
+    return Claim("", owner.instance, owner.process.pid, owner.epoch)
 
 
 def fenced(
@@ -47,10 +62,7 @@ def fenced(
 
     A store that nobody took over may be written to by whoever took nothing over.
     """
-    claim = None
-    if mine is not None:
-        # A store belongs to one home, so which one that is makes no difference.
-        claim = Claim("", mine.instance, mine.process.pid, mine.epoch)
+    claim = None if mine is None else claim_of(mine)
     # Nor does it matter whether the other one lives: it may have ended since.
     reason = may_write(claim, found, None, home="", owner_alive=True)
     assert reason is not None, "another epoch is another owner"

@@ -6,39 +6,31 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
-    from forge_actors.domain.changes import Change
-    from forge_actors.domain.events import EventPage, EventQuery
-    from forge_actors.domain.holding import Holding
-    from forge_actors.domain.jobs import Job, JobSpec, JobView, State
-    from forge_actors.domain.launch import (
-        Ending,
-        LaunchOrder,
-        ProcessIdentity,
-        Receipt,
-    )
+    from forge_actors.domain.changes import Change, ForgottenJob
+    from forge_actors.domain.cleaning import CleanClass
+    from forge_actors.domain.git_status import Sample
+    from forge_actors.domain.jobs import Job, JobSpec, State
+    from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.looking import Look, Unwatchable
+    from forge_actors.domain.maintenance import (
+        Books,
+        ClassVisit,
+        CleanOrder,
+        CleanResult,
+        CleanRun,
+    )
     from forge_actors.domain.ownership import Owner
-    from forge_actors.domain.pauses import PauseView
-    from forge_actors.domain.releases import ReleaseCheck
-    from forge_actors.domain.repositories import (
-        Checkout,
-        Identity,
-        RepositoryDetails,
-        RepositoryView,
+    from forge_actors.domain.relocation import Relocation
+    from forge_actors.domain.repositories import Checkout, Identity, Repository
+    from forge_actors.domain.worktrees import (
+        MadeWorktree,
+        Worktree,
+        WorktreePlan,
+        WorktreeWanted,
     )
-    from forge_actors.domain.requests import (
-        Accepted,
-        Explanation,
-        JobEdit,
-        JobQuery,
-        JobRequest,
-        LogChunk,
-        Retried,
-    )
-    from forge_actors.domain.selection import Selection
-    from forge_actors.domain.settings import SettingChange, SettingView
-    from forge_actors.domain.steering import Steering
 
 
 class Clock(Protocol):
@@ -180,8 +172,80 @@ class Store(Protocol):
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
 
+    def worktree(self, job: str) -> Worktree | None:
+        """What is known of the worktree that was made for a job."""
+
+    def look(self, repo: str) -> Look | None:
+        """What was saved of the git status of one repository."""
+
+    def unfinished_looks(self) -> list[Look]:
+        """Those of repositories that need a sample, by marks or by jobs since then."""
+
+    def oldest_look(self) -> str | None:
+        """The repository that was tried longest ago, or never; None: there is none."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Call `notify` once the end of `job` is durable; at once if it is."""
+
+
+class KeptStore(Store, Protocol):
+    """A store out of which a clean-up may have things removed.
+
+    Moments are those of the wall clock here, as what is stored.
+    """
+
+    def last_end(self) -> float | None:
+        """When the job ended that had ended last when the store was opened."""
+
+    def once_ended(self, notify: Callable[[], object]) -> None:
+        """Call `notify` when the next end of any job is durable; in place of whoever
+        asked before."""
+
+    def clean_run(self) -> CleanRun | None:
+        """What was saved of the runs of the clean-up."""
+
+    def class_visits(self) -> dict[CleanClass, ClassVisit]:
+        """What was saved of its last visits."""
+
+    def forgetting(self) -> AbstractAsyncContextManager[None]:
+        """Watch over what jobs that have not ended run after, within the block."""
+
+    def forgettable(
+        self, jobs: Sequence[str], ended_before: float
+    ) -> tuple[ForgottenJob, ...]:
+        """Those of these jobs that may go now: they ended before that moment and
+        nothing refers to them. Only within `forgetting`."""
+
+    async def oldest_active(self) -> float | None:
+        """When the oldest job was accepted that has not ended."""
+
+    def old_history(
+        self, after: int, before: int, rows: int
+    ) -> list[tuple[int, int, float]]:
+        """The first rows of the history in a range of numbers, both ends excluded: the
+        number of the first event of each, the number behind its last, and the latest
+        moment in it."""
+
+    def history_range(self) -> tuple[int, int]:
+        """The number of the first event, and that of the first one of the last row."""
+
+    async def upkeep(self, *, may_vacuum: bool) -> int:
+        """Fold the log back, and give up free pages if that is worth it; bytes freed.
+
+        A vacuum is broken off as soon as anything is saved.
+        """
+
+
+class CleanUp(Protocol):
+    """The clean-up program."""
+
+    async def run(self, order: CleanOrder, books: Books) -> CleanResult:
+        """One run, to its end. It has no process any more when this returns or raises,
+        and that of a run that is cancelled is ended first.
+
+        Raises:
+            CleanUpFailed: it could not be started, crashed, or took too long.
+        """
 
 
 class Git(Protocol):
@@ -204,186 +268,56 @@ class Git(Protocol):
             InvalidInput: it cannot be written to.
         """
 
+    def seek(self, common_dir: str, repo_id: str) -> list[tuple[str, Identity]]:
+        """The common directories beside an old one that have an id: where the
+        repository is now, or copies of it. A bounded number of folders is looked at."""
 
-class Control(Protocol):
-    """Everything a caller can ask of a runtime; entry points see only this.
+    def relink(self, common_dir: str, old: str, moved: Relocation) -> None:
+        """Let the linked work trees of a repository that was at `old` find it again."""
 
-    A selector is an id, or a unique prefix or tail of at least 4 characters of one.
-    Every method may raise InvalidInput, NotFound, Refused or StoreFailed.
+
+class Worktrees(Protocol):
+    """Makes the worktrees of jobs. Everything here raises WorktreeFailed if git, or
+    what it finds, does not allow it; cancelled, it leaves what `make` can go on from.
     """
 
-    async def status(self) -> dict[str, object]: ...
+    async def plan(self, wanted: WorktreeWanted) -> WorktreePlan:
+        """What it will begin as; nothing is changed."""
 
-    async def wait_ready(self) -> None:
-        """Return when the service is ready.
+    async def make(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Make it, or finish what an earlier try began; `known` is saved already.
 
-        This wait and those of an idle or drained service raise Unavailable when the
-        runtime ends first.
+        Done again, it is the same worktree. Nobody's work is overwritten: a branch that
+        somebody else made is not taken, and a folder that is not as we left it is moved
+        aside.
         """
 
-    async def wait_idle(self) -> None:
-        """Return when no job waits or runs."""
+    async def enter(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
+        """Look whether one that is ready is still what it was made as."""
 
-    async def drain(self) -> None:
-        """Start nothing more until `undrain` or the end of the runtime."""
+    async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
+        """Take back what a try to make it left: the branch and the folder."""
 
-    async def undrain(self) -> None:
-        """Work again."""
 
-    async def wait_drained(self) -> None:
-        """Return when nothing runs any more.
+class StatusSampler(Protocol):
+    """Looks at the checkouts of repositories, and changes nothing there."""
 
-        Raises:
-            Refused: the drain was cancelled.
+    async def sample(self, repository: Repository, limit: float) -> Sample:
+        """The git status of its checkout, or why there is none within `limit` seconds.
+
+        Nothing that it started is left when this returns, also when it is cancelled.
         """
 
-    async def add_repository(
-        self, path: str, name: str | None = None
-    ) -> RepositoryView: ...
 
-    async def repositories(self) -> list[RepositoryView]: ...
+class FileWatch(Protocol):
+    """Tells in which checkouts files change, for as long as it is used."""
 
-    async def repository(self, name: str) -> RepositoryDetails: ...
+    async def watch(self, repository: Repository) -> Unwatchable | None:
+        """Tell of this one too from now on; why not, if that cannot be."""
 
-    async def remove_repository(
-        self, name: str, *, cancel: bool = False
-    ) -> RepositoryView: ...
+    def forget(self, repo: str) -> None:
+        """Tell no more of this one."""
 
-    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        """Let jobs of the repository start, or start nothing new."""
-
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
-        """Accept all of the jobs or none; they are durable when this returns."""
-
-    async def jobs(self, query: JobQuery) -> list[JobView]: ...
-
-    async def select(self, selection: Selection) -> list[str]:
-        """The ids of the jobs that are meant, newest first.
-
-        Raises:
-            Refused: they are more than MAX_SELECTED.
-        """
-
-    async def job(self, selector: str) -> JobView: ...
-
-    async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
-        """Several jobs as they are now, in the order of their selectors."""
-
-    async def why(self, selector: str) -> Explanation: ...
-
-    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
-        """Whether this attempt is the current one of a job, which its id names."""
-
-    async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
-        """End a job. One that runs is only asked to stop when this returns."""
-
-    async def cancel_all(
-        self, selectors: Sequence[str], *, grace: float | None = None
-    ) -> list[JobView]:
-        """The same for several; those that have ended stay as they are."""
-
-    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
-        """Hold, unhold, pause or resume several jobs.
-
-        Raises:
-            Refused: one cannot be. Then none is, unless it was only just so.
-        """
-
-    async def hold(self, selector: str) -> JobView:
-        """Keep a job that waits from starting, until `unhold`."""
-
-    async def unhold(self, selector: str) -> JobView: ...
-
-    async def pause_job(self, selector: str) -> JobView:
-        """Suspend a job that runs; hold one that waits."""
-
-    async def resume_job(self, selector: str) -> JobView: ...
-
-    async def edit(self, selector: str, edit: JobEdit) -> JobView:
-        """Change all of the given fields of a job that waits, or none."""
-
-    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
-        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
-
-        With `jobs` what runs there is suspended too.
-        """
-
-    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
-        """End that pause, and with it what it suspended; the pauses that are left.
-
-        With `jobs` also jobs there that were suspended one by one go on.
-        """
-
-    async def quarantined(self) -> list[dict[str, object]]:
-        """The claims that are kept for what ended jobs left, oldest first."""
-
-    async def release_quarantine(self, selector: str) -> dict[str, object]:
-        """Free what is kept for one job, though nothing is proven gone; what that was.
-
-        Raises:
-            Refused: nothing is kept for it.
-        """
-
-    async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
-    ) -> list[Retried]:
-        """Make new jobs of some that have ended: all of them or none, durable.
-
-        What ran after one that is retried too runs after its retry.
-
-        Raises:
-            Refused: one has not ended, or runs after what did not succeed.
-        """
-
-    async def wait(self, selectors: Sequence[str]) -> list[JobView]:
-        """Return when every one of the jobs has ended."""
-
-    async def read_log(
-        self,
-        selector: str,
-        stream: str,
-        offset: int,
-        *,
-        limit: int,
-        wait: bool = False,
-        attempt: int | None = None,
-    ) -> LogChunk:
-        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
-
-        A negative offset counts from the end. With `wait` an empty chunk is returned
-        only when the attempt is over, also one that is still to begin.
-        """
-
-    async def wait_output(
-        self, selector: str, known: int, *, attempt: int | None = None
-    ) -> None:
-        """Return when both streams together passed `known` bytes, or at its end."""
-
-    async def log_start(
-        self, selector: str, stream: str, since: str, *, attempt: int | None = None
-    ) -> int:
-        """The offset from which on the output came at a time, or a span ago."""
-
-    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
-        """The events that a query asks for, at most `limit` of them, oldest first.
-
-        With `wait` there is at least one, unless the runtime ends: then there is none.
-        """
-
-    async def settings(self) -> list[SettingView]:
-        """Every setting in force, with where it comes from."""
-
-    async def reload_settings(self) -> list[SettingChange]:
-        """Read the file and the environment again; what changed, or nothing at all."""
-
-    def request_stop(self, *, jobs: bool = False) -> int:
-        """Begin an orderly stop of the whole runtime, and say how many jobs run now.
-
-        They run on without it if they can; with `jobs` they are ended.
-        """
-
-    def check_release(self) -> ReleaseCheck:
-        """Look whether the release that runs is still the active one of its home.
-
-        If it is not, the runtime hands over and ends.
-        """
+    async def changed(self) -> set[str]:
+        """Wait until files changed in one or more; those. Changes while nobody waits
+        are told to whoever waits next."""

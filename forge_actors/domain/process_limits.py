@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.sizes import parse_size
 
 MAX_NICE = 19
-MIN_MEMORY, MAX_MEMORY = 1 << 20, 1 << 50
+MIN_MEMORY = 1 << 20
 MAX_PIDS = 1 << 22
-
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
-_SIZE = re.compile(r"(?P<number>[0-9]{1,18})(?P<unit>[KMGT]?)(?:I?B)?")
 
 
 def parse_nice(value: int, *, field: str) -> int:
@@ -25,16 +21,7 @@ def parse_memory(value: str | int, *, field: str) -> int:
     Raises:
         InvalidInput: anything else, or outside 1M to 1024T.
     """
-    text = str(value).strip().upper()
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise InvalidInput(
-            field, f"{value!r} is no size; write for example 512M or 2G (K, M, G, T)"
-        )
-    size = int(match["number"]) << _UNITS[match["unit"]]
-    if not MIN_MEMORY <= size <= MAX_MEMORY:
-        raise InvalidInput(field, f"{value!r} is outside 1M to 1024T")
-    return size
+    return parse_size(value, field=field, least=MIN_MEMORY)
 
 
 def parse_pids(value: int, *, field: str) -> int:

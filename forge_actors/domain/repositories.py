@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.projections import Attention, LeaseView, StatusView
 
 _NAME = re.compile(r"[a-z0-9._-]{1,64}")
 
@@ -65,6 +66,10 @@ class RepositoryView(Struct, frozen=True):
     running: int
     added_at: str
     note: str | None = None
+    #: As it was when its checkout was looked at last.
+    status: StatusView = StatusView()
+    #: How many of its jobs need a person.
+    attention: int = 0
 
 
 class RepositoryDetails(RepositoryView, frozen=True, kw_only=True):
@@ -78,6 +83,10 @@ class RepositoryDetails(RepositoryView, frozen=True, kw_only=True):
     counts: dict[str, int]
     #: The ids of the jobs that are dispatched or running.
     running_jobs: list[str]
+    #: What those hold.
+    leases: list[LeaseView] = []
+    #: The newest jobs that need a person.
+    attention_jobs: list[Attention] = []
 
 
 def check_name(name: str, *, field: str = "name") -> str:

@@ -74,6 +74,11 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     memory: str | int | None = None
     pids: int | None = None
     after_job: str | None = None
+    #: A worktree of its own, or never one; None leaves it to the settings.
+    isolate: bool | None = None
+    #: The name of the worktree's branch, a pattern, and the commit that it begins at.
+    branch: str | None = None
+    base: str | None = None
     origin: str = "cli"
     parent: Parent | None = None
 

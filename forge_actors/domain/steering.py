@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import JobEdited, JobHeld, Noted
 from forge_actors.domain.events import Event
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.quarantine import Quarantine
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -117,6 +119,34 @@ class Steerable(JobQueue):
         data: dict[str, object] = {"changed": edit.shown()}
         event = Event("job_edited", now, self.repo, job_id, data)
         return [JobEdited(job_id, edit, event)], None
+
+    # -- where it is -----------------------------------------------------------------
+
+    def relocated(self, jobs: Iterable[Job], quarantined: Iterable[Quarantine]) -> None:
+        """The folder of the repository is another one, and so are the claims of these,
+        as they were saved, while they wait or run or are kept."""
+        claims = {job.id: job.claims for job in jobs}
+        claims |= {left.job: left.claims for left in quarantined}
+        for job_id, wanted in claims.items():
+            if (left := self.quarantined.get(job_id)) is not None:
+                self.quarantined[job_id] = structs.replace(left, claims=wanted)
+            elif job_id in self._kept:
+                self._kept[job_id] = wanted
+            elif (job := self.jobs.get(job_id)) is not None:
+                self._claim(job, wanted)
+        for holder in self.held:
+            self._lanes.release(holder)  # what conflicts with it is another job now
+
+    def _claim(self, job: Job, claims: tuple[Claim, ...]) -> None:
+        ready = job.id in self._lanes.ready
+        if ready:
+            self._lanes.leave(job)
+            self._lanes.release(job.id)
+        job.claims = claims
+        if job.id in self.leases:
+            self.leases[job.id] = claims
+        if ready:
+            self._lanes.enter(job)
 
     # -- pauses ----------------------------------------------------------------------
 

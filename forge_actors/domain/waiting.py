@@ -65,6 +65,8 @@ class Waiting(Struct, frozen=True, omit_defaults=True):
     resource: str | None = None
     used: int | None = None
     limit: int | None = None
+    #: What else is to be told of it, to be said behind the rest.
+    note: str = ""
 
 
 def noun(token: str) -> str:

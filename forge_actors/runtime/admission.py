@@ -30,6 +30,7 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
@@ -128,6 +129,7 @@ class Admission:
     ) -> tuple[list[Accepted], Move | None]:
         # What is unique is looked up and saved without a pause in between.
         pauses = not any(r.request_id or r.unique for r in requests)
+        forgettings = self._store.forgettings
         now = self._clock.now()
         order = batch_order(
             [(request.name, request.after) for request in requests],
@@ -164,6 +166,8 @@ class Admission:
         for place in places:
             if self._registry.get(place.repo.id) is None:
                 raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
+        if self._store.forgettings != forgettings:
+            self._check_dependencies(changes)
         handed_on = [self._delegated(*entry, now) for entry in children.items()]
         result = [accepted[index] for index in range(len(requests))]
         if not changes and not handed_on:
@@ -255,6 +259,12 @@ class Admission:
                 )
             if known is not None:
                 return str(known[0])
+            gone = self._store.read_pending("forgotten_request", request.request_id)
+            if gone:
+                raise Refused(
+                    f"{place.prefix}request_id: {request.request_id!r} belongs to job"
+                    f" {gone[0][0]}, which has ended and was removed by retention"
+                )
         if request.unique is not None:
             key = (place.repo.id, request.unique)
             rows = self._store.read_pending("by_unique", *key)
@@ -273,12 +283,13 @@ class Admission:
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = self._dependencies(request, names, prefix)
-        claims = claims_of(request, kind, checkout, prefix)
+        job_id = self._ids.make(now)
+        claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
         attempts = request.max_attempts
         job = Job(
-            id=self._ids.make(now),
+            id=job_id,
             repo=repo.id,
             kind=kind,
             priority=priority,
@@ -293,6 +304,7 @@ class Admission:
             admission_budget=spec.budgets.admission,
             queue_budget=spec.budgets.queue,
         )
+        job.isolatable = may_be_isolated(job, spec)
         details = JobDetails(
             created_at=now,
             origin=request.origin,
@@ -318,17 +330,36 @@ class Admission:
         self, request: JobRequest, names: dict[str, str], prefix: str
     ) -> tuple[tuple[str, ...], bool]:
         """The ids a job runs after, and whether all of them have ended."""
-        ids: dict[str, None] = {}
+        #: Whether each is of this batch.
+        ids: dict[str, bool] = {}
         for selector in request.after:
             try:
                 job_id = names.get(selector) or self._store.match(selector)
             except ForgeError as error:
                 raise InvalidInput(f"{prefix}after", str(error)) from None
-            ids[job_id] = None
-        states = [self._store.read_pending("job_state", job_id) for job_id in ids]
-        # A job of the same batch has no row yet, and has certainly not ended.
-        met = all(rows and rows[0][0] in TERMINAL for rows in states)
+            ids[job_id] = selector in names
+        met = True
+        for job_id, new in ids.items():
+            rows = self._store.read_pending("job_state", job_id)
+            # A job of the same batch has no row yet, and has certainly not ended.
+            if not (rows or new):
+                raise _forgotten(job_id, prefix)
+            met = met and bool(rows) and rows[0][0] in TERMINAL
         return tuple(ids), met
+
+    def _check_dependencies(self, changes: Sequence[JobAdded]) -> None:
+        """While they were checked jobs were removed; not those that they run after."""
+        own = {change.job.id for change in changes}
+        for change in changes:
+            for job_id in change.job.after:
+                if job_id in own or self._store.read_pending("job_state", job_id):
+                    continue
+                raise _forgotten(job_id)
+
+
+def _forgotten(job: str, prefix: str = "") -> InvalidInput:
+    problem = f"job {job} had ended, and was removed by retention just now"
+    return InvalidInput(f"{prefix}after", problem)
 
 
 def _placed(error: NotFound, prefix: str) -> NotFound:
@@ -341,7 +372,13 @@ def _digest(job: Job, spec: JobSpec, details: JobDetails) -> str:
     Not how it was written, who asks, when, nor how far the jobs before it are by now.
     """
     content = (
-        structs.replace(job, id="", queued_at=0.0, state="queued"),
+        structs.replace(
+            job,
+            id="",
+            claims=inherited(job.claims, job.id, ""),
+            queued_at=0.0,
+            state="queued",
+        ),
         structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
         structs.replace(details, created_at=0.0, origin="", request_id=None),
     )

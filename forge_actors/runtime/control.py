@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 
 
-class RuntimeControl(RepositoryControl, SteeringControl, ServiceControl):
+class RuntimeControl(
+    RepositoryControl, SteeringControl, CleaningControl, ServiceControl
+):
     """The port `Control` on one runtime, put together from its nouns."""

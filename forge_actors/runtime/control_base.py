@@ -11,12 +11,18 @@ from forge_actors.actors.repository_messages import Cancel
 from forge_actors.actors.supervisor_messages import Open
 from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.changes import JobEnded, TakenBack
-from forge_actors.domain.errors import MailboxClosed, NotFound, Refused
+from forge_actors.domain.errors import MailboxClosed, Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, WAITING, JobError
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import describe, repository_of
-from forge_actors.edges.sqlite.rows import pause_from, poison_from
+from forge_actors.domain.worktrees import worktree_view
+from forge_actors.edges.sqlite.rows import (
+    pause_from,
+    poison_from,
+    spec_from,
+    worktree_from,
+)
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.served_release import ServedRelease
 
@@ -60,6 +67,7 @@ class ControlBase:
         registry: Registry,
         admission: Admission,
         mailbox: Mailbox[Message],
+        looking: Looking,
         served: ServedRelease | None = None,
     ) -> None:
         self._home = home
@@ -71,6 +79,7 @@ class ControlBase:
         self._registry = registry
         self._admission = admission
         self._supervisor = mailbox
+        self._looking = looking
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
         self._started_at = clock.wall()
@@ -150,14 +159,23 @@ class ControlBase:
     def _row(self, job_id: str) -> tuple[Any, ...]:
         rows = self._store.read("view_job", job_id)
         if not rows:
-            raise NotFound(f"no job has the id {job_id!r}")
+            raise self._store.not_found(job_id)
         return rows[0]
 
     def _view(self, row: tuple[Any, ...]) -> JobView:
         job = view(row, self._roots)
+        if job.worktree is not None:
+            job = structs.replace(job, worktree=self._worktree_view(row))
         if self._suspended(row) is None:
             return job
         return structs.replace(job, paused=True)
+
+    def _worktree_view(self, row: tuple[Any, ...]) -> dict[str, object] | None:
+        isolation = spec_from((row[5],)).isolation
+        rows = self._store.read("worktree", row[0])
+        known = worktree_from(rows[0]) if rows else None
+        home = str(self._home.absolute())
+        return None if isolation is None else worktree_view(isolation, known, home)
 
     def _suspended(self, row: tuple[Any, ...]) -> tuple[str, float] | None:
         """Why a job that runs stands still and since when; None if it does not."""

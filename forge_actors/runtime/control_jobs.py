@@ -94,6 +94,9 @@ class JobControl(ControlBase):
             lambda reply: supervisor_messages.Place(tuple(asked.values()), reply)
         )
         for job, waiting in zip(asked, answers, strict=True):
+            before = waits[job].waiting
+            note = "" if before is None else before.note
+            waiting = structs.replace(waiting, note=note)
             waits[job] = structs.replace(waits[job], waiting=waiting)
 
     async def job(self, selector: str) -> JobView:
@@ -157,10 +160,11 @@ class JobControl(ControlBase):
             return self._merged(self._view(self._row(job_id)), waits), None
         waiting, offer = waits.waiting, waits.offer
         if offer is not None and waiting.resource is None:
-            since, ahead = waiting.since, waits.ahead
+            since, ahead, note = waiting.since, waits.ahead, waiting.note
             [waiting] = await self._supervisor.ask(
                 lambda reply: supervisor_messages.Place(((offer, ahead, since),), reply)
             )
+            waiting = structs.replace(waiting, note=note)
         return with_waiting(job, waits.state, waiting), waiting
 
     async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import trio
 from msgspec import structs
 
 from forge_actors.actors.repository_messages import SetEnabled
@@ -13,13 +15,26 @@ from forge_actors.domain.changes import TakenBack
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import STATES, WAITING
+from forge_actors.domain.projections import (
+    MAX_ATTENTION,
+    Attention,
+    LeaseView,
+    StatusView,
+    attention_in,
+    status_view,
+)
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
+from forge_actors.edges.sqlite.rows import claims_from
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import pieces
-from forge_actors.runtime.views import timestamp
+from forge_actors.runtime.views import shown_text, timestamp
 
 if TYPE_CHECKING:
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.repositories import Repository
+
+#: Repositories that are read before others have their turn.
+PIECE = 200
 
 
 class RepositoryControl(ControlBase):
@@ -29,17 +44,31 @@ class RepositoryControl(ControlBase):
         self, path: str, name: str | None = None
     ) -> RepositoryView:
         repo, note = await self._registry.add(path, name)
+        self._looking.board.added(repo.id)
         return self._repository_view(repo, note=note)
 
     async def repositories(self) -> list[RepositoryView]:
-        counts = self._store.tally.waiting_and_running()
-        return [
-            self._repository_view(repo, counts.get(repo.id, (0, 0)))
-            for repo in self._registry.all()
-        ]
+        tally, rows = self._store.tally, self._store.read("looks")
+        looks = {row[0]: row for row in rows}
+        counts, dispatched = tally.waiting_and_running(), self._last_dispatches()
+        views: list[RepositoryView] = []
+        for repo in self._registry.all():
+            if len(views) % PIECE == PIECE - 1:
+                await trio.lowlevel.checkpoint()
+            row = looks.get(repo.id)
+            look = None if row is None else self._store.look_of(row)
+            view = self._repository_view(repo, counts.get(repo.id, (0, 0)))
+            views.append(
+                structs.replace(
+                    view,
+                    status=self._status(look, dispatched.get(repo.id, 0.0)),
+                    attention=tally.attention_of(repo.id),
+                )
+            )
+        return views
 
     async def repository(self, name: str) -> RepositoryDetails:
-        repo, _ = await self._registry.find(name)
+        repo, note = await self._registry.look(name)
         found = self._store.tally.of_repository(repo.id)
         counts: dict[str, int] = {
             state: found[state] for state in STATES if state in found
@@ -48,14 +77,52 @@ class RepositoryControl(ControlBase):
         waiting = sum(counts.get(state, 0) for state in WAITING)
         # The registry's own are those of the start of the runtime.
         [(fence, last)] = self._store.read("repository_turn", repo.id)
+        view = structs.replace(
+            self._repository_view(repo, (waiting, len(running)), note),
+            status=self._status(self._store.look(repo.id), last),
+            attention=attention_in(found),
+        )
         return RepositoryDetails(
-            **structs.asdict(self._repository_view(repo, (waiting, len(running)))),
+            **structs.asdict(view),
             common_dir=repo.common_dir,
             fence=fence,
             last_dispatch=timestamp(last) if last else None,
             counts=counts,
             running_jobs=running,
+            leases=self._leases(running),
+            attention_jobs=self._attention(repo.id) if view.attention else [],
         )
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        repo, note = await self._registry.relocate(name, path)
+        self._looking.board.added(repo.id)
+        running = len(self._store.tally.running_of(repo.id))
+        waiting = self._store.tally.active_of(repo.id) - running
+        return self._repository_view(repo, (waiting, running), note)
+
+    def _last_dispatches(self) -> dict[str, float]:
+        return dict(self._store.read("last_dispatches"))
+
+    def _status(self, look: Look | None, last_dispatch: float) -> StatusView:
+        ahead, now = self._clock.ahead(), self._clock.now()
+        return status_view(
+            look,
+            now,
+            last_dispatch - ahead,
+            lambda at: timestamp(at + ahead),
+            lambda problem: shown_text(problem, self._roots),
+        )
+
+    def _leases(self, jobs: list[str]) -> list[LeaseView]:
+        rows = self._store.read("leases_of", json.dumps(jobs)) if jobs else []
+        return [
+            LeaseView(job, fence, list(map(str, claims_from(claims))))
+            for job, fence, claims in rows
+        ]
+
+    def _attention(self, repo: str) -> list[Attention]:
+        rows = self._store.read("attention_of", repo, MAX_ATTENTION)
+        return [Attention(job, state, timestamp(at)) for job, state, at in rows]
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

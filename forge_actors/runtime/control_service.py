@@ -22,6 +22,7 @@ from forge_actors.edges.machine import open_files
 from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
+from forge_actors.runtime.maintenance_view import maintenance_view
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import poison_view, quarantine_view, timestamp
 
@@ -72,6 +73,7 @@ class ServiceControl(OutputControl):
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
+        degraded += self._looking.trouble
         return {
             "service": {
                 "pid": os.getpid(),
@@ -107,6 +109,12 @@ class ServiceControl(OutputControl):
             "quarantined": self._quarantined(),
             "poisoned": self._poisoned(),
             "pauses": [to_builtins(pause) for pause in pauses],
+            "maintenance": maintenance_view(
+                self._settings().cleaning,
+                self._store.clean_run(),
+                self._store.class_visits(),
+                self._roots,
+            ),
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
                 "active": survey.pressure is not None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec import UNSET, UnsetType, structs
 
+from forge_actors.domain.branches import base_problem, check_pattern
 from forge_actors.domain.claims import Claim, parse_claim, strongest
 from forge_actors.domain.deadlines import (
     default_execution,
@@ -20,6 +21,7 @@ from forge_actors.domain.deadlines import (
 )
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import (
     KINDS,
     READ_ONLY_KINDS,
@@ -42,6 +44,7 @@ from forge_actors.domain.requests import (
     encode_argv,
     nearest,
 )
+from forge_actors.domain.worktrees import GIT_PLACES, Isolation
 from forge_actors.runtime.exec_size import check_exec_size
 from forge_actors.runtime.job_limits import limits_here
 from forge_actors.runtime.secrets import check_name
@@ -77,19 +80,27 @@ def priority_of(text: str, prefix: str) -> int:
 
 
 def claims_of(
-    request: JobRequest, kind: Kind, checkout: str, prefix: str
+    request: JobRequest, kind: Kind, checkout: str, prefix: str, job_id: str = ""
 ) -> tuple[Claim, ...]:
+    """What it claims; `job_id` is what its own worktree is claimed by."""
+    if request.isolate:
+        # What it says of the checkout it says of its own one.
+        return isolated(_named_claims(request, checkout, prefix), job_id)
     if request.claims:
-        field = f"{prefix}claims"
-        return strongest(
-            _resolved(parse_claim(text, checkout=checkout, field=field), checkout)
-            for text in request.claims
-        )
+        return _named_claims(request, checkout, prefix)
     if request.read_only:
         return ()
     if kind in READ_ONLY_KINDS:
         return (Claim("read", "workspace", "", checkout),)
     return (Claim("write", "repo-content", "*"),)
+
+
+def _named_claims(request: JobRequest, checkout: str, prefix: str) -> tuple[Claim, ...]:
+    field = f"{prefix}claims"
+    return strongest(
+        _resolved(parse_claim(text, checkout=checkout, field=field), checkout)
+        for text in request.claims
+    )
 
 
 def _resolved(claim: Claim, checkout: str) -> Claim:
@@ -151,6 +162,8 @@ def spec_of(
         pty=_pty(request, f"{prefix}pty"),
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
+        isolation=_isolation(request, prefix),
+        in_checkout=request.isolate is False,
     )
 
 
@@ -250,6 +263,26 @@ def _shell_command(command: str | None, field: str) -> str | None:
     if not command.strip():
         raise InvalidInput(field, "is empty")
     return decode_argv([command], field=field)[0]
+
+
+def _isolation(request: JobRequest, prefix: str) -> Isolation | None:
+    branch, base = request.branch, request.base
+    if not request.isolate:
+        for name, value in (("branch", branch), ("base", base)):
+            if value is not None:
+                raise InvalidInput(f"{prefix}{name}", "is for a job with isolate")
+        return None
+    if branch is not None:
+        check_pattern(branch, field=f"{prefix}branch")
+    problem = None if base is None else base_problem(base)
+    if problem is not None:
+        raise InvalidInput(f"{prefix}base", f"{base!r} names no commit: {problem}")
+    for name in (*request.env, *request.secrets):
+        if name in GIT_PLACES:
+            raise InvalidInput(
+                f"{prefix}env", f"{name!r} would lead git out of the job's worktree"
+            )
+    return Isolation(branch, base)
 
 
 def _env(env: dict[str, str], field: str) -> dict[str, str]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.isolation import own_worktree
+from forge_actors.domain.jobs import AGENT_KINDS
 from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
+from forge_actors.domain.worktrees import Isolation
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.ports import Store
+    from forge_actors.domain.worktrees import WorktreeWanted
+
+    #: What worktree an order needs; None if its repository is not there any more.
+    WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
 #: What a job gets of the environment of whoever started the service. Nothing else.
 ALLOWED = frozenset(
@@ -57,9 +64,14 @@ class OrderMaker:
     """Builds launch orders; the launcher adds what every job has in its environment."""
 
     def __init__(
-        self, home: Path, store: Store, output_limit: Callable[[], int]
+        self,
+        home: Path,
+        store: Store,
+        output_limit: Callable[[], int],
+        worktrees: WorktreeMaker | None = None,
     ) -> None:
         self._home = str(home)
+        self._worktrees = worktrees
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
@@ -94,7 +106,21 @@ class OrderMaker:
             limits=spec.limits,
             after_job=spec.after_job,
         )
+        isolation = spec.isolation
+        if isolation is None and job.kind in AGENT_KINDS:
+            # That it has become isolated is about to be saved.
+            isolation = Isolation() if own_worktree(job.id) in job.claims else None
+        if isolation is not None:
+            order = self._isolated(order, isolation)
         return self._with_secrets(order, spec.secrets) if spec.secrets else order
+
+    def _isolated(self, order: LaunchOrder, isolation: Isolation) -> LaunchOrder:
+        if self._worktrees is None:
+            return structs.replace(order, problem="no worktree can be made here")
+        wanted = self._worktrees(order, isolation)
+        if wanted is None:
+            return structs.replace(order, problem="its repository was removed")
+        return structs.replace(order, wanted=wanted)
 
     def _with_secrets(self, order: LaunchOrder, names: tuple[str, ...]) -> LaunchOrder:
         """The order with the values as they are now, or with why it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from functools import partial
@@ -9,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors import (
+    maintenance_context,
+    supervisor,
+    supervisor_messages,
+)
+from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -17,8 +23,11 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.ownership import claim_of
 from forge_actors.domain.scopes import repository_of
+from forge_actors.edges.cleanup.process import CleanUpProgram
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.sqlite.rows import (
     launched_from,
@@ -29,10 +38,12 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +88,7 @@ class Parts:
         self._embedded = embedded
         self._ids = IdSource()
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
+        self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -109,11 +121,20 @@ class Parts:
                 self._home,
                 self._store,
                 lambda: self._settings().output.stream_bytes,
+                WorktreeOrders(
+                    self._home,
+                    self._clock,
+                    self._settings,
+                    self.registry.get,
+                    self._name_of,
+                ),
             ),
-            gone=self._gone,
+            gone=self.registry.gone,
+            isolating=Isolating(self._store, GitWorktrees(), self._clock),
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},
+            maintenance=self._maintenance(),
             # Not later than now, should the clock have been set back since.
             last_dispatch={
                 repo: min(at, now) for repo, at in self._store.read("last_dispatches")
@@ -127,14 +148,38 @@ class Parts:
             ),
         )
         mailbox: Mailbox[supervisor_messages.Message]
+        # Before there is a mailbox; what was loaded meanwhile is to be told of it too.
+        moved: list[str] = []
+        self.registry.relocated = moved.append
         mailbox = await nursery.start(self._supervise, context)
+
+        def relocated(repo: str) -> None:
+            with suppress(MailboxClosed):
+                mailbox.tell(supervisor_messages.Relocated(repo))
+
+        self.registry.relocated = relocated
+        for repo in moved:
+            relocated(repo)
         nursery.start_soon(self._until_down)
         nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
         # One without changes is refused where nothing can be saved, as nobody was
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
+        nursery.start_soon(self.looking.run)
         return mailbox
+
+    def _maintenance(self) -> maintenance_context.Context:
+        owner = self._store.owner
+        return maintenance_context.Context(
+            home=str(self._home),
+            store=self._store,
+            clock=self._clock,
+            clean_up=CleanUpProgram(),
+            policy=lambda: self._settings().cleaning,
+            claim=None if owner is None else claim_of(owner),
+            is_busy=lambda: self._store.active > 0,
+        )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
         """The attempts that an earlier runtime began, or may have begun."""
@@ -178,15 +223,12 @@ class Parts:
             self.scope.cancel()
             raise
 
+    def _name_of(self, job: str) -> str | None:
+        rows = self._store.read_pending("job_names", json.dumps([job]))
+        return rows[0][1] if rows else None
+
     def _pressure(self) -> str | None:
         return self._gauge()
-
-    def _gone(self, repo: str) -> str | None:
-        known = self.registry.get(repo)
-        # Not pathlib: this is asked at every dispatch.
-        if known is None or os.path.isdir(known.path):
-            return None
-        return f"the folder of its repository is gone: {known.path}"
 
     @trio.lowlevel.enable_ki_protection
     async def _supervise(
@@ -206,6 +248,7 @@ class Parts:
     ) -> None:
         """Give other settings to those who hold what they were told at the start."""
         self._gauge = _gauge(settings)
+        self.looking.limits_changed()
         self._store.limits = settings.repository_limits()
         with suppress(MailboxClosed):
             mailbox.tell(
@@ -218,6 +261,7 @@ class Parts:
         self._settings.exchanged = partial(self._exchange, mailbox)
 
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
+            self.looking.board.used(repo)
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
@@ -240,6 +284,7 @@ class Parts:
             registry=self.registry,
             admission=admission,
             mailbox=mailbox,
+            looking=self.looking,
             served=self._served,
         )
         if self._served is not None:
@@ -255,6 +300,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
             await self._ended.wait()
+            self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already
                 self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()

@@ -1,9 +1,4 @@
-"""The registry of repositories: identity is git's common directory, not a path.
-
-A repository is recognised by the inode of that directory together with an id that is
-written into it. The inode alone would be another's once the folder is deleted, and the
-id alone would be a copy's as well.
-"""
+"""The registry: identity is git's common directory, not a path."""
 
 from __future__ import annotations
 
@@ -13,59 +8,23 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.changes import RepositoryAdded, RepositoryChanged
-from forge_actors.domain.errors import InvalidInput, NotFound, Refused, StoreFailed
+from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.events import Event
+from forge_actors.domain.relocation import Relocation
 from forge_actors.domain.repositories import (
     Checkout,
     Repository,
     check_name,
     name_from_folder,
 )
-from forge_actors.domain.requests import nearest
+from forge_actors.runtime.whereabouts import Whereabouts, as_registered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from forge_actors.domain.ports import Clock, Git
     from forge_actors.domain.repositories import Identity
-    from forge_actors.edges.sqlite.store import SqliteStore
-    from forge_actors.runtime.ids import IdSource
 
 
-class Registry:
-    """Every repository that is not removed, as the store has it."""
-
-    def __init__(
-        self, store: SqliteStore, git: Git, clock: Clock, ids: IdSource
-    ) -> None:
-        self._store = store
-        self._git = git
-        self._clock = clock
-        self._ids = ids
-        self._by_id = {repo.id: repo for repo in store.repositories()}
-        self._by_name = {repo.name: repo for repo in self._by_id.values()}
-        self._by_inode = {
-            (repo.device, repo.inode): repo for repo in self._by_id.values()
-        }
-
-    def all(self) -> list[Repository]:
-        return sorted(self._by_id.values(), key=lambda repo: repo.name)
-
-    def get(self, repo_id: str) -> Repository | None:
-        return self._by_id.get(repo_id)
-
-    def named(self, name: str) -> Repository:
-        """The repository of this name or id.
-
-        Raises:
-            NotFound: there is none; the nearest name is given.
-        """
-        repo = self._by_name.get(name) or self._by_id.get(name)
-        if repo is None:
-            near = nearest(name, self._by_name)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise NotFound(f"repo: no repository is called {name!r}{hint}")
-        return repo
+class Registry(Whereabouts):
+    """What callers may do with repositories."""
 
     async def find(self, name_or_path: str) -> tuple[Repository, Checkout | None]:
         """The repository a caller means; with a path also the checkout it is in.
@@ -74,6 +33,13 @@ class Registry:
             NotFound: no such name, or the repository of the path is not registered.
             InvalidInput: the path is in no git work tree.
         """
+        repo, checkout = await self._meant(name_or_path)
+        if checkout is None:
+            return repo, None
+        repo = await self._follow(repo, checkout)
+        return repo, as_registered(repo, checkout)
+
+    async def _meant(self, name_or_path: str) -> tuple[Repository, Checkout | None]:
         if "/" not in name_or_path and name_or_path not in (".", ".."):
             return self.named(name_or_path), None
         checkout = await self._git.checkout(name_or_path)
@@ -83,7 +49,66 @@ class Registry:
                 f"repo: {checkout.root} is not registered;"
                 f" add it with: forge-actors repo add {checkout.root}"
             )
-        return await self._follow(repo, checkout), checkout
+        return repo, checkout
+
+    async def look(self, name_or_path: str) -> tuple[Repository, str | None]:
+        """The repository, looked for if it is not where it was; what was found out.
+
+        Raises:
+            NotFound, InvalidInput: as `find`.
+        """
+        known, checkout = await self._meant(name_or_path)
+        repo = known if checkout is None else await self._follow(known, checkout)
+        problem = self.gone(repo.id)
+        repo = self._by_id.get(repo.id, repo)
+        if problem is None:
+            moved = repo.path != known.path
+            return repo, f"it was moved here from {known.path}" if moved else None
+        found = self.candidates(repo)
+        where = found[0] if found else "PATH"
+        if found:
+            problem += f"; its id is in {', '.join(found)}, which may be a copy"
+        return repo, (
+            f"{problem}; if you moved it:"
+            f" forge-actors repo relocate {repo.name} {where}"
+        )
+
+    async def relocate(self, name: str, path: str) -> tuple[Repository, str]:
+        """Have a repository where somebody moved it, and its jobs with it.
+
+        Raises:
+            NotFound: there is none of this name.
+            InvalidInput: the path is in no git work tree.
+            Refused: that is another repository, or a copy.
+        """
+        repo = self.named(name)
+        checkout = await self._git.checkout(path)
+        identity = self._identity(checkout)
+        add = f"forge-actors repo add {checkout.root} --name NAME"
+        if repo.id not in identity.ids:
+            raise Refused(
+                f"{checkout.root} is not {repo.name}: it does not have its id; to work"
+                f" there too: {add}"
+            )
+        if self._has_other_place(repo, checkout):
+            raise Refused(
+                f"{checkout.root} is a copy of {repo.name}, which is still at"
+                f" {repo.path}; to work there too: {add}"
+            )
+        other = self._recognise(checkout, identity)
+        if other is not None and other.id != repo.id:
+            raise Refused(f"{checkout.root} is registered as {other.name!r}")
+        before, here = repo.path, as_registered(repo, checkout).root
+        if before != here and self._is_at(repo.common_dir, checkout):
+            # The repository is where it was: another work tree of it is meant.
+            gone = not os.path.lexists(before)
+            told = Relocation(before, here) if gone else None
+            repo = await self._go(repo, checkout, here, repo.common_dir, told=told)
+        else:
+            repo = await self._follow(repo, checkout)
+        if repo.path == before:
+            return repo, f"it is at {before} already"
+        return repo, f"it was moved here from {before}"
 
     async def add(self, path: str, name: str | None) -> tuple[Repository, str | None]:
         """Register the repository of a folder; one that is known is returned as it is.
@@ -116,7 +141,9 @@ class Registry:
     ) -> tuple[Repository, str | None]:
         wanted = name or name_from_folder(checkout.root.rpartition("/")[2])
         now = self._clock.now()
-        holder = self._by_name.get(wanted)
+        if (holder := self._by_name.get(wanted)) is not None:
+            self.gone(holder.id)  # it may only have been renamed
+            holder = self._by_name.get(wanted)
         given_up = self._give_up(checkout, holder, now)
         if holder is not None and all(
             change.repository.id != holder.id or change.repository.removed_at is None
@@ -150,97 +177,6 @@ class Registry:
             return repo, None
         return repo, f"{replaced[0].name!r}, which was here before, is gone"
 
-    def _identity(self, checkout: Checkout) -> Identity:
-        """Read when it is needed, not before: another caller may have added an id."""
-        identity = self._git.identity(checkout.common_dir)
-        if identity is None:
-            raise InvalidInput("path", f"{checkout.common_dir} does not exist")
-        return identity
-
-    def _recognise(self, checkout: Checkout, identity: Identity) -> Repository | None:
-        """The registered repository that a checkout belongs to."""
-        repo = self._by_inode.get((checkout.device, checkout.inode))
-        if repo is not None and repo.id in identity.ids:
-            return repo
-        for repo_id in identity.ids:
-            repo = self._by_id.get(repo_id)
-            if repo is not None and not self._has_other_place(repo, checkout):
-                return repo
-        return None
-
-    def _has_other_place(self, repo: Repository, checkout: Checkout) -> bool:
-        """Whether it is where it was registered, so that the checkout is of a copy."""
-        there = self._git.identity(repo.common_dir)
-        if there is None or repo.id not in there.ids:
-            return False
-        return (there.device, there.inode) != (checkout.device, checkout.inode)
-
-    async def _follow(self, repo: Repository, checkout: Checkout) -> Repository:
-        """The recognised repository with the place where it is now."""
-        place = (checkout.device, checkout.inode)
-        there = self._git.identity(repo.common_dir)
-        if there is not None and (there.device, there.inode) == place:
-            # Not moved, if perhaps spelt another way: through a bind mount, say. But
-            # the work tree it was registered with may be gone, and the numbers of
-            # disks may have changed.
-            if os.path.isdir(repo.path) and place == (repo.device, repo.inode):
-                return repo
-            common_dir = repo.common_dir
-        else:
-            common_dir = checkout.common_dir
-        path = repo.path
-        if common_dir != repo.common_dir or not os.path.isdir(path):
-            path = _main_work_tree(checkout)
-        now = self._clock.now()
-        moved = structs.replace(
-            repo,
-            path=path,
-            common_dir=common_dir,
-            device=checkout.device,
-            inode=checkout.inode,
-        )
-        data: dict[str, object] = {"name": repo.name, "from": repo.path, "to": path}
-        event = Event("repository_moved", now, repo.id, data=data)
-        given_up = self._give_up(checkout, None, now, but=repo)
-        await self._save([*given_up, RepositoryChanged(moved, event)])
-        return moved
-
-    def _give_up(
-        self,
-        checkout: Checkout,
-        holder: Repository | None,
-        now: float,
-        *,
-        but: Repository | None = None,
-    ) -> list[RepositoryChanged]:
-        """What becomes of registrations whose inode or place is a checkout's now.
-
-        One of the same place cannot come back there and is removed, unless jobs of it
-        are active. One that lost only its inode may have gone to another disk, or come
-        back from a backup, and its id would find it: it is kept, with numbers that no
-        folder has, as the store wants those of two repositories to differ.
-        """
-        changes = []
-        at_inode = self._by_inode.get((checkout.device, checkout.inode))
-        for repo in dict.fromkeys((at_inode, holder)):
-            if repo is None or (but is not None and repo.id == but.id):
-                continue
-            same_place = repo.common_dir == checkout.common_dir
-            if same_place and not self._active(repo):
-                gone = structs.replace(repo, removed_at=now, enabled=False)
-                kind = "repository_removed"
-            elif repo is at_inode:
-                lowest = min(known.inode for known in self._by_id.values())
-                gone = structs.replace(repo, device=-1, inode=min(lowest, 0) - 1)
-                kind = "repository_lost"
-            else:
-                continue
-            data: dict[str, object] = {"name": repo.name, "reason": "replaced"}
-            changes.append(
-                RepositoryChanged(gone, Event(kind, now, repo.id, data=data))
-            )
-        return changes
-
     def _usable_id(self, identity: Identity) -> str | None:
         """An id that another home gave to the repository, which is kept.
 
@@ -253,9 +189,6 @@ class Registry:
             if not self._store.read_pending("load_repository", repo_id):
                 return repo_id
         return None
-
-    def _active(self, repo: Repository) -> int:
-        return int(self._store.read_pending("active_of_repository", repo.id)[0][0])
 
     async def remove(self, repo: Repository) -> Repository:
         """Take a repository out; its id is never used again.
@@ -282,41 +215,3 @@ class Registry:
         event = Event(kind, self._clock.now(), repo.id, data={"name": repo.name})
         await self._save([RepositoryChanged(changed, event)])
         return changed
-
-    async def _save(
-        self, changes: Sequence[RepositoryAdded | RepositoryChanged]
-    ) -> None:
-        """Save and hold what changes; as it was before if it cannot be saved."""
-        before = [self._by_id.get(change.repository.id) for change in changes]
-        saved = self._store.save(changes)
-        after = [change.repository for change in changes]
-        self._exchange(before, [repo for repo in after if repo.removed_at is None])
-        try:
-            await saved.wait()
-        except StoreFailed:
-            self._exchange(after, [repo for repo in before if repo is not None])
-            raise
-
-    def _exchange(
-        self, old: Sequence[Repository | None], new: Sequence[Repository]
-    ) -> None:
-        for repo in old:
-            if repo is not None:
-                self._drop(repo)
-        for repo in new:
-            self._insert(repo)
-
-    def _insert(self, repo: Repository) -> None:
-        self._by_id[repo.id] = self._by_name[repo.name] = repo
-        self._by_inode[repo.device, repo.inode] = repo
-
-    def _drop(self, repo: Repository) -> None:
-        self._by_id.pop(repo.id, None)
-        self._by_name.pop(repo.name, None)
-        self._by_inode.pop((repo.device, repo.inode), None)
-
-
-def _main_work_tree(checkout: Checkout) -> str:
-    """The first work tree of the checkout's repository, if it has one."""
-    folder, name = os.path.split(checkout.common_dir)
-    return checkout.root if checkout.main or name != ".git" else folder

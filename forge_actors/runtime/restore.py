@@ -123,6 +123,7 @@ def _settle(
         merge = Merge(db, now)
         merge.repositories(last, others)
         merge.owner([last, *others])
+        merge.worktrees([last, *others])
         settled = Settled()
         if how != "empty":
             merge.pauses(last)

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import Refused
+from forge_actors.domain.isolation import inherited
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
 from forge_actors.edges.sqlite.rows import job_from, spec_from
@@ -83,9 +84,11 @@ class Retries:
             if living is not None:
                 return Retried(living, old.job.id, existing=True)
         after = tuple(dict.fromkeys(self._target(old, one) for one in old.job.after))
+        new = self._ids.make(self._now)
         job = structs.replace(
             old.job,
-            id=self._ids.make(self._now),
+            id=new,
+            claims=inherited(old.job.claims, old.job.id, new),
             state="queued" if self._met(after) else "waiting_for_dependency",
             after=after,
             attempt=0,

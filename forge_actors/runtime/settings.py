@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.backoff import Backoff
+from forge_actors.domain.branches import DEFAULT_PATTERN, check_pattern
 from forge_actors.domain.capacity import (
     AGENTS,
     HEAVY_CHECKS,
@@ -19,11 +20,16 @@ from forge_actors.domain.capacity import (
     fitting,
     provider_token,
 )
-from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.deadlines import parse_budget, parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.looking import LookLimits
+from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +44,17 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
 #: The sections that a running service can exchange; a change in any other one is taken
 #: over by the next start.
-LIVE = frozenset({"limits", "pressure", "scheduling", "retries", "output", "providers"})
+LIVE = frozenset(
+    {
+        *("limits", "pressure", "scheduling", "retries", "output", "providers"),
+        *("retention", "disk", "worktrees", "maintenance", "status"),
+    }
+)
 
+#: Seconds of the shortest period of the clean-up.
+LEAST_PERIOD = 30.0
+#: Seconds of the processor that a clean-up may take beyond its time.
+CPU_OVERTIME = 20
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
@@ -84,6 +99,36 @@ class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
+class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """When the clean-up runs, and how much it may do in one run."""
+
+    enabled: bool = True
+    #: From the begin of one run to that of the next, at least 30 s. Nothing runs while
+    #: nothing can be due.
+    period: str | float = "60s"
+    #: After so long a run begins nothing more.
+    time_limit: str | float = "40s"
+    memory_mb: Annotated[int, Meta(ge=128, le=1 << 20)] = 512
+    #: What each class may look at, and remove, in one visit.
+    scans: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
+    removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
+
+
+class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the git status of the repositories is kept fresh."""
+
+    #: Look at them at all.
+    enabled: bool = True
+    #: Look at those that were used last when their files change.
+    watch: bool = True
+    #: Of one processor, what all looks together may take.
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    #: From one look at a repository that nothing is known to have changed to the next.
+    safety_round: str | float = "60s"
+    #: That one look may take.
+    timeout: str | float = "5s"
+
+
 class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
@@ -95,6 +140,22 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     held_requests: Count = 256
     #: Connections in all; those beyond `held_requests` are left for short requests.
     connections: Count = 384
+
+
+class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Worktrees of jobs."""
+
+    #: An agent job that only waits for the checkout of others gets one by itself.
+    automatic: bool = True
+    #: The name of the branch, where neither the job nor its repository says one.
+    branch: str = DEFAULT_PATTERN
+    #: How long it may take to make one, its files included.
+    make_timeout: str | float = "10m"
+    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
+    #: removed; with more it stays.
+    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
+    #: Names of ignored files and folders that can be made again, spaces between them.
+    disposable: str = " ".join(DISPOSABLE)
 
 
 def _default_providers() -> dict[str, ProviderSettings]:
@@ -109,17 +170,28 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     scheduling: SchedulingSettings = SchedulingSettings()
     retries: RetrySettings = RetrySettings()
     output: OutputSettings = OutputSettings()
+    status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    retention: RetentionSettings = RetentionSettings()
+    disk: DiskSettings = DiskSettings()
+    worktrees: WorktreeSettings = WorktreeSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
         _ = self.overtake_after
+        _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
                 "retries.max_delay", "must not be less than retries.first_delay"
             )
+        self.retention.policies()
+        self.disk.thresholds()
+        check_pattern(self.worktrees.branch, field="worktrees.branch")
+        _ = self.worktree_seconds
+        _ = self.cleaning
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(
                 "gateway.connections",
@@ -139,9 +211,58 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
 
+    def clean_rules(self) -> dict[str, Any]:
+        """What a clean-up goes by.
+
+        Raises:
+            InvalidInput: naming the field.
+        """
+        rules = self.retention.rules()
+        size = self.worktrees.archive_bytes
+        rules["worktrees"] |= {
+            "archive_bytes": parse_size(size, field="worktrees.archive_bytes"),
+            "disposable": self.worktrees.disposable.split(),
+        }
+        return rules
+
+    @property
+    def worktree_seconds(self) -> float:
+        """Seconds in which a worktree has to be there."""
+        return parse_budget(self.worktrees.make_timeout, field="worktrees.make_timeout")
+
+    @property
+    def cleaning(self) -> Policy:
+        """The clean-up as its actor knows it."""
+        maintenance = self.maintenance
+        period = parse_duration(maintenance.period, field="maintenance.period")
+        if period < LEAST_PERIOD:
+            raise InvalidInput(
+                "maintenance.period", f"must not be less than {LEAST_PERIOD:g} s"
+            )
+        seconds = parse_duration(maintenance.time_limit, field="maintenance.time_limit")
+        limits = CleanLimits(
+            seconds=seconds,
+            cpu_seconds=math.ceil(seconds) + CPU_OVERTIME,
+            memory_bytes=maintenance.memory_mb << 20,
+            scans=maintenance.scans,
+            removals=maintenance.removals,
+        )
+        return Policy(maintenance.enabled, period, limits, self.clean_rules())
+
     @property
     def repository_workers(self) -> int:
         return self.limits.repository_workers or self.limits.workers
+
+    def look_limits(self) -> LookLimits:
+        """What looking at repositories may cost."""
+        status = self.status
+        return LookLimits(
+            enabled=status.enabled,
+            watch=status.watch,
+            share=status.sample_cpu,
+            period=parse_budget(status.safety_round, field="status.safety_round"),
+            timeout=parse_budget(status.timeout, field="status.timeout"),
+        )
 
     def token_limits(self) -> Limits:
         """The limits as the supervisor counts them, by what this process may open."""
@@ -164,7 +285,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """The limits as the ledger of a repository knows them."""
         known = frozenset(self.token_limits().tokens)
         return RepositoryLimits(
-            self.repository_workers, self.overtake_after, known, self.backoff
+            self.repository_workers,
+            self.overtake_after,
+            known,
+            self.backoff,
+            self.worktrees.automatic,
         )
 
     def values(self) -> dict[str, Value]:
@@ -173,11 +298,19 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         for section in self.__struct_fields__:
             if section == "providers":
                 continue  # what there is of them is not fixed
-            table = structs.asdict(getattr(self, section))
-            values |= {f"{section}.{name}": value for name, value in table.items()}
+            values |= _values(section, getattr(self, section))
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values
+
+
+def _values(place: str, table: Struct) -> dict[str, Value]:
+    """What a table, and those in it, set."""
+    values: dict[str, Value] = {}
+    for name, value in structs.asdict(table).items():
+        inner = f"{place}.{name}"
+        values |= _values(inner, value) if isinstance(value, Struct) else {inner: value}
+    return values
 
 
 def settings_from(data: Mapping[str, Any]) -> Settings:
@@ -232,11 +365,25 @@ def _described(kind: msgspec.inspect.Type) -> str:
     match kind:
         case msgspec.inspect.UnionType(types):
             if any(isinstance(one, msgspec.inspect.StrType) for one in types):
-                return "a length of time such as 90s, 30m or 2h"
-            return _described(types[0])
+                sizes = any(isinstance(one, msgspec.inspect.IntType) for one in types)
+                return (
+                    "a number of bytes such as 512M or 10G"
+                    if sizes
+                    else "a length of time such as 90s, 30m or 2h"
+                )
+            none = msgspec.inspect.NoneType
+            words = [_described(one) for one in types if not isinstance(one, none)]
+            # First the number, then the word that may take its place.
+            return " or ".join(sorted(words, reverse=True))
+        case msgspec.inspect.LiteralType(values):
+            return " or ".join(repr(value) for value in values)
         case msgspec.inspect.IntType(ge=least, le=most):
             return f"a whole number from {least} to {most}"
         case msgspec.inspect.FloatType(ge=least, le=most):
             return f"a number from {least:g} to {most:g}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.StrType():
+            return "text"
         case _:
             return "a table"

@@ -19,7 +19,7 @@ from forge_actors.domain.settings import SettingView
 from forge_actors.runtime.settings import Settings, settings_from
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 SETTINGS_FILE = "settings.toml"
@@ -179,17 +179,23 @@ def _sources(
     path: Path, text: str, data: dict[str, Any], settings: Settings
 ) -> dict[str, SettingView]:
     """The settings that a file names."""
-    tables = {name: table for name, table in data.items() if name != "providers"}
-    providers = data.get("providers", {})
-    tables |= {f"providers.{name}": table for name, table in providers.items()}
-    named = {f"{table}.{name}" for table, names in tables.items() for name in names}
+    named = set(_named("", data))
     # A provider of the file without a limit has the one of a provider of its own.
-    named |= {f"providers.{name}.limit" for name in providers}
+    named |= {f"providers.{name}.limit" for name in data.get("providers", {})}
     return {
         name: SettingView(name, value, "file", _place(path, text, name))
         for name, value in settings.values().items()
         if name in named
     }
+
+
+def _named(place: str, table: dict[str, Any]) -> Iterator[str]:
+    """The full names of the settings in a table, and in those in it."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _named(f"{place}{name}.", value)
+        else:
+            yield f"{place}{name}"
 
 
 def _place(path: Path, text: str, field: str) -> str:

@@ -19,6 +19,7 @@ from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.worktrees import worktree_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,9 +64,14 @@ def roots_of(home: str | os.PathLike[str]) -> Roots:
     return private_roots(user, forge, temporary)
 
 
+def shown_text(text: str, roots: Roots) -> str:
+    """A message without secrets and private paths."""
+    return scrub(redact(text), roots)
+
+
 def shown_error(error: JobError, roots: Roots) -> JobError:
     """An error as it was saved, without secrets and private paths."""
-    return JobError(error.code, scrub(redact(error.message), roots))
+    return JobError(error.code, shown_text(error.message, roots))
 
 
 def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
@@ -128,6 +134,9 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
+        worktree=None
+        if details.isolation is None
+        else worktree_view(details.isolation, None, ""),
     )
 
 
@@ -176,7 +185,7 @@ def waiting_view(waiting: Waiting) -> dict[str, object]:
         "resource": waiting.resource,
         "used": waiting.used,
         "limit": waiting.limit,
-        "detail": waiting.detail,
+        "detail": waiting.detail + waiting.note,
     }
 
 
@@ -220,6 +229,7 @@ def sentence(
             return f"It cannot run: {waiting.detail}; since {since}."
         return (
             f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
+            f"{waiting.note}"
             f"{_until(waiting.until, now)}; since {since}."
         )
     if view.error is not None:
@@ -231,8 +241,19 @@ def sentence(
         )
     if view.state == "running":
         doubt = f"; {unheard}, so its leases are unconfirmed" if unheard else ""
-        return f"It runs as process {view.pid}, attempt {view.attempt}{doubt}."
+        where = _where(view.worktree)
+        return f"It runs as process {view.pid}, attempt {view.attempt}{where}{doubt}."
     return f"It is {view.state}."
+
+
+def _where(worktree: dict[str, object] | None) -> str:
+    if worktree is None:
+        return ""
+    where = f", in a worktree of its own on {worktree.get('branch', 'a new branch')}"
+    others = worktree.get("instead_of")
+    if isinstance(others, list):
+        where += f", since {', '.join(others)} had its checkout"
+    return where
 
 
 def _until(moment: float | None, now: float) -> str:

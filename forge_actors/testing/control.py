@@ -41,7 +41,7 @@ from forge_actors.testing.watching import STARTED, FakeWatching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.settings import SettingChange, SettingView
 
@@ -146,6 +146,14 @@ class FakeControl(FakeWatching, FakeSteering):
         changed = msgspec.structs.replace(repository, enabled=enabled)
         self.repos[name] = changed
         return changed
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        view = await self._repository(name)
+        moved = msgspec.structs.replace(view, path=path)
+        self.repos[name] = moved
+        return msgspec.structs.replace(
+            moved, note=f"it was moved here from {view.path}"
+        )
 
     async def remove_repository(
         self, name: str, *, cancel: bool = False

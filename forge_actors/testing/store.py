@@ -17,37 +17,22 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import structs
 
 from forge_actors.domain.backoff import DEFAULT, Backoff
 from forge_actors.domain.changes import (
-    JobAdded,
-    JobDelegated,
-    JobDispatched,
-    JobEdited,
     JobEnded,
-    JobHeld,
-    JobRan,
-    JobRequeued,
-    JobWaits,
     Noted,
-    OfAttempt,
-    PauseBegan,
-    PauseEnded,
-    Quarantined,
-    QuarantineEnded,
-    RepositoryAdded,
-    RepositoryChanged,
-    SetAside,
-    SettingsChanged,
-    TakenBack,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec, State
+from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptMemory
+from forge_actors.testing.looks import LooksInMemory
+from forge_actors.testing.rows import Rows as Rows
+from forge_actors.testing.store_move import Move as Move
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -55,139 +40,13 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.launch import ProcessIdentity
-    from forge_actors.domain.poison import Poison
-    from forge_actors.domain.quarantine import Quarantine
-    from forge_actors.domain.repositories import Repository
-    from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 
 
-class Rows:
-    """What a store holds: its jobs, its repositories, its events."""
-
-    def __init__(self) -> None:
-        self.jobs: dict[str, Job] = {}
-        self.specs: dict[str, JobSpec] = {}
-        self.repositories: dict[str, Repository] = {}
-        self.pauses: dict[str, Pause] = {}
-        #: By parent.
-        self.children: dict[str, str] = {}
-        self.quarantined: dict[str, Quarantine] = {}
-        #: By repository and job.
-        self.poisoned: dict[tuple[str, str], Poison] = {}
-        self.events: list[Event] = []
-        self.owner: Owner | None = None
-
-    def check(self, change: Change) -> None:
-        """Refuse what is of an attempt that is not the current one.
-
-        Raises:
-            StaleFence: it is.
-        """
-        if not isinstance(change, OfAttempt):
-            return
-        job = self.jobs[change.job]
-        if isinstance(change, JobDispatched):
-            newer = change.fence > self.repositories[change.repo].fence
-            good = newer and job.state in WAITING
-        elif change.fence is None:
-            good = job.state in WAITING
-        else:
-            current = (change.attempt, change.fence) == (job.attempt, job.fence)
-            good = current and job.state in RESERVED
-        if not good:
-            raise StaleFence(change.job, change.attempt, change.fence)
-
-    def apply(self, change: Change) -> None:
-        match change:
-            case JobAdded(job, spec):
-                self.jobs[job.id] = copy.copy(job)
-                self.specs[job.id] = spec
-            case JobWaits(job=job_id, state=state) | JobEnded(job=job_id, state=state):
-                self.jobs[job_id].state = state
-            case JobDispatched():
-                job = self.jobs[change.job]
-                job.state, job.started_at = "dispatched", None
-                job.attempt, job.fence = change.attempt, change.fence
-                self.repositories[change.repo] = structs.replace(
-                    self.repositories[change.repo],
-                    fence=change.fence,
-                    last_dispatch=change.at,
-                )
-            case JobRan():
-                job = self.jobs[change.job]
-                job.state, job.started_at = "running", change.at
-            case JobRequeued():
-                job = self.jobs[change.job]
-                job.state, job.queued_at = change.state, change.at
-                job.retry_at = change.retry_at
-            case JobDelegated():
-                self.children.setdefault(change.job, change.child)
-            case Quarantined(left):
-                self.quarantined[left.job] = left
-            case SetAside(poison):
-                self.poisoned[poison.repo, poison.job] = poison
-            case TakenBack(repo):
-                for key in [key for key in self.poisoned if key[0] == repo]:
-                    if change.job in (None, key[1]):
-                        del self.poisoned[key]
-            case QuarantineEnded(job_id):
-                self.quarantined.pop(job_id, None)
-            case JobHeld(job_id, since):
-                self.jobs[job_id].held_at = since
-            case JobEdited(job_id, edit):
-                edit.apply(self.jobs[job_id])
-                spec = self.specs[job_id]
-                budgets = edit.budgets(spec.budgets)
-                self.specs[job_id] = structs.replace(spec, budgets=budgets)
-            case PauseBegan(pause):
-                self.pauses[pause.scope] = pause
-            case PauseEnded(scope):
-                self.pauses.pop(scope, None)
-            case RepositoryAdded(repository):
-                self.repositories[repository.id] = repository
-            case RepositoryChanged(repository):
-                held = self.repositories[repository.id]
-                if repository.removed_at is not None:
-                    self.pauses.pop(repository_scope(repository.id), None)
-                    for key in [k for k in self.poisoned if k[0] == repository.id]:
-                        del self.poisoned[key]
-                    for left in tuple(self.quarantined.values()):
-                        if left.repo == repository.id:
-                            del self.quarantined[left.job]
-                self.repositories[repository.id] = structs.replace(
-                    repository, fence=held.fence, last_dispatch=held.last_dispatch
-                )
-            case Noted() | SettingsChanged():
-                pass
-        number = len(self.events) + 1
-        self.events.append(structs.replace(change.event, seq=number))
-
-
-class Move:
-    """Changes that are saved together."""
-
-    def __init__(
-        self, changes: Sequence[Change], then: Callable[[], object] | None
-    ) -> None:
-        self.changes = changes
-        self.then = then
-        self.done = trio.Event()
-        self.error: StoreFailed | None = None
-
-    @property
-    def repos(self) -> set[str]:
-        return {c.event.repo for c in self.changes if c.event.repo is not None}
-
-    async def wait(self) -> None:
-        await self.done.wait()
-        if self.error is not None:
-            raise self.error
-
-
-class MemoryStore:
+class MemoryStore(KeptMemory, LooksInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -198,7 +57,7 @@ class MemoryStore:
         durable: Rows | None = None,
     ) -> None:
         #: Two stores that are given the same one are two on one file.
-        self.durable = durable or Rows()
+        self.durable: Rows = durable or Rows()
         self.owner: Owner | None = None
         self._fence: WriterFenced | None = None
         self.commits = 0
@@ -206,7 +65,7 @@ class MemoryStore:
         self.failure: StoreFailed | None = None
         self._repository_workers = repository_workers
         self._backoff = backoff
-        self._pending = copy.deepcopy(self.durable)
+        self._pending: Rows = copy.deepcopy(self.durable)
         self._moves: list[Move] = []
         self._held: set[str] = set()
         self._woken = trio.Event()
@@ -250,6 +109,7 @@ class MemoryStore:
                 if isinstance(change, JobEnded):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
+                    self._tell_of_end()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -269,7 +129,7 @@ class MemoryStore:
         for move in self._moves:
             for change in move.changes:
                 self._pending.apply(change)
-        about = next(c.event for c in changes if c.event.job == error.job)
+        about = next(c.event for c in changes if c.event and c.event.job == error.job)
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         self.save(
             [Noted(Event("write_refused", about.at, about.repo, error.job, data))]
@@ -368,6 +228,9 @@ class MemoryStore:
 
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)
+
+    def worktree(self, job: str) -> Worktree | None:
+        return self._pending.worktrees.get(job)
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

@@ -31,8 +31,12 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     fence_contract,
+    kept_contract,
+    looks_contract,
     ownership_contract,
     recovery_contract,
+    relocation_contract,
+    worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
     dispatched,
@@ -354,4 +358,8 @@ CHECKS: tuple[Check, ...] = (
     *ownership_contract.CHECKS,
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
+    *relocation_contract.CHECKS,
+    *worktree_rows_contract.CHECKS,
+    *kept_contract.CHECKS,
+    *looks_contract.CHECKS,
 )

@@ -11,11 +11,13 @@ import trio
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
 from forge_actors.domain.jobs import ACTIVE, RESERVED
+from forge_actors.domain.maintenance import CleanResult
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.runtime.moments import parse_moment
 from forge_actors.testing.output import FakeOutput
 
 if TYPE_CHECKING:
+    from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.repositories import RepositoryView
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -33,12 +35,19 @@ class FakeWatching(FakeOutput, ABC):
         self.release_check = ReleaseCheck(
             release="0-mine", active="0-mine", revision=1, superseded=False, running=0
         )
+        #: What was asked of the clean-up, and what it answers.
+        self.cleaned: list[CleanRequest] = []
+        self.clean_result = CleanResult()
         #: Set by the test; `set_ready` wakes those who wait for it.
         self.ready = True
         self.draining = False
 
     @abstractmethod
     async def repository(self, name: str) -> RepositoryView: ...
+
+    async def clean(self, request: CleanRequest) -> CleanResult:
+        self.cleaned.append(request)
+        return self.clean_result
 
     # What a test does
 

@@ -84,6 +84,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "accept-callers",
         "memory-job",
         "memory-repository",
+        "agent-output",
+        "agent-output-memory",
         "restart",
         "idle-cpu",
         "idle-rss",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import memory, restart, service, starts, w1
+from benchmarks import agent_output, memory, restart, service, starts, w1
 from benchmarks.rows import Bench
 from benchmarks.service import ServiceFailed
 
@@ -52,6 +52,14 @@ def test_a_row_has_a_number(
     assert [sample.name for sample in samples] == names
     assert all(sample.value and sample.value > 0 for sample in samples)
     assert bench.seen["synchronous"] == "FULL"
+
+
+def test_the_output_of_agents_is_read_in_little_memory(bench: Bench) -> None:
+    rate, grown = agent_output.measure(replace(bench, output_bytes=1))
+    assert rate.value is not None
+    assert rate.value > 0
+    assert grown.value is not None
+    assert 0 < grown.value < 16
 
 
 def test_memory_is_measured_while_every_repository_is_awake(bench: Bench) -> None:

@@ -67,7 +67,8 @@ def test_verbs_options_and_words_are_completed(bash: Bash) -> None:
     assert {*program.VERBS, "help", "--help"} <= bash("")
     assert bash("wa") == {"wait"}
     assert bash("help", "ca") == {"cancel"}
-    assert bash("repo", "") == {"add", "list", "show", "remove", "enable", "disable"}
+    actions = {"add", "list", "show", "relocate", "remove", "enable", "disable"}
+    assert bash("repo", "") == actions
     assert bash("repo", "remove", "--c") == {"--cancel"}
     assert bash("submit", "--ti") == {"--timeout"}
     assert bash("jobs", "--state", "") == set(STATES)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from forge_actors.domain.relocation import Relocation
+
 
 #: What there is of secrets.
 SECRETS = ("KEY", "TOKEN")
@@ -56,6 +58,12 @@ class FolderGit:
 
     def add_id(self, common_dir: str, repo_id: str) -> None:
         GitProgram().add_id(common_dir, repo_id)
+
+    def seek(self, common_dir: str, repo_id: str) -> list[tuple[str, Identity]]:
+        return GitProgram().seek(common_dir, repo_id)
+
+    def relink(self, common_dir: str, old: str, moved: Relocation) -> None:
+        GitProgram().relink(common_dir, old, moved)
 
 
 class Case:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,6 @@ from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.runtime.ownership import own_home
 from forge_actors.runtime.purge import plan, purge
 from tests.runtime.kit import make_repository, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def make_home(home: Path, *repositories: Path) -> None:
@@ -71,6 +69,14 @@ async def test_a_repository_keeps_the_mark_of_another_home(tmp_path: Path) -> No
     (ours(app) / "id").write_text(f"{ids}{'0' * 19}\n")
     purge(tmp_path / "first")
     assert (ours(app) / "id").read_text() == f"{'0' * 19}\n"
+
+
+async def test_what_a_person_set_for_a_repository_stays(tmp_path: Path) -> None:
+    app = make_repository(tmp_path / "app")
+    await make_home(tmp_path / "home", app)
+    (ours(app) / "settings.toml").write_text("")
+    purge(tmp_path / "home")
+    assert [path.name for path in ours(app).iterdir()] == ["settings.toml"]
 
 
 async def test_a_repository_that_is_gone_or_was_removed_is_no_obstacle(
@@ -148,3 +154,39 @@ def test_somebody_elses_folder_is_never_purged(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no home of a service"):
         purge(tmp_path)
     assert (tmp_path / "settings.toml").exists()
+
+
+async def test_worktrees_of_jobs_are_not_removed_unseen(tmp_path: Path) -> None:
+    home, app = tmp_path / "home", make_repository(tmp_path / "app")
+    async with running(home) as runtime:
+        await runtime.add_repository(app)
+        script = ["sh", "-c", "echo work > work"]
+        job = await runtime.submit(app, script, isolate=True)
+        view = await job.wait()
+    assert view.worktree is not None
+    folder = Path(str(view.worktree["path"]))
+    assert plan(home).worktrees == [folder]
+    with pytest.raises(Refused, match="--worktrees"):
+        purge(home)
+    assert (folder / "work").read_text() == "work\n"
+    purge(home, worktrees=True)
+    assert not home.exists()
+    assert list((app / ".git" / "worktrees").iterdir()) == []
+    # The branch is the user's.
+    assert (app / ".git" / "refs" / "heads" / "forge" / job.id).exists()
+
+
+async def test_a_temporary_home_with_worktrees_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    app = make_repository(tmp_path / "app")
+    async with running(None) as runtime:
+        await (await runtime.submit(app, ["true"], isolate=True)).wait()
+        home = runtime.home
+    assert home.exists()
+    assert f"the home {home} is kept" in caplog.text
+    async with running(None) as runtime:
+        await (await runtime.submit(app, ["true"])).wait()
+        home = runtime.home
+    assert not home.exists()

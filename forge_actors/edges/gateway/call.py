@@ -11,7 +11,7 @@ from forge_actors.edges.gateway.messages import Request, Response, Stream
 from forge_actors.edges.gateway.query import Query
 
 if TYPE_CHECKING:
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
 
 
 class Call(Struct, frozen=True):

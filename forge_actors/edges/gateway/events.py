@@ -12,7 +12,7 @@ from forge_actors.domain.events import GATHER_SECONDS, EventQuery
 from forge_actors.edges.gateway.messages import JSON_LINES, Response, Stream
 
 if TYPE_CHECKING:
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
     from forge_actors.edges.gateway.messages import Send
     from forge_actors.edges.gateway.query import Query
 

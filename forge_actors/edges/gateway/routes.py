@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,15 @@ from forge_actors.domain.requests import (
     convert,
 )
 from forge_actors.domain.selection import Selection
-from forge_actors.edges.gateway import fences, logs, quarantine, state, steering
+from forge_actors.edges.gateway import (
+    cleaning,
+    fences,
+    logs,
+    quarantine,
+    repositories,
+    state,
+    steering,
+)
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
@@ -39,7 +46,6 @@ from forge_actors.edges.gateway.messages import (
     json_response,
 )
 from forge_actors.edges.gateway.query import (
-    Nothing,
     Query,
     at_line,
     beside,
@@ -49,7 +55,7 @@ from forge_actors.edges.gateway.query import (
 )
 
 if TYPE_CHECKING:
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
     from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
@@ -77,11 +83,6 @@ class SeveralJobs(Struct, forbid_unknown_fields=True):
 class Waiting(Struct, forbid_unknown_fields=True):
     jobs: list[str]
     timeout: float | str | None = None
-
-
-class NewRepository(Struct, forbid_unknown_fields=True):
-    path: str
-    name: str | None = None
 
 
 def handler(control: Control) -> Handler:
@@ -257,44 +258,6 @@ def _seconds(value: float | str | None, *, field: str) -> float | None:
     return None if value is None else parse_duration(value, field=field)
 
 
-async def list_repositories(call: Call) -> Answer:
-    return json_response({"repositories": await call.control.repositories()})
-
-
-async def add_repository(call: Call) -> Answer:
-    wanted = decode(call.request.body, NewRepository)
-    # The folder that a service was started in means nothing to its clients.
-    if not os.path.isabs(wanted.path):
-        raise InvalidInput("path", f"{wanted.path!r} is not absolute")
-    view = await call.control.add_repository(wanted.path, wanted.name)
-    return json_response(view, status=201)
-
-
-async def show_repository(call: Call) -> Answer:
-    return json_response(await call.control.repository(call.parts[0]))
-
-
-async def remove_repository(call: Call) -> Answer:
-    view = await call.control.remove_repository(
-        call.parts[0], cancel=call.query.flag("cancel")
-    )
-    return json_response(view)
-
-
-async def enable_repository(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    return json_response(
-        await call.control.enable_repository(call.parts[0], enabled=True)
-    )
-
-
-async def disable_repository(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    return json_response(
-        await call.control.enable_repository(call.parts[0], enabled=False)
-    )
-
-
 async def events(call: Call) -> Answer:
     return await event_lines(call.control, call.query)
 
@@ -344,6 +307,7 @@ ROUTES = (
     Route("DELETE", "/v1/drain", state.undrain),
     Route("POST", "/v1/stop", state.stop),
     Route("POST", "/v1/release/check", state.check_release),
+    Route("POST", "/v1/clean", cleaning.clean, holds=True),
     Route("GET", "/v1/settings", state.show_settings),
     Route("POST", "/v1/settings/reload", state.reload_settings),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
@@ -376,18 +340,19 @@ ROUTES = (
     Route("POST", "/v1/jobs/{job}/retry", retry_one),
     Route("POST", "/v1/retry", retry),
     Route("POST", "/v1/wait", wait, holds=True),
-    Route("GET", "/v1/repositories", list_repositories),
-    Route("POST", "/v1/repositories", add_repository),
-    Route("GET", "/v1/repositories/{name}", show_repository),
+    Route("GET", "/v1/repositories", repositories.listed),
+    Route("POST", "/v1/repositories", repositories.add),
+    Route("GET", "/v1/repositories/{name}", repositories.show),
     Route(
         "DELETE",
         "/v1/repositories/{name}",
-        remove_repository,
+        repositories.remove,
         ("cancel",),
         holds="cancel",
     ),
-    Route("POST", "/v1/repositories/{name}/enable", enable_repository),
-    Route("POST", "/v1/repositories/{name}/disable", disable_repository),
+    Route("POST", "/v1/repositories/{name}/relocate", repositories.relocate),
+    Route("POST", "/v1/repositories/{name}/enable", repositories.enable),
+    Route("POST", "/v1/repositories/{name}/disable", repositories.disable),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

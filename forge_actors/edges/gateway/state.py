@@ -16,7 +16,7 @@ from forge_actors.edges.gateway.query import Nothing, decode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from forge_actors.domain.ports import Control
+    from forge_actors.domain.control import Control
     from forge_actors.edges.gateway.call import Call
     from forge_actors.edges.gateway.messages import Response
 

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.launch import (
     Ending,
@@ -20,6 +20,7 @@ from forge_actors.domain.launch import (
     Receipt,
     Secrets,
 )
+from forge_actors.domain.worktrees import WorktreePlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,7 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
+    worktree: WorktreePlace | None = None
 
 
 class Stop(Struct, tag_field="op", tag="stop"):
@@ -190,6 +192,7 @@ def start(order: LaunchOrder) -> Start:
         pty=order.pty,
         limits=order.limits,
         after_job=None if order.after_job is None else _latin(order.after_job),
+        worktree=None if order.worktree is None else _latin_place(order.worktree),
     )
 
 
@@ -214,6 +217,17 @@ def hello(
     if owner is None:
         return Hello("", 0, "", "", bound, env)
     return Hello("", owner.epoch, owner.instance, owner.release, bound, env)
+
+
+def _latin_place(place: WorktreePlace) -> WorktreePlace:
+    return structs.replace(
+        place,
+        root=_latin(place.root),
+        git_dir=_latin(place.git_dir),
+        common_dir=_latin(place.common_dir),
+        setup=tuple(map(_latin, place.setup)),
+        setup_state=_latin(place.setup_state),
+    )
 
 
 def latin_all(environment: Mapping[str, str]) -> dict[str, str]:

@@ -130,13 +130,18 @@ def contents_of(db: apsw.Connection, path: Path) -> Contents:
 
 
 @contextmanager
-def opened_to_read(path: Path) -> Iterator[apsw.Connection]:
-    """A connection that can change nothing, also where nothing can be written."""
+def opened_to_read(path: Path, *, touching: bool = True) -> Iterator[apsw.Connection]:
+    """A connection that can change nothing, also where nothing can be written.
+
+    A reader makes files beside a store that nobody has open, unless it is told not to
+    touch the folder: then what a process that opens the store now does is not seen.
+    """
     if not path.is_file():
         problem = os.strerror(errno.EISDIR if path.is_dir() else errno.ENOENT)
         raise StoreFailed(f"{path} cannot be opened: {problem}")
     uri = f"file:{quote(str(path))}?mode=ro"
-    if not (os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists()):
+    touching = touching and os.access(path.parent, os.W_OK)
+    if not (touching or Path(f"{path}-wal").exists()):
         uri += "&immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     db = apsw.Connection(uri, flags=flags)

@@ -17,6 +17,8 @@ class Ends:
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[Notify]] = {}
+        #: Told of the repository of every job that ends.
+        self.anywhere: Callable[[str | None], object] = lambda _: None
 
     def add(self, job: str, notify: Notify) -> None:
         self._waiting.setdefault(job, []).append(notify)
@@ -29,7 +31,8 @@ class Ends:
         if not waiting:
             self._waiting.pop(job, None)
 
-    def tell(self, job: str, state: State) -> None:
+    def tell(self, job: str, state: State, repo: str | None) -> None:
         """The end of the job is durable."""
         for notify in self._waiting.pop(job, ()):
             notify(state)
+        self.anywhere(repo)

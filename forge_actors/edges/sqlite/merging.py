@@ -53,7 +53,14 @@ class Merge:
         self._counts = dict.fromkeys(Settled._fields, 0)
         self._columns = {
             table: [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")]
-            for table in ("repository", "job", "pause", "quarantine", "owner")
+            for table in (
+                "repository",
+                "job",
+                "pause",
+                "quarantine",
+                "worktree",
+                "owner",
+            )
         }
 
     # -- what a home as a whole has --------------------------------------------------
@@ -92,6 +99,19 @@ class Merge:
         for scope, row in latest.rows("pause").items():
             if scope not in held:
                 self._insert("pause", row)
+
+    def worktrees(self, stores: Sequence[Salvaged]) -> None:
+        """As the first of the stores that tells of each has them: a restore changes no
+        folder, so what a backup says of one may be long past."""
+        known = {row[0] for row in self._db.execute("SELECT id FROM repository")}
+        told: dict[object, Row] = {}
+        for store in stores:
+            for worktree, row in store.rows("worktree").items():
+                if row["repo"] in known:
+                    told.setdefault(worktree, row)
+        for worktree, row in told.items():
+            self._db.execute("DELETE FROM worktree WHERE id = ?", (worktree,))
+            self._insert("worktree", row)
 
     def history(self, latest: Salvaged) -> None:
         """What has been told since."""

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
+    JobsForgotten,
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
@@ -19,7 +23,17 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.errors import StoreFailed
 
-_REFUSABLE = (JobAdded, RepositoryAdded, RepositoryChanged, SettingsChanged)
+_REFUSABLE = (
+    JobAdded,
+    RepositoryAdded,
+    RepositoryChanged,
+    SettingsChanged,
+    # A clean-up is told at once that it has to do without the store.
+    JobsForgotten,
+    EventsForgotten,
+    ClassVisited,
+    CleanRunChanged,
+)
 
 
 class Move:
@@ -38,7 +52,7 @@ class Move:
 
     @property
     def refusable(self) -> bool:
-        """Whether it accepts something new, which nobody was promised yet.
+        """Whether it accepts or removes something, which nobody was promised yet.
 
         One without changes only waits for those before it, which may be refused.
         """

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from forge_actors.domain.relocation import relocation
+from forge_actors.edges.sqlite.statements import queries
+from forge_actors.edges.sqlite.writing import move_jobs
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import apsw
 
     from forge_actors.domain.repositories import Checkout
+
+
+#: What became of the worktrees of a home that came from another machine.
+LEFT_BEHIND = "it stayed on the machine that the home came from"
 
 
 class Moved(NamedTuple):
@@ -21,8 +29,8 @@ class Moved(NamedTuple):
 
 
 def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
-    """Give repositories their new places; those that have none are disabled, and get
-    numbers that no folder has."""
+    """Give repositories their new places, and their jobs with them; those that have
+    none are disabled, and get numbers that no folder has."""
     for number, (repo, checkout, _) in enumerate(moved, start=1):
         away = "UPDATE repository SET device = -1, inode = ? WHERE id = ?"
         db.execute(away, (-number, repo))
@@ -30,6 +38,11 @@ def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
             db.execute("UPDATE repository SET enabled = 0 WHERE id = ?", (repo,))
     for repo, checkout, _ in moved:
         if checkout is not None:
+            query = "SELECT common_dir, path FROM repository WHERE id = ?"
+            [(common, path)] = db.execute(query, (repo,))
+            there = relocation(common, checkout.common_dir, path, checkout.root)
+            if there is not None:
+                move_jobs(db, queries(), repo, there)
             values = (checkout.root, checkout.common_dir, checkout.device)
             db.execute(
                 "UPDATE repository SET path = ?, common_dir = ?, device = ?, inode = ?"
@@ -39,9 +52,15 @@ def move_repositories(db: apsw.Connection, moved: Iterable[Moved]) -> None:
 
 
 def set_free(db: apsw.Connection) -> list[tuple[str, int, int]]:
-    """Forget which processes jobs had; job, attempt and fence of those that ran."""
+    """Forget which processes and worktrees jobs had; of those that ran the job, the
+    attempt and the fence."""
     db.execute("UPDATE job SET identity = NULL")
     db.execute("DELETE FROM quarantine")
+    db.execute("DELETE FROM git_status")
+    db.execute(
+        "UPDATE worktree SET state = 'removed', reason = ? WHERE state <> 'removed'",
+        (LEFT_BEHIND,),
+    )
     query = (
         "SELECT id, attempt, fence FROM job WHERE state IN ('dispatched', 'running')"
     )

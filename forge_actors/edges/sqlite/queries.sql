@@ -105,6 +105,16 @@ UPDATE repository SET name = ?, path = ?, common_dir = ?, device = ?, inode = ?,
     enabled = ?, removed_at = ?
 WHERE id = ?;
 
+-- name: jobs_to_move
+-- Those that may start again where their repository is now.
+SELECT id, claims, spec FROM job WHERE repo = ? AND finished_at IS NULL;
+
+-- name: move_job
+UPDATE job SET claims = ?, spec = ? WHERE id = ?;
+
+-- name: move_quarantine
+UPDATE quarantine SET claims = ? WHERE job = ?;
+
 -- name: quarantine
 INSERT OR REPLACE INTO quarantine (
     job, repo, attempt, fence, claims, remaining, reason, since
@@ -137,6 +147,21 @@ SELECT repo, error, since, job FROM poison ORDER BY since, repo, job;
 -- name: poisons_of
 SELECT repo, error, since, job FROM poison WHERE repo = ? ORDER BY job;
 
+-- name: keep_worktree
+INSERT OR REPLACE INTO worktree (
+    id, repo, path, branch, made_at, state, base, base_commit, kept, reason, removed_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: worktree
+SELECT id, repo, path, branch, made_at, state, base, base_commit, kept, reason,
+    removed_at
+FROM worktree WHERE id = ?;
+
+-- name: worktrees
+SELECT id, repo, path, branch, made_at, state, base, base_commit, kept, reason,
+    removed_at
+FROM worktree ORDER BY made_at, id;
+
 -- name: load_repository
 SELECT fence, enabled, removed_at,
     EXISTS (SELECT 1 FROM quarantine WHERE quarantine.repo = repository.id),
@@ -152,7 +177,7 @@ FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
 -- In one look through the rows: through the index of the active ones it takes longer.
-SELECT repo, state, count(*) FROM job GROUP BY repo, state;
+SELECT repo, state, count(*), max(finished_at) FROM job GROUP BY repo, state;
 
 -- name: jobs_apart
 -- Those that have not ended and are not queued, which are few.

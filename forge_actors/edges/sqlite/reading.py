@@ -12,6 +12,8 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
+from forge_actors.domain.looking import COMMIT_SECONDS, look_from
+from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
@@ -22,6 +24,7 @@ from forge_actors.edges.sqlite.rows import (
     poison_from,
     quarantine_from,
     spec_from,
+    worktree_from,
 )
 from forge_actors.edges.sqlite.statements import queries
 
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.worktrees import Worktree
 
 #: An id has 19 characters; at least 4 of them select.
 _SELECTOR = re.compile(r"[0-9a-z]{4,19}")
@@ -115,7 +120,13 @@ class StoreReader:
                 return selector if selector in found else found[0]
             if found:
                 raise Refused(f"{selector!r} could be any of {', '.join(found)}, ...")
-        raise NotFound(f"no job has the id {selector!r}")
+        raise self.not_found(selector)
+
+    def not_found(self, selector: str) -> NotFound:
+        """That there is no such job, or that there is none any more."""
+        for (job,) in self.read("was_forgotten", selector):
+            return removed_by_retention(str(job))
+        return NotFound(f"no job has the id {selector!r}")
 
     def load(self, repo: str) -> Ledger:
         """See the port."""
@@ -132,6 +143,7 @@ class StoreReader:
             known=self.limits.known,
             pause=None if scope is None else pause_from(row[5:]),
             backoff=self.limits.backoff,
+            isolates=self.limits.isolates,
             quarantined=map(quarantine_from, left),
             poisoned=map(poison_from, aside),
         )
@@ -180,6 +192,33 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("job_child", job)
         return rows[0][0] if rows else None
+
+    def worktree(self, job: str) -> Worktree | None:
+        """See the port."""
+        rows = self.read_pending("worktree", job)
+        return worktree_from(rows[0]) if rows else None
+
+    def look(self, repo: str) -> Look | None:
+        """See the port."""
+        rows = self.read_pending("look", repo)
+        return self.look_of(rows[0]) if rows else None
+
+    def unfinished_looks(self) -> list[Look]:
+        """See the port."""
+        rows = self.read_pending("unfinished_looks", COMMIT_SECONDS)
+        return list(map(self.look_of, rows))
+
+    def oldest_look(self) -> str | None:
+        """See the port."""
+        rows = self.read_pending("oldest_look")
+        return rows[0][0] if rows else None
+
+    def look_of(self, row: tuple[Any, ...]) -> Look:
+        """A row of the query `looks`, with the moments of this runtime."""
+        look = look_from(row)
+        if self.clock is None:
+            return look
+        return look.taken_in(self.clock.ahead(), self.clock.now())
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)

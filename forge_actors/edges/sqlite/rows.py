@@ -9,11 +9,13 @@ import msgspec
 
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.poison import Poison
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.scopes import Pause
+from forge_actors.domain.worktrees import Worktree
 
 _names = msgspec.json.Decoder(tuple[str, ...])
 _spec = msgspec.json.Decoder(JobSpec)
@@ -22,7 +24,7 @@ _identity = msgspec.json.Decoder(ProcessIdentity)
 NO_NAMES = "[]"
 #: Most jobs of a queue have the claims and the tokens of many others: told apart by
 #: their text, they need not be built for each.
-_claims = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
+claims_from = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Claim, ...]).decode)
 _tokens = lru_cache(maxsize=64)(tokens_for)
 
 
@@ -37,13 +39,13 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
     retry_at, spec = row[14:]
     details = _spec.decode(spec)
-    return Job(
+    job = Job(
         id=job_id,
         repo=repo,
         kind=kind,
         state=state,
         priority=priority,
-        claims=_claims(claims),
+        claims=claims_from(claims),
         tokens=_tokens(kind, provider),
         after=() if after == NO_NAMES else _names.decode(after),
         replay=replay,
@@ -58,6 +60,8 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
     )
+    job.isolatable = may_be_isolated(job, details)
+    return job
 
 
 def launched_from(row: tuple[Any, ...]) -> tuple[int, ProcessIdentity | None]:
@@ -76,9 +80,30 @@ def quarantine_from(row: tuple[Any, ...]) -> Quarantine:
     """A row of the query `quarantines`."""
     job, repo, attempt, fence, claims, remaining, reason, since = row
     left = _processes.decode(remaining)
-    return Quarantine(job, repo, attempt, fence, _claims(claims), left, reason, since)
+    return Quarantine(
+        job, repo, attempt, fence, claims_from(claims), left, reason, since
+    )
 
 
 def poison_from(row: tuple[Any, ...]) -> Poison:
     """A row of the query `poisons`."""
     return Poison(*row)
+
+
+def worktree_from(row: tuple[Any, ...]) -> Worktree:
+    """A row of the query `worktree` or `worktrees`."""
+    (worktree, repo, path, branch, made_at, state, base, commit) = row[:8]
+    kept, reason, removed_at = row[8:]
+    return Worktree(
+        id=worktree,
+        repo=repo,
+        path=path,
+        branch=branch,
+        made_at=made_at,
+        state=state,
+        base=base,
+        base_commit=commit,
+        kept=bool(kept),
+        reason=reason,
+        removed_at=removed_at,
+    )

@@ -24,6 +24,7 @@ TABLES = {
     "history": "first",
     "pause": "scope",
     "quarantine": "job",
+    "worktree": "id",
     "owner": "one",
 }
 

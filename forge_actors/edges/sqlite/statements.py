@@ -20,8 +20,12 @@ def migrations() -> dict[int, str]:
 @cache
 def queries() -> dict[str, str]:
     """Every named statement, without its comments."""
-    text = files(__package__).joinpath("queries.sql").read_text("utf-8")
-    parts = _NAME.split(text)[1:]
+    folder = files(__package__)
+    texts = [
+        folder.joinpath(name).read_text("utf-8")
+        for name in ("queries.sql", "cleaning.sql", "looks.sql")
+    ]
+    parts = _NAME.split("\n".join(texts))[1:]
     return {
         name: "\n".join(
             line for line in body.splitlines() if not line.startswith("--")

@@ -25,7 +25,9 @@ from forge_actors.domain.changes import (
     JobAdded,
     JobEdited,
     JobEnded,
+    JobIsolated,
     Noted,
+    RepositoryChanged,
 )
 from forge_actors.domain.clock_steps import shifted
 from forge_actors.domain.errors import (
@@ -39,8 +41,9 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connections
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.edges.sqlite.owned import DISK_ERRORS, OwnedStore
+from forge_actors.edges.sqlite.owned import DISK_ERRORS
 from forge_actors.edges.sqlite.tally import Tally
+from forge_actors.edges.sqlite.upkeep import UpkeptStore
 from forge_actors.edges.sqlite.writing import WRITERS
 
 if TYPE_CHECKING:
@@ -61,7 +64,7 @@ SPECS_IN_MEMORY = 4096
 RETRY_SECONDS = 1.0
 
 
-class SqliteStore(OwnedStore):
+class SqliteStore(UpkeptStore):
     """The port `Store` on one SQLite file. Made by `open_store`."""
 
     def __init__(
@@ -94,6 +97,7 @@ class SqliteStore(OwnedStore):
             **self.tally.counters,
             JobAdded: self._added,
             JobEnded: self._ended,
+            RepositoryChanged: self._changed,
         }
         #: Jobs without a durable end, those included that are not durable yet.
         self.active = self.tally.active
@@ -132,6 +136,8 @@ class SqliteStore(OwnedStore):
             StaleFence: it is of an attempt that is not the current one; the history
                 says so.
         """
+        if self._vacuum is not None:
+            self._vacuum.break_off()
         move = Move(changes, then)
         if self.trouble is None:
             self._write_or_hold_back(move)
@@ -174,7 +180,9 @@ class SqliteStore(OwnedStore):
 
     def _note(self, error: StaleFence, move: Move) -> None:
         """Tell in the history that a late attempt was not listened to."""
-        about = next(c.event for c in move.changes if c.event.job == error.job)
+        about = next(
+            c.event for c in move.changes if c.event and c.event.job == error.job
+        )
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         event = Event("write_refused", about.at, about.repo, error.job, data)
         self.save([Noted(event)])
@@ -189,11 +197,16 @@ class SqliteStore(OwnedStore):
             if ahead:
                 change = shifted(change, ahead)
             WRITERS[type(change)](db, sql, change)
-            events.append(change.event)
+            if change.event is not None:
+                events.append(change.event)
             if type(change) is JobAdded:
                 self.active += 1
-            elif type(change) is JobEdited:
+                if change.job.after:
+                    self._depends(change)
+            elif type(change) is JobEdited or type(change) is JobIsolated:
                 self._specs.pop(change.job, None)
+            elif type(change) is RepositoryChanged:
+                self._changed(change)
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
@@ -279,11 +292,29 @@ class SqliteStore(OwnedStore):
         if len(self._specs) < SPECS_IN_MEMORY:
             self._specs[change.job.id] = change.spec
 
+    def _changed(self, change: RepositoryChanged) -> None:
+        if change.moved is not None:
+            self._specs.clear()
+
     def _ended(self, change: JobEnded) -> None:
         self.tally.ended(change)
         self.active -= 1
         self._specs.pop(change.job, None)
-        self.ends.tell(change.job, change.state)
+        self.ends.tell(change.job, change.state, change.event.repo)
+
+    def last_end(self) -> float | None:
+        """See the port."""
+        return self.tally.last_end
+
+    def once_ended(self, notify: Callable[[], object]) -> None:
+        """See the port. Nobody pays for it while nobody waits."""
+
+        def ended(change: JobEnded) -> None:
+            self._published[JobEnded] = self._ended
+            self._ended(change)
+            notify()
+
+        self._published[JobEnded] = ended
 
     def _hold_back(self, error: apsw.Error) -> None:
         """The disk takes nothing: refuse what is new, keep the rest for later."""
@@ -335,6 +366,7 @@ async def open_store(
     overtake_after: float,
     known: frozenset[str] | None = None,
     backoff: Backoff = DEFAULT,
+    isolates: bool = False,
     lasting: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[SqliteStore]:
@@ -351,7 +383,9 @@ async def open_store(
         if lasting:
             with suppress(*DISK_ERRORS):
                 grow_log(writer, path.parent)
-        limits = RepositoryLimits(repository_workers, overtake_after, known, backoff)
+        limits = RepositoryLimits(
+            repository_workers, overtake_after, known, backoff, isolates
+        )
         store = SqliteStore(writer, reader, limits=limits)
         store.clock = clock
         async with trio.open_nursery() as nursery:

@@ -14,9 +14,11 @@ from forge_actors.domain.changes import (
     JobDispatched,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
 )
 from forge_actors.domain.jobs import RESERVED, TERMINAL
+from forge_actors.domain.projections import attention_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,14 +35,19 @@ class Tally:
 
     def __init__(
         self,
-        counts: Iterable[tuple[str, State, int]],
+        counts: Iterable[tuple[str, State, int, float | None]],
         apart: Iterable[tuple[str, str, State]],
     ) -> None:
-        """From the counts by repository and state, and from the jobs that have not
-        ended and are not `queued`, each with its repository and state."""
+        """From the counts by repository and state, with the last end of each, and from
+        the jobs that have not ended and are not `queued`, each with its repository and
+        state."""
         self._active: dict[str, int] = {}
         self._ended: dict[str, dict[State, int]] = {}
-        for repo, state, count in counts:
+        #: When the job ended that had ended last when this began.
+        self.last_end: float | None = None
+        for repo, state, count, last in counts:
+            if last is not None and (self.last_end is None or last > self.last_end):
+                self.last_end = last
             if state in TERMINAL:
                 self._ended.setdefault(repo, {})[state] = count
             else:
@@ -60,6 +67,7 @@ class Tally:
             JobRan: self._ran,
             JobWaits: self._waits,
             JobRequeued: self._waits,
+            JobsForgotten: self._forgotten,
         }
 
     def added(self, change: JobAdded) -> None:
@@ -92,6 +100,13 @@ class Tally:
         repo = change.event.repo
         assert repo is not None, "the event of a job names its repository"
         self._apart[change.job] = (repo, change.state)
+
+    def _forgotten(self, change: JobsForgotten) -> None:
+        for gone in change.jobs:
+            counts = self._ended[gone.repo]
+            counts[gone.state] -= 1
+            if not counts[gone.state]:
+                del counts[gone.state]
 
     # -- questions -------------------------------------------------------------------
 
@@ -126,6 +141,10 @@ class Tally:
         counts[QUEUED] = self._active.get(repo, 0) - counts.total()
         counts.update(self._ended.get(repo, {}))
         return {state: count for state, count in counts.items() if count}
+
+    def attention_of(self, repo: str) -> int:
+        """How many of its jobs need a person."""
+        return attention_in(self._ended.get(repo, {}))
 
     def running_of(self, repo: str) -> list[str]:
         """Its jobs that are dispatched or running."""

@@ -10,15 +10,21 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
     JobAdded,
     JobDelegated,
     JobDispatched,
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
+    JobsForgotten,
     JobWaits,
+    LookSaved,
     Noted,
     PauseBegan,
     PauseEnded,
@@ -29,13 +35,17 @@ from forge_actors.domain.changes import (
     SetAside,
     SettingsChanged,
     TakenBack,
+    WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite.rows import spec_from
+from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite.looks import save_look
+from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import OfAttempt
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
 
 _encoder = msgspec.json.Encoder()
@@ -140,6 +150,14 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
     db.execute(sql["edit_job"], values)
 
 
+def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = structs.replace(spec, isolation=change.isolation)
+    claims = _json(change.claims)
+    values = (None, claims, None, _encoder.encode(spec), change.job)
+    db.execute(sql["edit_job"], values)
+
+
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
     pause = change.pause
     db.execute(sql["begin_pause"], (pause.scope, pause.since, pause.jobs))
@@ -168,6 +186,43 @@ def _change_repository(
         db.execute(sql["end_pause"], (repository_scope(repository.id),))
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
+        db.execute(sql["forget_look"], (repository.id,))
+    if change.moved is not None:
+        move_jobs(db, sql, repository.id, change.moved)
+
+
+def move_jobs(
+    db: apsw.Connection, sql: dict[str, str], repo: str, moved: Relocation
+) -> None:
+    """Let the jobs of a repository that have not ended follow it, and what is kept."""
+    for job, claims, spec in db.execute(sql["jobs_to_move"], (repo,)).fetchall():
+        there = moved.spec(spec_from((spec,)))
+        values = (_json(moved.claims(claims_from(claims))), _encoder.encode(there), job)
+        db.execute(sql["move_job"], values)
+    for row in db.execute(sql["quarantines_of"], (repo,)).fetchall():
+        left = quarantine_from(row)
+        claims = _json(moved.claims(left.claims))
+        db.execute(sql["move_quarantine"], (claims, left.job))
+
+
+def _keep_worktree(
+    db: apsw.Connection, sql: dict[str, str], change: WorktreeChanged
+) -> None:
+    known = change.worktree
+    values = (
+        known.id,
+        known.repo,
+        known.path,
+        known.branch,
+        known.made_at,
+        known.state,
+        known.base,
+        known.base_commit,
+        known.kept,
+        known.reason,
+        known.removed_at,
+    )
+    db.execute(sql["keep_worktree"], values)
 
 
 def _nothing(
@@ -248,11 +303,18 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     SetAside: _set_aside,
     TakenBack: _take_back,
     JobHeld: _hold,
+    JobIsolated: _isolate,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
+    WorktreeChanged: _keep_worktree,
+    LookSaved: save_look,
     SettingsChanged: _nothing,
     Noted: _nothing,
+    JobsForgotten: forgetting.forget_jobs,
+    EventsForgotten: forgetting.forget_events,
+    ClassVisited: forgetting.keep_visit,
+    CleanRunChanged: forgetting.keep_run,
 }

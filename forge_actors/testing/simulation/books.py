@@ -41,6 +41,8 @@ class Case(Struct):
     queued_at: float
     #: On trio's clock: since when its repository's actor surely knows of it.
     known_at: float
+    #: It may be given a worktree in place of its checkout.
+    isolatable: bool = False
     held: bool = False
     attempt: int = 0
     fence: int | None = None

@@ -22,10 +22,12 @@ ROWS = (
     "JobDelegated",
     "JobHeld",
     "JobEdited",
+    "JobIsolated",
     "PauseBegan",
     "PauseEnded",
     "Quarantined",
     "QuarantineEnded",
+    "WorktreeChanged",
     "RepositoryChanged",
     "SettingsChanged",
     "Noted",
@@ -35,6 +37,8 @@ ORDERS = ("hello", "start", "stop", "pause", "resume", "forget")
 REPORTS = ("ready", "started", "exited")
 #: What the agent writes down, and what it does on its own.
 RECORDS = ("starting", "started", "receipt")
+#: What is done for the worktree of a job.
+STEPS = ("plan", "make", "enter", "undo")
 DEEDS = ("start process", *(f"journal {what}" for what in RECORDS))
 
 Place = tuple["Kind", str, "When"]
@@ -53,6 +57,7 @@ def _faults() -> list[Place]:
     crashes += [(deed, "agent") for deed in DEEDS]
     # Of two that live in different processes either may die at what the other does.
     crashes += [(deed, "service") for deed in DEEDS]
+    crashes += [(f"worktree {step}", "service") for step in STEPS]
     crashes += [(f"commit {row}", "agent") for row in ("JobDispatched", "JobEnded")]
     found: list[Place] = [
         (kind, point, when) for point, kind in crashes for when in _WHENS
@@ -67,6 +72,8 @@ def _faults() -> list[Place]:
     found += [("fail", f"journal {what}", "before") for what in RECORDS]
     found += [("error", f"read {what}", "before") for what in ("jobs", "spec")]
     found += [("fail", f"commit {row}", "before") for row in ROWS]
+    found += [("fail", f"worktree {step}", "before") for step in STEPS]
+    found += [("slow", f"worktree {step}", "before") for step in STEPS]
     return found
 
 
@@ -75,6 +82,10 @@ RARE = (
     "JobDelegated",
     "JobHeld",
     "JobEdited",
+    "JobIsolated",
+    "WorktreeChanged",
+    "enter",
+    *["undo"] * 4,
     "PauseBegan",
     "PauseEnded",
     "Quarantined",

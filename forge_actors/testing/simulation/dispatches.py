@@ -54,6 +54,12 @@ class Dispatches:
             if first_conflict(case.claims, claims):
                 self._world.fail("quarantined leases hold", f"{case.job} and {job}")
 
+    def is_blocked(self, case: Case) -> bool:
+        """Whether another job has, or may keep, what it claims."""
+        kept = self._books.quarantined.get(case.repo, {}).values()
+        others = [other.claims for other in self._books.others(case)]
+        return any(first_conflict(case.claims, held) for held in (*others, *kept))
+
     def _judge_limits(self, case: Case) -> None:
         limits, fail = self._world.limits, self._world.fail
         if self._world.now < self._world.limits_known_at:
@@ -90,6 +96,7 @@ class Dispatches:
             if (
                 at - other.queued_at > self._world.limits.overtake_after
                 and self._is_open(other)
+                and not other.isolatable
                 and first_conflict(case.claims, other.claims)
                 and any(first_conflict(other.claims, r.claims) for r in running)
                 and self._is_first(other, others, at)

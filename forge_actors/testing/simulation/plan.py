@@ -189,6 +189,8 @@ def _job(
     request.replay = chance.choice((None, None, "never", "safe", "always"))
     if chance.random() < 0.3:
         request.max_attempts = chance.randint(1, 4)
+    if chance.random() < 0.15:
+        request.isolate = chance.random() < 0.7
     for budget in ("timeout", "idle_timeout", "queue_timeout", "admission_timeout"):
         if chance.random() < 0.06:
             setattr(request, budget, chance.choice((1.0, 2.0, 5.0)))

@@ -14,6 +14,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobHeld,
+    JobIsolated,
     JobRan,
     JobRequeued,
     JobWaits,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
     from forge_actors.testing.simulation.machine import Process
     from forge_actors.testing.simulation.world import World
@@ -95,6 +97,8 @@ class Referee:
                 self._news_for(books.cases[job])
             case JobEdited():
                 self._edited(change)
+            case JobIsolated(job, claims):
+                self._isolated(books.cases[job], claims)
             case PauseBegan(pause):
                 books.pauses[pause.scope] = pause
             case PauseEnded(scope):
@@ -110,7 +114,9 @@ class Referee:
                     self._retired(repository.id)
             case _:
                 pass
-        world.note("saved", type(change).__name__, change.event.job, change.event.kind)
+        event = change.event
+        told = () if event is None else (event.job, event.kind)
+        world.note("saved", type(change).__name__, *told)
 
     def moved(self) -> None:
         """All of one move is saved: what it says of leases goes together."""
@@ -135,6 +141,7 @@ class Referee:
             tokens=job.tokens,
             after=job.after,
             queued_at=job.queued_at,
+            isolatable=job.isolatable,
             known_at=self._world.now + NEWS_SECONDS,
         )
 
@@ -193,6 +200,14 @@ class Referee:
         if isinstance(edit.claims, tuple):
             case.claims = edit.claims
         self._news_for(case)
+
+    def _isolated(self, case: Case, claims: tuple[Claim, ...]) -> None:
+        if not (case.isolatable and case.waiting):
+            what = f"{case.job} is {case.state}"
+            self._world.fail("only what may be is isolated", what)
+        if not self._dispatches.is_blocked(case):
+            self._world.fail("isolated only if it must be", case.job)
+        case.claims, case.isolatable = claims, False
 
     def _retired(self, repo: str) -> None:
         self._books.removed.add(repo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import trio
 
 from forge_actors.actors import supervisor, supervisor_messages
+from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted, SettingsChanged
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, WriterFenced
 from forge_actors.domain.events import Event
@@ -19,8 +21,10 @@ from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
+from forge_actors.runtime.worktree_orders import WorktreeOrders
 from forge_actors.testing.simulation.launcher import SimulatedLauncher
 from forge_actors.testing.simulation.store import SimulatedStore
+from forge_actors.testing.simulation.worktrees import SimulatedWorktrees
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +88,7 @@ class Service:
         instance = f"service-{world.epoch + 1}"
         owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
+        self.worktrees = SimulatedWorktrees(world)
         self.launcher = SimulatedLauncher(world, owner, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
         self.clients: trio.Nursery
@@ -113,7 +118,7 @@ class Service:
                 raise cancelled from None
         finally:
             self.launcher.die()
-            self.dead = self.store.dead = True
+            self.dead = self.store.dead = self.worktrees.dead = True
             self.over.set()
             world.note("service ends", self.epoch)
 
@@ -142,7 +147,7 @@ class Service:
     def die(self) -> None:
         """Crash: from here on nothing of it has any effect."""
         if not self.dead:
-            self.dead = self.store.dead = True
+            self.dead = self.store.dead = self.worktrees.dead = True
             self.launcher.die()
             self._leave()
             self.scope.cancel()
@@ -170,7 +175,19 @@ class Service:
             launcher=self.launcher,
             clock=self.clock,
             pressure=lambda: world.pressure,
-            make_order=OrderMaker(HOME, store, lambda: 1 << 20),
+            make_order=OrderMaker(
+                HOME,
+                store,
+                lambda: 1 << 20,
+                WorktreeOrders(
+                    HOME,
+                    self.clock,
+                    lambda: self.settings,
+                    rows.repositories.get,
+                    self._name_of,
+                ),
+            ),
+            isolating=Isolating(store, self.worktrees, self.clock),
             gone=lambda repo: "its folder is gone" if repo in world.gone else None,
             lasting=not world.bound,
             unclaimed={},
@@ -199,6 +216,12 @@ class Service:
         self.mailbox = await nursery.start(self._supervise, context)
         store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
+
+    def _name_of(self, job: str) -> str | None:
+        """That of a job which may not be durable yet."""
+        [row] = self.store.read_pending("retry_jobs", json.dumps([job]))
+        name: str | None = row[17]
+        return name
 
     async def _supervise(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,19 +10,20 @@ import msgspec
 import trio
 
 from forge_actors.domain.capacity import RepositoryLimits
-from forge_actors.domain.changes import JobAdded, JobEnded, Noted
+from forge_actors.domain.changes import JobEnded, Noted
 from forge_actors.domain.clock_steps import shifted, take_in
 from forge_actors.domain.errors import NotFound, StaleFence, StoreFailed
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.ownership import fenced
 from forge_actors.edges.sqlite.move import Move
-from forge_actors.testing.store import LAZY_SECONDS, MemoryStore, Rows
+from forge_actors.testing.simulation.rows import SimulatedRows
+from forge_actors.testing.store import LAZY_SECONDS, MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from forge_actors.domain.changes import Change, JobDetails
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ports import Clock
@@ -36,36 +36,6 @@ SETTLE_TURNS = 2
 RETRY_SECONDS = 1.0
 
 _json = msgspec.json.Encoder()
-
-
-class SimulatedRows(Rows):
-    """What a store holds, with what admission asks of jobs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.details: dict[str, JobDetails] = {}
-
-    def apply(self, change: Change) -> None:
-        if type(change) is JobAdded:
-            self.details[change.job.id] = change.details
-        super().apply(change)
-
-    def copy(self) -> SimulatedRows:
-        made = SimulatedRows()
-        made.jobs = {name: copy.copy(job) for name, job in self.jobs.items()}
-        made.specs = self.specs.copy()
-        made.details = self.details.copy()
-        made.repositories = self.repositories.copy()
-        made.pauses = self.pauses.copy()
-        made.children = self.children.copy()
-        made.quarantined = self.quarantined.copy()
-        made.poisoned = self.poisoned.copy()
-        made.owner = self.owner
-        return made
-
-    def __deepcopy__(self, memo: object) -> SimulatedRows:
-        """Only jobs are changed in place."""
-        return self.copy()
 
 
 class SimulatedMove(Move):
@@ -223,6 +193,7 @@ class SimulatedStore(MemoryStore):
                 if type(change) is JobEnded:
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
+                    self._tell_of_end()
         for move in moves:
             if self.dead:
                 return
@@ -244,7 +215,7 @@ class SimulatedStore(MemoryStore):
 
     def _undo_and_note(self, error: StaleFence, changes: Sequence[Change]) -> None:
         self._begin_again()
-        about = next(c.event for c in changes if c.event.job == error.job)
+        about = next(c.event for c in changes if c.event and c.event.job == error.job)
         data = {"reason": error.code, "attempt": error.attempt, "fence": error.fence}
         event = Event("write_refused", about.at, about.repo, error.job, data)
         self.save([Noted(event)])
@@ -354,6 +325,8 @@ class SimulatedStore(MemoryStore):
             case "active_of_repository":
                 jobs = [job for job in rows.jobs.values() if job.repo == values[0]]
                 return [(sum(job.state not in TERMINAL for job in jobs),)]
+            case "forgotten_request":
+                return []  # no run of the simulation forgets jobs with an id
             case "newest_retries":
                 newest: dict[str, str] = {}
                 for job_id, details in rows.details.items():

@@ -17,7 +17,8 @@ from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
 from forge_actors.testing.simulation.referee import Referee
-from forge_actors.testing.simulation.store import SimulatedRows
+from forge_actors.testing.simulation.rows import SimulatedRows
+from forge_actors.testing.worktrees import Checkouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,8 @@ class World:
         self.faults = Injector(plan.faults, self._crash)
         #: What is durable.
         self.rows = SimulatedRows()
+        #: Branches and worktrees on the disk.
+        self.checkouts = Checkouts()
         self.books = Books()
         self.machine = Machine(self)
         self.referee = Referee(self)

@@ -7,6 +7,7 @@ posix_spawn that can begin a session.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -82,18 +83,25 @@ def _start(
 def _popen(order: Order, streams: Streams, prepare: Callable[[], None] | None) -> int:
     stdin, stdout, stderr = streams
     try:
+        if order.worktree is not None:
+            # What it begins in is what was looked at.
+            os.chdir(order.cwd)
+            order.worktree.check()
         child = subprocess.Popen(
             order.argv,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            cwd=order.cwd,
+            cwd=order.cwd if order.worktree is None else None,
             env=order.env,
             start_new_session=True,
             preexec_fn=prepare,  # noqa: PLW1509 - the agent has one thread
         )
     except subprocess.SubprocessError:
         raise SpawnFailed("its terminal or its limits could not be set up") from None
+    finally:
+        if order.worktree is not None:
+            os.chdir("/")
     # It is the agent who waits for it, so Popen must not try.
     child.returncode = 0
     return child.pid

@@ -10,6 +10,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent.masking import masked_values
+from forge_actors.edges.node.agent.worktree import Worktree
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.cgroup import Cgroup
@@ -40,6 +41,7 @@ class Order:
         "stdin",
         "stop_signal",
         "wall",
+        "worktree",
     )
 
     # Any: the one place where decoded JSON becomes typed values.
@@ -70,13 +72,17 @@ class Order:
             self.limits: dict[str, int] | None = message.get("limits")
             after: str | None = message.get("after_job")
             self.after_job = None if after is None else _bytes(after)
+            place: dict[str, Any] | None = message.get("worktree")
+            self.worktree = None if place is None else Worktree(place)
+            if self.worktree is not None:
+                self.argv = self.worktree.command(self.argv)
             #: Made when it is started, if it needs one and there can be one.
             self.cgroup: Cgroup | None = None
         except Malformed:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise Malformed(f"malformed order: {error!r}") from None
-        if not self.argv:
+        if not argv:
             raise Malformed("malformed order: the command is empty")
 
     def _add_secrets(self, texts: dict[str, str] | None) -> tuple[bytes, ...]:

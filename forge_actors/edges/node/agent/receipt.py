@@ -72,6 +72,8 @@ def receipt_of(job: Job, boot_id: str, namespace: int) -> Message:
     problems = job.problems + [s.error for s in job.streams if s.error]
     if problems:
         receipt["error"] = "; ".join(problems)
+    if job.order.worktree is not None and job.previous is None:
+        job.order.worktree.add_to(receipt)
     return receipt
 
 

@@ -101,6 +101,8 @@ def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
     # one thread.
     os.chdir(order.cwd)
     try:
+        if order.worktree is not None:
+            order.worktree.check()
         return os.posix_spawn(
             _program(order),
             order.argv,

@@ -1,0 +1,128 @@
+"""Isolating: from an order that wants a worktree to one that can be launched in it.
+
+What is known of the worktree is saved before its folder is begun and when it is ready,
+so whoever owns the job next can go on from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+from msgspec import Struct, structs
+
+from forge_actors.domain.changes import WorktreeChanged
+from forge_actors.domain.errors import Unavailable, WorktreeFailed
+from forge_actors.domain.events import Event
+from forge_actors.domain.launch import Secrets
+from forge_actors.domain.worktrees import GIT_PLACES, Worktree
+
+if TYPE_CHECKING:
+    from forge_actors.domain.launch import LaunchOrder
+    from forge_actors.domain.ports import Clock, Saved, Store, Worktrees
+    from forge_actors.domain.worktrees import MadeWorktree, WorktreeWanted
+
+#: Seconds in which what was begun of a worktree is to be taken back.
+UNDO_SECONDS = 20.0
+
+
+class Isolating(Struct, frozen=True):
+    """What workers make worktrees with."""
+
+    store: Store
+    worktrees: Worktrees
+    clock: Clock
+
+    async def prepare(self, order: LaunchOrder) -> LaunchOrder:
+        """The order of a job in its worktree, which is ready; or why there is none.
+
+        Cancelled, it leaves what it has begun: `give_up` takes that back.
+        """
+        assert order.wanted is not None, "it wants a worktree"
+        try:
+            return await self._prepare(order, order.wanted)
+        except (WorktreeFailed, Unavailable) as error:
+            await self.give_up(order, str(error))
+            return structs.replace(order, wanted=None, problem=str(error))
+
+    async def give_up(self, order: LaunchOrder, why: str) -> None:
+        """The attempt does not begin: leave nothing of a worktree that is not ready."""
+        wanted = order.wanted
+        known = None if wanted is None else self.store.worktree(wanted.job)
+        if wanted is None or known is None or known.state != "making":
+            return
+        with trio.CancelScope(shield=True) as scope:
+            scope.deadline = trio.current_time() + UNDO_SECONDS
+            try:
+                await self.worktrees.undo(wanted, known)
+            except (WorktreeFailed, Unavailable) as error:
+                # Its record stays, so that somebody can look after what is left.
+                why = f"{why}; what was begun of it is still there: {error}"
+                failed = structs.replace(known, reason=why)
+            else:
+                failed = structs.replace(
+                    known, state="removed", reason=why, removed_at=self.clock.wall()
+                )
+            self._save(failed, "worktree_failed", {"reason": why})
+
+    async def _prepare(self, order: LaunchOrder, wanted: WorktreeWanted) -> LaunchOrder:
+        known = self.store.worktree(wanted.job)
+        if known is not None and known.state == "removing":
+            raise WorktreeFailed("its worktree is being removed; a retry has a new one")
+        if known is not None and known.state == "ready":
+            made = await self.worktrees.enter(wanted, known)
+            return _placed(order, wanted, made)
+        if known is None or known.state == "removed":
+            known = await self._begin(wanted)
+        made = await self.worktrees.make(wanted, known)
+        told: dict[str, object] = {}
+        if made.unlocked:
+            told["unlocked"] = made.unlocked
+        if made.set_aside is not None:
+            told["set_aside"] = made.set_aside
+        ready = structs.replace(known, state="ready", reason=None)
+        await self._save(ready, "worktree_made", told).wait()
+        return _placed(order, wanted, made)
+
+    async def _begin(self, wanted: WorktreeWanted) -> Worktree:
+        plan = await self.worktrees.plan(wanted)
+        known = Worktree(
+            wanted.job,
+            wanted.repo,
+            wanted.path,
+            plan.branch,
+            self.clock.wall(),
+            base=wanted.base,
+            base_commit=plan.base_commit,
+        )
+        await self._save(known, "worktree_making", {}).wait()
+        return known
+
+    def _save(self, known: Worktree, kind: str, told: dict[str, object]) -> Saved:
+        data = {"path": known.path, "branch": known.branch, **told}
+        if known.base is not None:
+            data["base"] = known.base
+        if known.base_commit is not None:
+            data["base_commit"] = known.base_commit
+        event = Event(kind, self.clock.now(), known.repo, known.id, data)
+        return self.store.save([WorktreeChanged(known, event)])
+
+
+def _placed(
+    order: LaunchOrder, wanted: WorktreeWanted, made: MadeWorktree
+) -> LaunchOrder:
+    """The order for a job in its worktree, which git cannot leave by itself."""
+    env = {name: text for name, text in order.env.items() if name not in GIT_PLACES}
+    env["GIT_CEILING_DIRECTORIES"] = wanted.ceiling
+    secrets = order.secrets
+    if not GIT_PLACES.isdisjoint(secrets):
+        kept = {name: text for name, text in secrets.items() if name not in GIT_PLACES}
+        secrets = Secrets(kept)
+    return structs.replace(
+        order,
+        wanted=None,
+        cwd=made.cwd,
+        env=env,
+        secrets=secrets,
+        worktree=made.place,
+    )

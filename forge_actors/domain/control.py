@@ -1,0 +1,228 @@
+"""Control: everything a caller can ask of a runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.cleaning import CleanRequest
+    from forge_actors.domain.events import EventPage, EventQuery
+    from forge_actors.domain.holding import Holding
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.maintenance import CleanResult
+    from forge_actors.domain.pauses import PauseView
+    from forge_actors.domain.releases import ReleaseCheck
+    from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
+    from forge_actors.domain.requests import (
+        Accepted,
+        Explanation,
+        JobEdit,
+        JobQuery,
+        JobRequest,
+        LogChunk,
+        Retried,
+    )
+    from forge_actors.domain.selection import Selection
+    from forge_actors.domain.settings import SettingChange, SettingView
+    from forge_actors.domain.steering import Steering
+
+
+class Control(Protocol):
+    """Everything a caller can ask of a runtime; entry points see only this.
+
+    A selector is an id, or a unique prefix or tail of at least 4 characters of one.
+    Every method may raise InvalidInput, NotFound, Refused or StoreFailed.
+    """
+
+    async def status(self) -> dict[str, object]: ...
+
+    async def wait_ready(self) -> None:
+        """Return when the service is ready.
+
+        This wait and those of an idle or drained service raise Unavailable when the
+        runtime ends first.
+        """
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain` or the end of the runtime."""
+
+    async def undrain(self) -> None:
+        """Work again."""
+
+    async def wait_drained(self) -> None:
+        """Return when nothing runs any more.
+
+        Raises:
+            Refused: the drain was cancelled.
+        """
+
+    async def add_repository(
+        self, path: str, name: str | None = None
+    ) -> RepositoryView: ...
+
+    async def repositories(self) -> list[RepositoryView]: ...
+
+    async def repository(self, name: str) -> RepositoryDetails:
+        """One repository; its note says if it is gone, or was found elsewhere."""
+
+    async def relocate_repository(self, name: str, path: str) -> RepositoryView:
+        """Have a repository where somebody moved it, and its jobs with it.
+
+        Raises:
+            Refused: that is another repository, or a copy.
+        """
+
+    async def remove_repository(
+        self, name: str, *, cancel: bool = False
+    ) -> RepositoryView: ...
+
+    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
+        """Let jobs of the repository start, or start nothing new."""
+
+    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+        """Accept all of the jobs or none; they are durable when this returns."""
+
+    async def jobs(self, query: JobQuery) -> list[JobView]: ...
+
+    async def select(self, selection: Selection) -> list[str]:
+        """The ids of the jobs that are meant, newest first.
+
+        Raises:
+            Refused: they are more than MAX_SELECTED.
+        """
+
+    async def job(self, selector: str) -> JobView: ...
+
+    async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
+        """Several jobs as they are now, in the order of their selectors."""
+
+    async def why(self, selector: str) -> Explanation: ...
+
+    async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
+        """Whether this attempt is the current one of a job, which its id names."""
+
+    async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
+        """End a job. One that runs is only asked to stop when this returns."""
+
+    async def cancel_all(
+        self, selectors: Sequence[str], *, grace: float | None = None
+    ) -> list[JobView]:
+        """The same for several; those that have ended stay as they are."""
+
+    async def steer_all(self, selectors: Sequence[str], how: Steering) -> list[JobView]:
+        """Hold, unhold, pause or resume several jobs.
+
+        Raises:
+            Refused: one cannot be. Then none is, unless it was only just so.
+        """
+
+    async def hold(self, selector: str) -> JobView:
+        """Keep a job that waits from starting, until `unhold`."""
+
+    async def unhold(self, selector: str) -> JobView: ...
+
+    async def pause_job(self, selector: str) -> JobView:
+        """Suspend a job that runs; hold one that waits."""
+
+    async def resume_job(self, selector: str) -> JobView: ...
+
+    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+        """Change all of the given fields of a job that waits, or none."""
+
+    async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.
+
+        With `jobs` what runs there is suspended too.
+        """
+
+    async def resume(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
+        """End that pause, and with it what it suspended; the pauses that are left.
+
+        With `jobs` also jobs there that were suspended one by one go on.
+        """
+
+    async def quarantined(self) -> list[dict[str, object]]:
+        """The claims that are kept for what ended jobs left, oldest first."""
+
+    async def release_quarantine(self, selector: str) -> dict[str, object]:
+        """Free what is kept for one job, though nothing is proven gone; what that was.
+
+        Raises:
+            Refused: nothing is kept for it.
+        """
+
+    async def retry(
+        self, selectors: Sequence[str], *, origin: str = "cli"
+    ) -> list[Retried]:
+        """Make new jobs of some that have ended: all of them or none, durable.
+
+        What ran after one that is retried too runs after its retry.
+
+        Raises:
+            Refused: one has not ended, or runs after what did not succeed.
+        """
+
+    async def wait(self, selectors: Sequence[str]) -> list[JobView]:
+        """Return when every one of the jobs has ended."""
+
+    async def read_log(
+        self,
+        selector: str,
+        stream: str,
+        offset: int,
+        *,
+        limit: int,
+        wait: bool = False,
+        attempt: int | None = None,
+    ) -> LogChunk:
+        """Read `stdout` or `stderr` of one attempt, the last one, from `offset`.
+
+        A negative offset counts from the end. With `wait` an empty chunk is returned
+        only when the attempt is over, also one that is still to begin.
+        """
+
+    async def wait_output(
+        self, selector: str, known: int, *, attempt: int | None = None
+    ) -> None:
+        """Return when both streams together passed `known` bytes, or at its end."""
+
+    async def log_start(
+        self, selector: str, stream: str, since: str, *, attempt: int | None = None
+    ) -> int:
+        """The offset from which on the output came at a time, or a span ago."""
+
+    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
+        """The events that a query asks for, at most `limit` of them, oldest first.
+
+        With `wait` there is at least one, unless the runtime ends: then there is none.
+        """
+
+    async def settings(self) -> list[SettingView]:
+        """Every setting in force, with where it comes from."""
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Read the file and the environment again; what changed, or nothing at all."""
+
+    async def clean(self, request: CleanRequest) -> CleanResult:
+        """Run the clean-up, after the run that goes on; its home and moment are ours.
+
+        Raises:
+            Unavailable: this runtime has no clean-up.
+        """
+
+    def request_stop(self, *, jobs: bool = False) -> int:
+        """Begin an orderly stop of the whole runtime, and say how many jobs run now.
+
+        They run on without it if they can; with `jobs` they are ended.
+        """
+
+    def check_release(self) -> ReleaseCheck:
+        """Look whether the release that runs is still the active one of its home.
+
+        If it is not, the runtime hands over and ends.
+        """

@@ -1,0 +1,1 @@
+"""The programs of agents: one adapter a module, found by entry points."""

@@ -1,0 +1,73 @@
+"""The routes of repositories."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.query import Nothing, decode
+
+if TYPE_CHECKING:
+    from forge_actors.edges.gateway.call import Answer, Call
+
+
+class NewRepository(Struct, forbid_unknown_fields=True):
+    path: str
+    name: str | None = None
+
+
+class NewPlace(Struct, forbid_unknown_fields=True):
+    path: str
+
+
+async def listed(call: Call) -> Answer:
+    return json_response({"repositories": await call.control.repositories()})
+
+
+async def add(call: Call) -> Answer:
+    wanted = decode(call.request.body, NewRepository)
+    _check_absolute(wanted.path)
+    view = await call.control.add_repository(wanted.path, wanted.name)
+    return json_response(view, status=201)
+
+
+def _check_absolute(path: str) -> None:
+    # The folder that a service was started in means nothing to its clients.
+    if not os.path.isabs(path):
+        raise InvalidInput("path", f"{path!r} is not absolute")
+
+
+async def show(call: Call) -> Answer:
+    return json_response(await call.control.repository(call.parts[0]))
+
+
+async def relocate(call: Call) -> Answer:
+    wanted = decode(call.request.body, NewPlace)
+    _check_absolute(wanted.path)
+    view = await call.control.relocate_repository(call.parts[0], wanted.path)
+    return json_response(view)
+
+
+async def remove(call: Call) -> Answer:
+    view = await call.control.remove_repository(
+        call.parts[0], cancel=call.query.flag("cancel")
+    )
+    return json_response(view)
+
+
+async def enable(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
+    return json_response(
+        await call.control.enable_repository(call.parts[0], enabled=True)
+    )
+
+
+async def disable(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
+    return json_response(
+        await call.control.enable_repository(call.parts[0], enabled=False)
+    )

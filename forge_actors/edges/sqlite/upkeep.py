@@ -1,0 +1,222 @@
+"""The half of a store that a clean-up needs: what may go, and giving up free pages.
+
+Whatever takes long is done by a connection of its own in a thread. Only a vacuum holds
+up those who write, so it is done while no job waits or runs, and broken off as soon as
+anybody saves anything.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import msgspec
+import trio
+
+from forge_actors.domain.changes import ForgottenJob
+from forge_actors.domain.errors import StoreFailed
+from forge_actors.domain.events import Event
+from forge_actors.edges.sqlite.connection import (
+    BUSY_TIMEOUT_MS,
+    number_of,
+    open_reader,
+)
+from forge_actors.edges.sqlite.forgetting import run_from, visits_from
+from forge_actors.edges.sqlite.owned import OwnedStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from forge_actors.domain.changes import JobAdded
+    from forge_actors.domain.cleaning import CleanClass
+    from forge_actors.domain.maintenance import ClassVisit, CleanRun
+
+#: A vacuum is worth it from so many free bytes on, if they are so large a part of it.
+WORTH_BYTES = 64 << 20
+WORTH_SHARE = 0.2
+#: Steps of SQLite between two looks whether a vacuum was broken off.
+PROGRESS_STEPS = 10_000
+#: Seconds that whoever saves waits for a vacuum that was broken off.
+BREAK_OFF_LIMIT = 5.0
+
+_encode = msgspec.json.Encoder().encode
+_events = msgspec.json.Decoder(list[Event]).decode
+
+
+class UpkeptStore(OwnedStore):
+    """A store out of which things may go."""
+
+    #: What jobs run after that have not ended, as long as somebody wants to know.
+    _dependencies: set[str] | None = None
+    _vacuum: Vacuum | None = None
+    #: How often jobs were removed; whoever looked at one before may look again.
+    forgettings = 0
+
+    def clean_run(self) -> CleanRun | None:
+        """See the port."""
+        return run_from(self.read("clean_run"))
+
+    def class_visits(self) -> dict[CleanClass, ClassVisit]:
+        """See the port."""
+        return dict(visits_from(self.read("clean_visits")))
+
+    # -- jobs ------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def forgetting(self) -> AsyncIterator[None]:
+        """See the port."""
+        # Those of jobs that are accepted from now on are added when they are saved.
+        found: set[str] = set()
+        self._dependencies = found
+        try:
+            found.update(map(str, await self._looking("dependencies")))
+            yield
+        finally:
+            self._dependencies = None
+
+    def _depends(self, change: JobAdded) -> None:
+        if self._dependencies is not None:
+            self._dependencies.update(change.job.after)
+
+    def forgettable(
+        self, jobs: Sequence[str], ended_before: float
+    ) -> tuple[ForgottenJob, ...]:
+        """See the port."""
+        needed = self._dependencies
+        assert needed is not None, "ask only within `forgetting`"
+        free = _encode([job for job in jobs if job not in needed]).decode()
+        rows = self.read_pending("forgettable", free, ended_before)
+        self.forgettings += bool(rows)
+        return tuple(ForgottenJob(*row) for row in rows)
+
+    # -- events ----------------------------------------------------------------------
+
+    async def oldest_active(self) -> float | None:
+        """See the port."""
+        [oldest] = await self._looking("oldest_active")
+        assert oldest is None or isinstance(oldest, float)
+        return oldest
+
+    def old_history(
+        self, after: int, before: int, rows: int
+    ) -> list[tuple[int, int, float]]:
+        """See the port."""
+        found = []
+        for first, page in self.read("history_rows", after, before, rows):
+            events = _events(page)
+            latest = max((event.at for event in events), default=0.0)
+            found.append((first, first + len(events), latest))
+        return found
+
+    def history_range(self) -> tuple[int, int]:
+        """See the port."""
+        [(first, last)] = self.read("history_range")
+        return first or 1, last or 1
+
+    # -- the file --------------------------------------------------------------------
+
+    async def upkeep(self, *, may_vacuum: bool) -> int:
+        """See the port."""
+        self.check_owner()
+        path = Path(self._db.filename)
+        before = _size(path)
+        try:
+            await trio.to_thread.run_sync(_checkpoint, path)
+            if may_vacuum and self._is_worth_it():
+                await self._make_vacuum(path)
+        except apsw.Error as error:
+            raise StoreFailed(f"the upkeep of the store failed: {error}") from error
+        return max(0, before - _size(path))
+
+    def _is_worth_it(self) -> bool:
+        free = number_of(self.reader, "PRAGMA freelist_count")
+        pages = number_of(self.reader, "PRAGMA page_count")
+        size = number_of(self.reader, "PRAGMA page_size")
+        return free * size >= WORTH_BYTES and free >= WORTH_SHARE * pages
+
+    async def _make_vacuum(self, path: Path) -> None:
+        vacuum = self._vacuum = Vacuum(path)
+        try:
+            await trio.to_thread.run_sync(vacuum.run, abandon_on_cancel=True)
+        finally:
+            vacuum.break_off()
+            self._vacuum = None
+
+    async def _looking(self, query: str) -> list[object]:
+        """The first column of a named query, found in a thread."""
+        path = Path(self._db.filename)
+        return await trio.to_thread.run_sync(partial(_look, path, self._sql[query]))
+
+
+class Vacuum:
+    """One vacuum, in a thread, that can be broken off by another one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: apsw.Connection | None = None
+        self._over = False
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._ended.set()
+
+    def run(self) -> None:
+        """Give the free pages of the store back to the disk, unless broken off."""
+        with self._lock:
+            if self._over:
+                return
+            self._ended.clear()
+            db = self._db = apsw.Connection(str(self._path))
+        try:
+            db.set_busy_timeout(0)  # whoever writes now is more important
+            # An interrupt that comes before the statement would be lost.
+            db.set_progress_handler(lambda: self._over, PROGRESS_STEPS)
+            with suppress(apsw.BusyError, apsw.InterruptError):
+                db.execute("VACUUM")
+                # The file gets shorter when the log is folded back into it.
+                db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        finally:
+            with self._lock:
+                self._db = None
+            db.close()
+            self._ended.set()
+
+    def break_off(self) -> None:
+        """Return when it holds nobody up any more."""
+        with self._lock:
+            self._over = True
+            if self._db is not None:
+                self._db.interrupt()
+        self._ended.wait(BREAK_OFF_LIMIT)
+
+
+def _look(path: Path, query: str) -> list[object]:
+    try:
+        reader = open_reader(path)
+        try:
+            return [row[0] for row in reader.execute(query)]
+        finally:
+            reader.close()
+    except apsw.Error as error:
+        raise StoreFailed(f"the store cannot be read: {error}") from error
+
+
+def _checkpoint(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    try:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    finally:
+        db.close()
+
+
+def _size(path: Path) -> int:
+    """Bytes that the store and its log take."""
+    size = 0
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(FileNotFoundError):
+            size += each.stat().st_size
+    return size

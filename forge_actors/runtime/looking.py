@@ -1,0 +1,113 @@
+"""The looks at the repositories of one runtime: the actor that makes them, kept alive.
+
+Nothing depends on it. It is started again when it fails; when it fails over and over it
+is left alone, the rest goes on, and `status` says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.actors import projections
+from forge_actors.actors.projections_messages import Board, LimitsChanged, Message
+from forge_actors.domain.errors import MailboxClosed, StoreFailed
+from forge_actors.domain.poison import cause, only
+from forge_actors.domain.restarts import RestartHistory, RestartPolicy
+from forge_actors.edges.git.status import GitSampler
+from forge_actors.edges.watch import FolderWatch
+
+if TYPE_CHECKING:
+    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.ports import Clock
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.registry import Registry
+
+log = logging.getLogger(__name__)
+
+
+class Looking:
+    """The projections of one runtime. `run` is their task."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        registry: Registry,
+        clock: Clock,
+        settings: SettingsInForce,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._settings = settings
+        #: Where the rest of the runtime leaves its news.
+        self.board = Board()
+        self._mailbox: Mailbox[Message] | None = None
+        #: Why files are not watched, and why nothing is looked at any more.
+        self.unwatched: str | None = None
+        self.given_up: str | None = None
+        self._scope = trio.CancelScope()
+        store.ends.anywhere = self.board.ended
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> None:
+        """Look at repositories; return after `stop`, or when that is of no more use."""
+        with self._scope:
+            await self._run()
+
+    def stop(self) -> None:
+        """Save nothing more. What was not done is taken up by the next runtime."""
+        self._scope.cancel()
+
+    async def _run(self) -> None:
+        history = RestartHistory(RestartPolicy())
+        watch = FolderWatch()
+        sampler = GitSampler()
+        while self.given_up is None:
+            context = projections.Context(
+                store=self._store,
+                sampler=sampler,
+                watch=watch,
+                clock=self._clock,
+                board=self.board,
+                limits=lambda: self._settings().look_limits(),
+                repository=self._registry.get,
+                active=self._store.tally.active_of,
+                running=lambda repo: bool(self._store.tally.running_of(repo)),
+                saving=lambda: self._store.trouble is None,
+                unwatched=self._say_unwatched,
+            )
+            try:
+                async with trio.open_nursery() as nursery:
+                    self._mailbox = await nursery.start(projections.run, context)
+            except Exception as error:  # nothing else is to fail with it
+                if only(error, StoreFailed):
+                    return  # another runtime has the home, and this one ends
+                log.exception("the looks at repositories failed")
+                if not history.allow(trio.current_time()):
+                    self.given_up = cause(error)
+            finally:
+                watch.close()
+
+    def limits_changed(self) -> None:
+        """Other settings hold from now on."""
+        if self._mailbox is not None:
+            with suppress(MailboxClosed):
+                self._mailbox.tell(LimitsChanged())
+
+    @property
+    def trouble(self) -> list[str]:
+        """What `status` says of it, if anything is wrong."""
+        said = []
+        if self.given_up is not None:
+            said.append(f"the status of repositories is not kept: {self.given_up}")
+        elif self.unwatched is not None:
+            said.append(f"files are not watched: {self.unwatched}")
+        return said
+
+    def _say_unwatched(self, problem: str | None) -> None:
+        self.unwatched = problem

@@ -1,0 +1,189 @@
+"""What a store in memory holds, and what each change makes of it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.domain.changes import (
+    ClassVisited,
+    CleanRunChanged,
+    EventsForgotten,
+    JobAdded,
+    JobDelegated,
+    JobDispatched,
+    JobEdited,
+    JobEnded,
+    JobHeld,
+    JobIsolated,
+    JobRan,
+    JobRequeued,
+    JobsForgotten,
+    JobWaits,
+    LookSaved,
+    Noted,
+    OfAttempt,
+    PauseBegan,
+    PauseEnded,
+    Quarantined,
+    QuarantineEnded,
+    RepositoryAdded,
+    RepositoryChanged,
+    SetAside,
+    SettingsChanged,
+    TakenBack,
+    WorktreeChanged,
+)
+from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.events import Event
+from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec
+from forge_actors.domain.ownership import Owner
+from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_store import KeptRows
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.looking import Look
+    from forge_actors.domain.poison import Poison
+    from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.relocation import Relocation
+    from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.worktrees import Worktree
+
+
+class Rows(KeptRows):
+    """What a store holds: its jobs, its repositories, its events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: dict[str, Job] = {}
+        self.specs: dict[str, JobSpec] = {}
+        self.repositories: dict[str, Repository] = {}
+        self.pauses: dict[str, Pause] = {}
+        #: By parent.
+        self.children: dict[str, str] = {}
+        self.quarantined: dict[str, Quarantine] = {}
+        #: By repository and job.
+        self.poisoned: dict[tuple[str, str], Poison] = {}
+        self.worktrees: dict[str, Worktree] = {}
+        self.looks: dict[str, Look] = {}
+        self.events: list[Event] = []
+        self.owner: Owner | None = None
+
+    def check(self, change: Change) -> None:
+        """Refuse what is of an attempt that is not the current one.
+
+        Raises:
+            StaleFence: it is.
+        """
+        if not isinstance(change, OfAttempt):
+            return
+        job = self.jobs[change.job]
+        if isinstance(change, JobDispatched):
+            newer = change.fence > self.repositories[change.repo].fence
+            good = newer and job.state in WAITING
+        elif change.fence is None:
+            good = job.state in WAITING
+        else:
+            current = (change.attempt, change.fence) == (job.attempt, job.fence)
+            good = current and job.state in RESERVED
+        if not good:
+            raise StaleFence(change.job, change.attempt, change.fence)
+
+    def apply(self, change: Change) -> None:
+        match change:
+            case JobAdded(job, spec):
+                self.jobs[job.id] = copy.copy(job)
+                self.specs[job.id] = spec
+            case JobWaits(job=job_id, state=state) | JobEnded(job=job_id, state=state):
+                self.jobs[job_id].state = state
+            case JobDispatched():
+                job = self.jobs[change.job]
+                job.state, job.started_at = "dispatched", None
+                job.attempt, job.fence = change.attempt, change.fence
+                self.repositories[change.repo] = structs.replace(
+                    self.repositories[change.repo],
+                    fence=change.fence,
+                    last_dispatch=change.at,
+                )
+            case JobRan():
+                job = self.jobs[change.job]
+                job.state, job.started_at = "running", change.at
+            case JobRequeued():
+                job = self.jobs[change.job]
+                job.state, job.queued_at = change.state, change.at
+                job.retry_at = change.retry_at
+            case JobDelegated():
+                self.children.setdefault(change.job, change.child)
+            case Quarantined(left):
+                self.quarantined[left.job] = left
+            case SetAside(poison):
+                self.poisoned[poison.repo, poison.job] = poison
+            case TakenBack(repo):
+                for key in [key for key in self.poisoned if key[0] == repo]:
+                    if change.job in (None, key[1]):
+                        del self.poisoned[key]
+            case QuarantineEnded(job_id):
+                self.quarantined.pop(job_id, None)
+            case JobHeld(job_id, since):
+                self.jobs[job_id].held_at = since
+            case JobIsolated(job_id, claims, isolation):
+                self.jobs[job_id].claims = claims
+                self.jobs[job_id].isolatable = False
+                spec = self.specs[job_id]
+                self.specs[job_id] = structs.replace(spec, isolation=isolation)
+            case JobEdited(job_id, edit):
+                edit.apply(self.jobs[job_id])
+                spec = self.specs[job_id]
+                budgets = edit.budgets(spec.budgets)
+                self.specs[job_id] = structs.replace(spec, budgets=budgets)
+            case PauseBegan(pause):
+                self.pauses[pause.scope] = pause
+            case PauseEnded(scope):
+                self.pauses.pop(scope, None)
+            case RepositoryAdded(repository):
+                self.repositories[repository.id] = repository
+            case RepositoryChanged(repository):
+                held = self.repositories[repository.id]
+                if repository.removed_at is not None:
+                    self.looks.pop(repository.id, None)
+                    self.pauses.pop(repository_scope(repository.id), None)
+                    for key in [k for k in self.poisoned if k[0] == repository.id]:
+                        del self.poisoned[key]
+                    for left in tuple(self.quarantined.values()):
+                        if left.repo == repository.id:
+                            del self.quarantined[left.job]
+                self.repositories[repository.id] = structs.replace(
+                    repository, fence=held.fence, last_dispatch=held.last_dispatch
+                )
+                if change.moved is not None:
+                    self._move_jobs(repository.id, change.moved)
+            case WorktreeChanged(worktree):
+                self.worktrees[worktree.id] = worktree
+            case LookSaved(look):
+                if self.repositories[look.repo].removed_at is None:
+                    self.looks[look.repo] = look
+            case Noted() | SettingsChanged():
+                pass
+            case (
+                JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()
+            ):
+                pass
+        self.keep(change)
+        if change.event is None:
+            return
+        number = len(self.events) + 1
+        self.events.append(structs.replace(change.event, seq=number))
+
+    def _move_jobs(self, repo: str, moved: Relocation) -> None:
+        for job in self.jobs.values():
+            if job.repo == repo and job.state not in TERMINAL:
+                job.claims = moved.claims(job.claims)
+                self.specs[job.id] = moved.spec(self.specs[job.id])
+        for left in tuple(self.quarantined.values()):
+            if left.repo == repo:
+                claims = moved.claims(left.claims)
+                self.quarantined[left.job] = structs.replace(left, claims=claims)

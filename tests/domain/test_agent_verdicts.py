@@ -1,0 +1,129 @@
+"""An agent's exit code alone does not decide what its job came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forge_actors.domain.agents import AgentReport, LimitHit, Usage
+from forge_actors.domain.backoff import Backoff
+from forge_actors.domain.jobs import Job
+from forge_actors.domain.launch import Receipt
+from forge_actors.domain.recovery import Evidence, decide
+
+if TYPE_CHECKING:
+    from forge_actors.domain.jobs import Replay
+    from forge_actors.domain.recovery import Outcome, StopReason
+
+GOOD = AgentReport("claude", ok=True, text="done")
+LATE = AgentReport("copilot", ok=True, text="done", in_time=False)
+
+
+def outcome(
+    told: AgentReport,
+    *,
+    stopped: StopReason | None = None,
+    replay: Replay = "never",
+    **end: Any,
+) -> Outcome:
+    job = Job(
+        id="j",
+        repo="r",
+        kind="agent-run",
+        priority=2,
+        claims=(),
+        tokens=(),
+        queued_at=0.0,
+        state="running",
+        attempt=1,
+        fence=1,
+        replay=replay,
+    )
+    end = {"ending": "exit", "exit_code": 0, **end}
+    receipt = Receipt(
+        job="j", attempt=1, fence=1, ended_at=2.0, started_at=1.0, agent=told, **end
+    )
+    return decide(job, Evidence(receipt, stopped), Backoff())
+
+
+def test_a_good_end_and_exit_0_is_success() -> None:
+    assert outcome(GOOD).state == "succeeded"
+
+
+@pytest.mark.parametrize("ending", ["stop", "cancel", "wall", "idle", "owner"])
+def test_one_that_we_ended_after_its_good_end_has_succeeded(ending: str) -> None:
+    end = outcome(GOOD, ending=ending, exit_code=None, signal="SIGTERM")
+    assert end.state == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        ("wall", "timed_out"),
+        ("cancel", "cancelled"),
+        ("stop", "human_attention_required"),
+    ],
+)
+def test_an_end_that_it_told_because_of_the_stop_is_none(
+    ending: str, state: str
+) -> None:
+    assert outcome(LATE, ending=ending, exit_code=None, signal="SIGTERM").state == state
+
+
+def test_a_signal_of_someone_else_after_a_good_end_is_no_success() -> None:
+    end = outcome(GOOD, exit_code=None, signal="SIGKILL")
+    assert end.state == "human_attention_required"
+    assert end.error is not None
+    assert end.error.code == "INTERRUPTED"
+
+
+def test_exit_0_without_a_final_event_is_an_interruption() -> None:
+    end = outcome(AgentReport("claude"))
+    assert end.state == "human_attention_required"
+    assert end.error is not None
+    assert end.error.code == "INTERRUPTED"
+    assert outcome(AgentReport("claude"), replay="safe").again
+
+
+@pytest.mark.parametrize(
+    ("told", "exit_code", "code"),
+    [
+        (AgentReport("claude", ok=False, text="no"), 0, "AGENT_FAILED"),
+        (AgentReport("claude", ok=False, text="no"), 1, "EXIT_NONZERO"),
+        (AgentReport("claude", ok=True), 0, "EMPTY_RESULT"),
+        (AgentReport("claude", ok=True, text=" \n"), 0, "EMPTY_RESULT"),
+        (GOOD, 3, "EXIT_NONZERO"),
+        (AgentReport("claude"), 3, "EXIT_NONZERO"),
+        (AgentReport("c", ok=False, limit=LimitHit("usage")), 1, "USAGE_LIMIT"),
+        (AgentReport("c", ok=False, limit=LimitHit("usage")), 0, "USAGE_LIMIT"),
+        (AgentReport("c", limit=LimitHit("auth")), 1, "PROVIDER_AUTH"),
+        (AgentReport("c", ok=False, limit=LimitHit("budget")), 1, "BUDGET_SPENT"),
+    ],
+)
+def test_each_failure_has_a_code_of_its_own(
+    told: AgentReport, exit_code: int, code: str
+) -> None:
+    end = outcome(told, exit_code=exit_code)
+    assert end.state == "failed"
+    assert end.error is not None
+    assert end.error.code == code
+
+
+def test_one_that_did_something_need_not_say_anything() -> None:
+    assert outcome(AgentReport("codex", ok=True, acted=True)).state == "succeeded"
+
+
+def test_what_failed_before_we_ended_it_is_why_it_failed() -> None:
+    told = AgentReport("claude", ok=False, text="it broke")
+    end = outcome(told, ending="stop", exit_code=None, signal="SIGTERM")
+    assert end.state == "failed"
+    assert end.error is not None
+    assert end.error.code == "AGENT_FAILED"
+    assert "it broke" in end.error.message
+
+
+def test_what_is_unknown_of_usage_stays_unknown() -> None:
+    known = Usage(100, 10, None, None) + Usage(20, 1, None, 0.5)
+    assert known == Usage(120, 11, None, 0.5)
+    assert Usage(240, 14).since(Usage(120, 7, 0)) == Usage(120, 7)

@@ -1,0 +1,145 @@
+"""The real agent programs keep the contract too, on a model service of ours.
+
+`tox -e agents` installs them and says where they are. They get a home of their own and
+dummy keys, and reach nothing but the loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from forge_actors.edges.agents.finding import adapter
+from forge_actors.testing.agents import NAMES
+from forge_actors.testing.agents.model_api import ModelApi, serving
+from forge_actors.testing.agents.running import Ran, environment, running
+from forge_actors.testing.agents_contract import CHECKS, PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forge_actors.testing.agents_contract import Check, Scene
+
+BIN = os.environ.get("REAL_AGENTS_BIN")
+KEY = "sk-dummy-4711"
+
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif(BIN is None, reason="NOT RUN: tox -e agents installs them"),
+]
+
+
+class RealStage:
+    """See `agents_contract.Stage`."""
+
+    def __init__(self, folder: Path, name: str, api: ModelApi) -> None:
+        assert BIN is not None, "no test runs without it"
+        self.adapter = adapter(name)
+        self.program = Path(BIN) / name
+        self.folder = folder / "work"
+        self.folder.mkdir()
+        self.api = api
+        self.arguments = _arguments(name, api)
+        self.env = environment(folder, TZ="UTC", **_variables(name, api))
+
+    def play(self, scene: Scene) -> None:
+        self.api.play(scene)
+
+    async def at_work(self, ran: Ran) -> None:
+        await trio.to_thread.run_sync(self.api.asked.wait, PATIENCE)
+        if self.adapter.name == "codex":
+            await ran.printed(b"turn.started")
+
+    def let_go(self) -> None:
+        self.api.let_go.set()
+
+
+def _variables(name: str, api: ModelApi) -> dict[str, str]:
+    match name:
+        case "claude":
+            return {
+                "ANTHROPIC_BASE_URL": api.url,
+                "ANTHROPIC_API_KEY": KEY,
+                "CLAUDE_CODE_MAX_RETRIES": "0",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            }
+        case "codex":
+            return {"CODEX_API_KEY": KEY}
+        case _:
+            return {
+                "COPILOT_PROVIDER_BASE_URL": f"{api.url}/v1",
+                "COPILOT_PROVIDER_API_KEY": KEY,
+                "COPILOT_MODEL": "m",
+                "COPILOT_OFFLINE": "true",
+            }
+
+
+def _arguments(name: str, api: ModelApi) -> tuple[str, ...]:
+    if name != "codex":
+        return ()
+    stub = "model_providers.stub"
+    settings = {
+        "model_provider": "stub",
+        f"{stub}.name": "stub",
+        f"{stub}.base_url": f"{api.url}/v1",
+        f"{stub}.wire_api": "responses",
+        f"{stub}.env_key": "CODEX_API_KEY",
+        f"{stub}.request_max_retries": "0",
+        f"{stub}.stream_max_retries": "0",
+    }
+    options = [
+        part for key, value in settings.items() for part in ("-c", f"{key}={value}")
+    ]
+    return ("--skip-git-repo-check", *options)
+
+
+@pytest.fixture
+def api() -> Iterator[ModelApi]:
+    with serving() as served:
+        yield served
+
+
+def _within(seconds: float, check: partial[object]) -> None:
+    async def main() -> None:
+        with trio.fail_after(seconds):
+            await check()  # type: ignore[misc]
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_real_program_keeps_the_contract(
+    name: str, check: Check, tmp_path: Path, api: ModelApi
+) -> None:
+    _within(PATIENCE, partial(check, RealStage(tmp_path, name, api)))
+
+
+def test_the_real_codex_tells_when_its_limit_ends(
+    tmp_path: Path, api: ModelApi
+) -> None:
+    stage = RealStage(tmp_path, "codex", api)
+    api.play("limit")
+    api.resets_at = (int(time.time()) // 60 + 90) * 60
+
+    async def run() -> None:
+        async with running(
+            stage.adapter,
+            stage.program,
+            "Go.",
+            cwd=stage.folder,
+            env=stage.env,
+            arguments=stage.arguments,
+        ) as ran:
+            pass
+        assert ran.report.limit is not None, ran.stdout
+        assert ran.report.limit.kind == "usage"
+        assert ran.report.limit.retry_at == api.resets_at
+
+    _within(PATIENCE, partial(run))
