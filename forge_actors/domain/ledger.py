@@ -369,10 +369,10 @@ class Ledger(Steerable):
         """The best job that could start, for each set of tokens that jobs need."""
         if not self._may_start():
             return ()
-        lanes, held = self._lanes, self.held
-        # Nearly always one: as lists they are found with less ado than one by one.
-        bests = [lanes.best(tokens, held, now) for tokens in lanes.tokens()]
-        return tuple([offer_of(job) for job in bests if job is not None])
+        lanes = self._lanes
+        held = self.held
+        bests = (lanes.best(tokens, held, now) for tokens in lanes.tokens())
+        return tuple(offer_of(job) for job in bests if job is not None)
 
     # -- inside ----------------------------------------------------------------------
 

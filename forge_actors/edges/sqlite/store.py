@@ -99,7 +99,13 @@ class SqliteStore(UpkeptStore):
             JobEnded: self._ended,
             RepositoryChanged: self._changed,
         }
-        #: Jobs without a durable end, those included that are not durable yet.
+        #: Who heeds changes when they are written, by their type.
+        self._heeded: dict[type, Callable[[Any], None]] = {
+            JobAdded: self._accepted,
+            JobEdited: self._specified,
+            JobIsolated: self._specified,
+            RepositoryChanged: self._changed,
+        }
         self.active = self.tally.active
 
     # -- whose it is -----------------------------------------------------------------
@@ -196,17 +202,13 @@ class SqliteStore(UpkeptStore):
         for change in changes:
             if ahead:
                 change = shifted(change, ahead)
-            WRITERS[type(change)](db, sql, change)
+            kind = type(change)
+            WRITERS[kind](db, sql, change)
             if change.event is not None:
                 events.append(change.event)
-            if type(change) is JobAdded:
-                self.active += 1
-                if change.job.after:
-                    self._depends(change)
-            elif type(change) is JobEdited or type(change) is JobIsolated:
-                self._specs.pop(change.job, None)
-            elif type(change) is RepositoryChanged:
-                self._changed(change)
+            heed = self._heeded.get(kind)
+            if heed is not None:
+                heed(change)
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
@@ -291,10 +293,6 @@ class SqliteStore(UpkeptStore):
         self.tally.added(change)
         if len(self._specs) < SPECS_IN_MEMORY:
             self._specs[change.job.id] = change.spec
-
-    def _changed(self, change: RepositoryChanged) -> None:
-        if change.moved is not None:
-            self._specs.clear()
 
     def _ended(self, change: JobEnded) -> None:
         self.tally.ended(change)
