@@ -23,7 +23,11 @@ LOGS = "logs"
 RECEIPTS = "receipts"
 #: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
 WORKTREES = "worktrees"
-#: Files that were collected of jobs, a folder a job.
+#: What was saved of worktrees before they were removed: a folder each.
+PRESERVED = "preserved"
+#: What agents are asked to do, a file a prompt.
+PROMPTS = "prompts"
+#: Files that were collected of jobs, a folder a job and in that one an attempt.
 ARTIFACTS = "artifacts"
 #: What a clean-up is about to remove.
 REMOVING = "removing"
@@ -68,6 +72,8 @@ FOLDERS = (
     LOGS,
     RECEIPTS,
     WORKTREES,
+    PRESERVED,
+    PROMPTS,
     ARTIFACTS,
     REMOVING,
     REPLACED,
