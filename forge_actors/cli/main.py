@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 VERBS = {
     "serve": "run the service of a home",
     "repo": "add, list, show or remove repositories",
+    "worktree": "list, keep, remove or restore worktrees of jobs",
     "submit": "queue one job, or a batch of them",
     "jobs": "list jobs",
     "show": "everything about one job",
@@ -62,7 +63,7 @@ GROUPS = {
         "secret",
         "doctor",
     ),
-    "repositories": ("repo",),
+    "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": (
         *("jobs", "show", "why", "logs", "artifact", "wait", "events", "fence"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.disk_text import disk_lines
 from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
 from forge_actors.cli.steering import pause_lines
@@ -92,6 +93,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
+    lines += disk_lines(status.get("disk") or {})
     lines += clean_up_lines(status.get("maintenance") or {})
     files = status.get("open_files") or {}
     if files.get("short_of"):

@@ -131,23 +131,6 @@ class AgentReport(Struct, frozen=True, omit_defaults=True):
         return self.ok is not None and self.in_time
 
 
-class AgentView(Struct, frozen=True, omit_defaults=True):
-    """A job's agent as readers see it; what its last attempt told, once that is over.
-
-    `until` is RFC 3339. Of `usage`, what is not there is unknown.
-    """
-
-    name: str
-    session: str | None = None
-    version: str | None = None
-    ok: bool | None = None
-    text: str = ""
-    usage: Usage | None = None
-    limit: LimitKind | None = None
-    until: str | None = None
-    question: str | None = None
-
-
 class AgentRun(Struct, frozen=True):
     """One attempt of an agent job, as its adapter makes a command of it."""
 

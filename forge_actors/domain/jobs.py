@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field, structs
 
-from forge_actors.domain.agents import AgentView
+from forge_actors.domain.agent_views import AgentView
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError

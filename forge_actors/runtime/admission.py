@@ -7,11 +7,8 @@ as unused. Other long batches let others have their turn while they are checked.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import trio
 from msgspec import structs
 
@@ -30,10 +27,11 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.isolation import inherited, may_be_isolated
+from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
+from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
@@ -49,7 +47,6 @@ from forge_actors.runtime.retries import Retries, read_old
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
     from forge_actors.domain.requests import Retried
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
 
 #: Jobs of a batch that are checked before others get their turn; a few milliseconds.
 BUILT_AT_ONCE = 500
-
-_canonical = msgspec.json.Encoder(order="deterministic")
 
 
 class Place(NamedTuple):
@@ -88,6 +83,7 @@ class Admission:
         secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
         agents: Agents | None = None,
+        check_disk: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -98,6 +94,8 @@ class Admission:
         self._agents = agents
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
+        #: Raises DiskLow where the disk has no room for another job.
+        self._check_disk = check_disk
 
     async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
         """See `Control.submit`."""
@@ -238,6 +236,8 @@ class Admission:
         return self._store.save([*changes, *handed_on], then=submitted)
 
     def _check_room(self, count: int) -> None:
+        if count:
+            self._check_disk()
         limit = self._settings().limits.queued_jobs
         active = self._store.active
         if active + count > limit:
@@ -328,7 +328,7 @@ class Admission:
             request_id=short(request.request_id, f"{prefix}request_id"),
         )
         if details.request_id is not None:
-            details = structs.replace(details, digest=_digest(job, spec, details))
+            details = structs.replace(details, digest=digest_of(job, spec, details))
         return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
@@ -377,22 +377,3 @@ def _forgotten(job: str, prefix: str = "") -> InvalidInput:
 
 def _placed(error: NotFound, prefix: str) -> NotFound:
     return NotFound(f"{prefix}{error}")
-
-
-def _digest(job: Job, spec: JobSpec, details: JobDetails) -> str:
-    """What makes two requests with one id the same: all that the job is to do.
-
-    Not how it was written, who asks, when, nor how far the jobs before it are by now.
-    """
-    content = (
-        structs.replace(
-            job,
-            id="",
-            claims=inherited(job.claims, job.id, ""),
-            queued_at=0.0,
-            state="queued",
-        ),
-        structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
-        structs.replace(details, created_at=0.0, origin="", request_id=None),
-    )
-    return hashlib.sha256(_canonical.encode(content)).hexdigest()

@@ -7,12 +7,14 @@ from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
 class RuntimeControl(
     ArtifactControl,
     RepositoryControl,
     SteeringControl,
+    WorktreeControl,
     CleaningControl,
     ServiceControl,
 ):

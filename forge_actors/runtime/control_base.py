@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
+    from forge_actors.runtime.disk_watch import DiskWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
@@ -68,6 +69,7 @@ class ControlBase:
         admission: Admission,
         mailbox: Mailbox[Message],
         looking: Looking,
+        disk: DiskWatch,
         served: ServedRelease | None = None,
     ) -> None:
         self._home = home
@@ -80,6 +82,7 @@ class ControlBase:
         self._admission = admission
         self._supervisor = mailbox
         self._looking = looking
+        self._disk = disk
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
         self._started_at = clock.wall()

@@ -23,6 +23,8 @@ LOGS = "logs"
 RECEIPTS = "receipts"
 #: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
 WORKTREES = "worktrees"
+#: What was saved of worktrees before they were removed: a folder each.
+PRESERVED = "preserved"
 #: What agents are asked to do, a file a prompt.
 PROMPTS = "prompts"
 #: Files that were collected of jobs, a folder a job and in that one an attempt.
@@ -70,6 +72,7 @@ FOLDERS = (
     LOGS,
     RECEIPTS,
     WORKTREES,
+    PRESERVED,
     PROMPTS,
     ARTIFACTS,
     REMOVING,

@@ -38,6 +38,7 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
@@ -273,6 +274,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
+        disk = DiskWatch(self._home, self._settings, self._store, self._clock)
         admission = Admission(
             self._store,
             self.registry,
@@ -282,6 +284,7 @@ class Parts:
             SecretFolder(self._home),
             submitted,
             self._agents,
+            disk.check,
         )
         control = RuntimeControl(
             home=self._home,
@@ -293,6 +296,7 @@ class Parts:
             admission=admission,
             mailbox=mailbox,
             looking=self.looking,
+            disk=disk,
             served=self._served,
         )
         if self._served is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from forge_actors.domain.agents import AgentView
+from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import AgentSpec, JobError, JobSpec, JobView
@@ -150,22 +150,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
 def _agent(spec: AgentSpec | None, end: Receipt | None) -> AgentView | None:
     if spec is None:
         return None
-    told = None if end is None else end.agent
-    if told is None:
-        return AgentView(spec.name)
-    limit = told.limit
-    question = told.question
-    return AgentView(
-        spec.name,
-        session=told.session,
-        version=told.version,
-        ok=told.ok,
-        text=redact(told.text),
-        usage=told.usage,
-        limit=None if limit is None else limit.kind,
-        until=None if limit is None else _moment(limit.retry_at),
-        question=None if question is None else redact(question),
-    )
+    return agent_view(spec.name, None if end is None else end.agent, timestamp)
 
 
 def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:

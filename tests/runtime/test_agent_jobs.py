@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forge_actors.client import offline
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.jobs import JobView
+from forge_actors.domain.requests import JobQuery
 from forge_actors.runtime import agent_runs
+from forge_actors.runtime.views import as_json
 from forge_actors.testing.agents import NAMES, FakeAgent, install
 from tests.runtime.embedding_kit import (
     home,  # noqa: F401 - a fixture
@@ -67,6 +70,19 @@ async def test_an_agent_job_tells_its_answer_its_session_and_its_usage(
         assert view.provider == name
         assert view.agent.usage is not None
         assert view.agent.usage.output_tokens == 7
+
+
+async def test_the_jobs_read_the_same_where_nothing_serves_them(
+    repo: Path, home: Path, agents: dict[str, FakeAgent]
+) -> None:
+    async with running(home) as runtime:
+        await run(runtime, repo, "codex")
+        agents["claude"].play("limit", reset=RESET)
+        await run(runtime, repo, "claude")
+        agents["claude"].path.unlink()
+        served = [as_json(view) for view in await runtime.jobs(JobQuery())]
+    assert [job["agent"]["name"] for job in served] == ["claude", "codex"]
+    assert offline.jobs(str(home), []) == served
 
 
 @pytest.mark.parametrize(

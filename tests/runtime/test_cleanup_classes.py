@@ -153,8 +153,9 @@ def test_events_go_by_their_age_and_their_number(home: Home) -> None:
 
     # The row of the day before has number 2 * 89 + 1.
     assert before(age=10.5 * DAY) == 181
-    assert before(count=50) == 150
-    assert before(age=80.5 * DAY, count=50) == 150
+    # A row goes as a whole, so one more event stays than would have to.
+    assert before(count=50) == 149
+    assert before(age=80.5 * DAY, count=50) == 149
     assert before(count=1, grace=30.5 * DAY) == 141
     assert home.clean("events", events={"on": False}).removals == []
     planned = home.clean("events", dry_run=True, events={"count": 50})

@@ -37,6 +37,7 @@ from forge_actors.edges.gateway import (
     repositories,
     state,
     steering,
+    worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
@@ -366,6 +367,11 @@ ROUTES = (
     Route("POST", "/v1/repositories/{name}/relocate", repositories.relocate),
     Route("POST", "/v1/repositories/{name}/enable", repositories.enable),
     Route("POST", "/v1/repositories/{name}/disable", repositories.disable),
+    Route("GET", "/v1/worktrees", worktrees.listed, worktrees.PARAMETERS),
+    Route("POST", "/v1/worktrees/keep", worktrees.keep),
+    Route("POST", "/v1/worktrees/unkeep", worktrees.unkeep),
+    Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
+    Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

@@ -132,6 +132,19 @@ FROM worktree JOIN repository ON repository.id = worktree.repo
     LEFT JOIN job ON job.id = worktree.id
 WHERE worktree.state <> 'removed' ORDER BY made_at, worktree.id;
 
+-- name: worktrees_named
+-- The same of all that there ever were and are not forgotten, whose id begins or ends
+-- so, or whose branch is called that; all of them if it is empty.
+SELECT worktree.id, worktree.repo, worktree.path, branch, made_at, worktree.state, base,
+    base_commit, kept, reason, worktree.removed_at, repository.name, common_dir, device,
+    inode, job.state, finished_at
+FROM worktree JOIN repository ON repository.id = worktree.repo
+    LEFT JOIN job ON job.id = worktree.id
+WHERE ?1 = '' OR branch = ?1 OR worktree.id = ?1
+    OR length(?1) >= 4 AND ?1 IN (
+        substr(worktree.id, 1, length(?1)), substr(worktree.id, -length(?1)))
+ORDER BY made_at, worktree.id;
+
 -- name: worktree_users
 -- The states of the jobs that a worktree was made for, or that name its folder.
 SELECT state FROM job
