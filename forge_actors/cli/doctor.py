@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from forge_actors.cli.agent_text import found_here, unseen
 from forge_actors.cli.disk_text import home_text
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         _socket(home),
         *_service(home),
         _agent(),
+        *(Check("agents", state, text) for state, text in found_here()),
         _proc(),
         _subreaper(),
         _pidfd(),
@@ -215,6 +217,7 @@ def _service(home: str) -> list[Check]:
         _health(status),
         *_kept_claims(status.get("quarantined") or []),
         *_set_aside(status.get("poisoned") or []),
+        *_unseen(status.get("agents") or []),
         *_clean_up(status.get("maintenance") or {}),
     ]
 
@@ -226,6 +229,10 @@ def _clean_up(maintenance: dict[str, Any]) -> list[Check]:
         return []
     way_out = "forge-actors clean runs it now and says more"
     return [Check("clean-up", "missing", f"{problem}; {way_out}")]
+
+
+def _unseen(agents: list[dict[str, Any]]) -> list[Check]:
+    return [Check("agents", "missing", text) for text in unseen(agents)]
 
 
 def _set_aside(poisoned: list[dict[str, Any]]) -> list[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.agent_text import program_lines
 from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.disk_text import disk_lines
@@ -86,6 +87,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
         lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))
     lines += _section("capacity", status.get("capacity") or {})
     lines += _section("providers", status.get("providers") or {})
+    lines += _section("agents", program_lines(status.get("agents") or []))
     pauses = status.get("pauses") or []
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 HELP = "Queue one job and print its id, or a batch of jobs: all of them or none."
 EXAMPLES = """\
-  forge-actors submit -- make test
   forge-actors submit --repo app --kind check --priority P1 --timeout 10m -- pytest -q
   forge-actors submit --agent claude --prompt-file task.md
   forge-actors submit --batch jobs.jsonl

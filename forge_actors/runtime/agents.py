@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from forge_actors.domain.agents import AgentAdapter, AgentProgram
+    from forge_actors.domain.agents import AgentAdapter
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
 
@@ -56,7 +56,7 @@ class Agents:
     """
 
     def __init__(
-        self, home: Path, environ: Mapping[str, str], allowed: Mapping[str, str]
+        self, home: Path | str, environ: Mapping[str, str], allowed: Mapping[str, str]
     ) -> None:
         self._prompts = PromptFolder(home)
         self._environ = environ
@@ -86,7 +86,7 @@ class Agents:
         of = finding.adapter(request.agent, field=f"{prefix}agent")
         if of.program is not None:
             # Refused now rather than in the night: nothing says that it will be there.
-            finding.find(of, self._environment(of))
+            finding.find(of, self.environment(of))
         elif not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
@@ -155,21 +155,12 @@ class Agents:
         assert spec.agent is not None, "it is the job of one"
         return finding.adapter(spec.agent.name).ends_after_stop
 
-    def programs(self) -> list[AgentProgram]:
-        """What there is of each program; asks them all, which takes seconds."""
-        found = []
-        for name in finding.adapter_names():
-            of = finding.adapter(name)
-            if of.program is not None:
-                found.append(finding.probe(of, self._environment(of)))
-        return found
-
     def _run(
         self, of: AgentAdapter, job: str, attempt: int, argv: tuple[str, ...]
     ) -> AgentRun:
         program = argv[0]
         if of.program is not None:
-            program = finding.find(of, self._environment(of))
+            program = finding.find(of, self.environment(of))
         return self._named(program, argv, of, job, attempt)
 
     def _named(
@@ -182,7 +173,7 @@ class Agents:
     ) -> AgentRun:
         return AgentRun(program, argv[1:], session_of(job, attempt))
 
-    def _environment(self, of: AgentAdapter) -> dict[str, str]:
+    def environment(self, of: AgentAdapter) -> dict[str, str]:
         """What its program would have, as a job of this home."""
         override = finding.override_of(of.name)
         own = {*of.variables, *of.credentials, override}

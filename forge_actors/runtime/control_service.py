@@ -110,6 +110,9 @@ class ServiceControl(OutputControl):
             "draining": survey.draining,
             "capacity": capacity,
             "providers": providers,
+            "agents": []
+            if self._programs is None
+            else to_builtins(self._programs.look()),
             "quarantined": self._quarantined(),
             "poisoned": self._poisoned(),
             "pauses": [to_builtins(pause) for pause in pauses],

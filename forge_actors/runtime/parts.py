@@ -35,6 +35,7 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
@@ -91,6 +92,7 @@ class Parts:
         self._embedded = embedded
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
+        self._programs = AgentPrograms(self._agents)
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
@@ -175,6 +177,7 @@ class Parts:
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
         nursery.start_soon(self.looking.run)
+        nursery.start_soon(self._programs.run)
         return mailbox
 
     def _maintenance(self) -> maintenance_context.Context:
@@ -298,6 +301,7 @@ class Parts:
             looking=self.looking,
             disk=disk,
             served=self._served,
+            programs=self._programs,
         )
         if self._served is not None:
             self._served.superseded = control.supersede
