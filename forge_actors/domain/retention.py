@@ -40,6 +40,8 @@ class Policy(Struct, frozen=True, omit_defaults=True):
 
 
 OFF = Policy(on=False)
+#: Seconds for which the record of a job stays in any case: somebody may wait for it.
+JOB_GRACE = MINUTE
 
 #: What holds where nothing is set. A month is how long people look back at a job; a
 #: thousand jobs of a busy repository would be a morning's, five hundred are shown by no

@@ -52,7 +52,6 @@ def bench(tmp_path: Path) -> Bench:
             starts.measure,
             ["start-python", "start-status", "start-submit", "start-jobs"],
         ),
-        (worktrees.measure, ["worktrees-in-turn", "worktrees"]),
         (restart.measure, ["restart", "restart-first"]),
     ],
 )
@@ -102,6 +101,12 @@ def test_a_restart_that_lost_a_job_has_no_time(bench: Bench) -> None:
     restart.expect(status, bench)
     with pytest.raises(ServiceFailed, match="ready: True"):
         restart.expect(status, replace(bench, restart_queued=6))
+
+
+def test_worktrees_are_made_in_both_ways(bench: Bench) -> None:
+    samples = list(worktrees.measure(bench))
+    assert [sample.name for sample in samples] == ["worktrees-in-turn", "worktrees"]
+    assert all(sample.value for sample in samples)
 
 
 def test_a_service_is_measured_while_it_is_cleaned(bench: Bench) -> None:

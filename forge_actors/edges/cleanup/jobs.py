@@ -10,11 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.cleaning import ClassReport, Removal
 from forge_actors.domain.retention import (
+    JOB_GRACE,
     Besides,
     Candidate,
-    Policy,
     Verdict,
     decide,
     next_due,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from forge_actors.domain.cleaning import CleanClass, Desk
+    from forge_actors.domain.retention import Policy
     from forge_actors.edges.cleanup.folders import Entry, Folder
     from forge_actors.edges.cleanup.visit import Visit
 
@@ -59,7 +62,9 @@ class JobCleaner:
     def run(self, desk: Desk, cursor: str | None) -> ClassReport:
         """See `Cleaner`."""
         with visiting(self.name, desk) as visit, visit.folder(LOGS) as logs:
-            return _Jobs(visit, logs, policy_of(desk.rules, self.name)).run(cursor)
+            policy = policy_of(desk.rules, self.name)
+            policy = structs.replace(policy, grace=max(policy.grace, JOB_GRACE))
+            return _Jobs(visit, logs, policy).run(cursor)
 
 
 class _Jobs:
@@ -114,7 +119,7 @@ class _Jobs:
             newer[repo] = min(later, newer.get(repo, later))
         policy = self._policy
         if not output.whole:
-            policy = Policy(policy.on, policy.age, policy.count, None, policy.grace)
+            policy = structs.replace(policy, bytes=None)
         besides = Besides(newer, output.total - sum(each.bytes for each in candidates))
         verdicts = decide(candidates, policy, self._desk.request.now, besides)
         return referred_to(verdicts, references)

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.cleaning import ClassReport
-from forge_actors.domain.retention import Candidate, decide, next_due, policy_of
+from forge_actors.domain.retention import Candidate, decide, policy_of
 from forge_actors.edges.cleanup.jobs import LOG_NAME, LOGS, LOOK_EVERY
 from forge_actors.edges.cleanup.visit import visiting
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.cleanup.visit import Visit
 
 #: Files of which it is asked at once whose they are.
-ASKED = 1000
+ASKED = 10_000
 
 
 class LogCleaner:
@@ -31,67 +31,46 @@ class LogCleaner:
     name: CleanClass = "logs"
 
     def run(self, desk: Desk, cursor: str | None) -> ClassReport:
-        """See `Cleaner`."""
-        report = ClassReport(self.name, size=0)
+        """See `Cleaner`. What they take is counted with the output of all jobs."""
         policy = policy_of(desk.rules, self.name)
         with visiting(self.name, desk) as visit, visit.folder(LOGS) as logs:
-            if logs is not None:
-                _Logs(visit, logs, policy, report).run()
-        return report
+            if logs is not None and policy.on and policy.age is not None:
+                _clean(visit, logs, policy, policy.age)
+        return ClassReport(self.name)
 
 
-class _Logs:
-    def __init__(
-        self, visit: Visit, logs: Folder, policy: Policy, report: ClassReport
-    ) -> None:
-        self._visit = visit
-        self._desk = visit.desk
-        self._logs = logs
-        self._policy = policy
-        self._report = report
-        #: Bytes of what belongs to no job and stays.
-        self._kept = 0
-
-    def run(self) -> None:
-        found: list[Entry] = []
-        for number, entry in enumerate(self._logs.entries()):
-            if number % LOOK_EVERY == 0 and not self._desk.may_go_on():
-                self._report.size = None
-                return
-            if entry.is_folder or LOG_NAME.fullmatch(entry.name) is None:
-                what = self._visit.told(self._logs, entry.name)
-                self._visit.skip(what, "no file of ours has such a name")
-                continue
+def _clean(visit: Visit, logs: Folder, policy: Policy, age: float) -> None:
+    desk = visit.desk
+    # Of younger ones nobody has to know whose they are.
+    until = desk.request.now - max(age, policy.grace)
+    found: list[Entry] = []
+    for number, entry in enumerate(logs.entries()):
+        if number % LOOK_EVERY == 0 and not desk.may_go_on():
+            return
+        if entry.is_folder or LOG_NAME.fullmatch(entry.name) is None:
+            visit.skip(visit.told(logs, entry.name), "no file of ours has such a name")
+        elif entry.changed <= until:
             found.append(entry)
-            if len(found) == ASKED:
-                self._remove(found)
-                found = []
-        self._remove(found)
-        self._report.size = self._kept
+        if len(found) == ASKED:
+            _remove(visit, logs, policy, found)
+            found = []
+    _remove(visit, logs, policy, found)
 
-    def _remove(self, found: list[Entry]) -> None:
-        """Remove what of these belongs to no job and is old."""
-        jobs = {_job(entry) for entry in found}
-        rows = self._desk.read("known_jobs", json.dumps(sorted(jobs)))
-        known = {job for job, _ in rows}
-        lost = {entry.name: entry for entry in found if _job(entry) not in known}
-        self._desk.scanned(len(lost))
-        candidates = [
-            Candidate(entry.name, entry.changed, entry.bytes) for entry in lost.values()
-        ]
-        verdicts = decide(candidates, self._policy, self._desk.request.now)
-        for verdict in verdicts:
+
+def _remove(visit: Visit, logs: Folder, policy: Policy, found: list[Entry]) -> None:
+    """Remove what of these belongs to no job."""
+    desk = visit.desk
+    jobs = {_job(entry) for entry in found}
+    known = {job for job, _ in desk.read("known_jobs", json.dumps(sorted(jobs)))}
+    lost = {entry.name: entry for entry in found if _job(entry) not in known}
+    candidates = [Candidate(entry.name, entry.changed) for entry in lost.values()]
+    for verdict in decide(candidates, policy, desk.request.now):
+        if not desk.may_go_on():
+            return
+        desk.scanned()
+        if verdict.goes:
             entry = lost[verdict.candidate.name]
-            reason = f"no job has it; {verdict.reason}"
-            gone = verdict.goes and self._visit.remove(
-                self._logs, entry, reason, entry.bytes
-            )
-            if not gone or self._desk.request.dry_run:
-                self._kept += entry.bytes
-        due = next_due(verdicts)
-        if due is not None:
-            known_due = self._report.due_at
-            self._report.due_at = due if known_due is None else min(due, known_due)
+            visit.remove(logs, entry, f"no job has it; {verdict.reason}", entry.bytes)
 
 
 def _job(entry: Entry) -> str:
