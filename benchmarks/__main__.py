@@ -20,6 +20,7 @@ from benchmarks import (
     accept,
     agent_output,
     idle,
+    looks,
     memory,
     messages,
     peers,
@@ -85,6 +86,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "w1-deep": w1.measure_deep,
     "messages": messages.measure,
     "w2": w2.measure,
+    "looks": looks.measure,
     "accept": accept.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
@@ -93,7 +95,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"restart", "memory", "idle"})  # long, and steady
+ONCE = frozenset({"looks", "restart", "memory", "idle"})  # long, and steady
 
 
 def run(

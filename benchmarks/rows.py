@@ -55,6 +55,7 @@ class Bench:
     restart_queued: int = 100_000
     restart_finished: int = 10_000
     registered: int = 10_000
+    looked_at: int = 1000
     idle_seconds: float = 30.0
     peer_python: str | None = None
     #: What a service said of itself in its status; for the head of the document.
@@ -77,6 +78,7 @@ class Bench:
         self.batch, self.calls, self.awake = 1000, 5, 100
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0
+        self.looked_at = 200
 
     def saw(self, service: Service) -> None:
         self.seen = {
