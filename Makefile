@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 # Interpreters that pyenv keeps where no PATH has them.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin)
 OTHERS := $(subst $() $(),:,$(PYENV))
+# The interpreter that runs everything need not run a part of it again.
+SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 
 .PHONY: demo test lint clean
 
@@ -14,7 +16,7 @@ demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
 
 test: $(STAMP)
-	PATH="$$PATH:$(OTHERS)" $(BIN)/tox run
+	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run
 
 lint: $(STAMP)
 	$(BIN)/tox run -e lint,types

@@ -19,6 +19,7 @@ import apsw
 from benchmarks import (
     accept,
     agent_output,
+    clean,
     idle,
     looks,
     memory,
@@ -29,6 +30,7 @@ from benchmarks import (
     starts,
     w1,
     w2,
+    worktrees,
 )
 from benchmarks.cref import CReference, filesystem, sync_rate
 from benchmarks.report import Measured, Row, make_row, rows_of, table
@@ -90,12 +92,15 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "accept": accept.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
+    "worktrees": worktrees.measure,
     "restart": restart.measure,
+    "clean": clean.measure,
+    "spin": clean.measure_spin,
     "memory": memory.measure,
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"looks", "restart", "memory", "idle"})  # long, and steady
+ONCE = frozenset({"looks", "restart", "clean", "spin", "memory", "idle"})  # long
 
 
 def run(

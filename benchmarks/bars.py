@@ -39,6 +39,7 @@ def at_most(limit: float) -> Bar:
 
 
 COMPARISONS = (
+    Comparison("worktrees_of_in-turn", "worktrees", "worktrees-in-turn"),
     Comparison("w1_of_skeleton", "w1", "skeleton"),
     Comparison("w1_of_huey", "w1", "w1-huey"),
     Comparison("w1_of_huey-forgets", "w1", "w1-huey-forgets"),
@@ -54,6 +55,7 @@ COMPARISONS = (
 
 #: Units are those of the rows: jobs/s, per s, ms, MiB, bytes, s; comparisons have none.
 BARS = {
+    "worktrees_of_in-turn": at_most(1.0),
     "w1": Bar(0.5, of_c=True),
     "w1_of_skeleton": Bar(0.85),
     "w1_of_huey": Bar(1.0),
@@ -75,6 +77,8 @@ BARS = {
     "restart": at_most(2.0),
     "agent-output": Bar(50.0),
     "agent-output-memory": at_most(16.0),
+    "w1-clean": Bar(85.0),
+    "status-spin": Bar(85.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
 }

@@ -34,6 +34,20 @@ def make_repositories(folder: Path, count: int, prefix: str = "repo") -> list[Pa
     return paths
 
 
+def make_large(path: Path, files: int) -> Path:
+    """A repository with one commit of many small files, a hundred folders of them."""
+    _git("init", "--quiet", "--template=", str(path))
+    for number in range(files):
+        folder = path / f"folder-{number % 100:02d}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"file-{number:05d}").write_text(f"{number}\n" * 50)
+    # Its objects need not survive a power cut, which would take minutes.
+    fast = ("-C", str(path), "-c", "core.fsync=none")
+    _git(*fast, "add", "--all")
+    _git(*fast, "commit", "--quiet", "--message", "The only commit")
+    return path
+
+
 def _git(*arguments: str) -> None:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     subprocess.run(["git", *arguments], check=True, env=inherited | _IDENTITY)

@@ -54,9 +54,13 @@ class Bench:
     awake: int = 1000
     restart_queued: int = 100_000
     restart_finished: int = 10_000
+    finished: int = 100_000
+    spin_seconds: float = 60.0
     registered: int = 10_000
     looked_at: int = 1000
     idle_seconds: float = 30.0
+    #: Of the repository that worktrees are made of.
+    files: int = 10_000
     peer_python: str | None = None
     #: What a service said of itself in its status; for the head of the document.
     seen: dict[str, object] = field(default_factory=dict)
@@ -79,6 +83,8 @@ class Bench:
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0
         self.looked_at = 200
+        self.finished, self.spin_seconds = 20_000, 2.0
+        self.files = 200
 
     def saw(self, service: Service) -> None:
         self.seen = {

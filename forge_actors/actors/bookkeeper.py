@@ -21,6 +21,7 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.errors import StoreFailed, WriterFenced
 from forge_actors.domain.events import Event
 from forge_actors.domain.maintenance import ClassVisit
+from forge_actors.domain.retention import JOB_GRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock, KeptStore
     from forge_actors.domain.worktrees import Worktree
 
-#: Seconds after its end in which no job goes: somebody may just be looking at it.
-GRACE_SECONDS = 60.0
 #: Jobs, and rows of the history, that go at once.
 PIECE = 50
 #: Seconds between two pieces: at least so many, and so many times what one took.
@@ -106,7 +105,7 @@ class Bookkeeper:
             began = trio.current_time()
             now = self._clock.wall()
             piece = jobs[start : start + PIECE]
-            free = self._store.forgettable(piece, now - GRACE_SECONDS)
+            free = self._store.forgettable(piece, now - JOB_GRACE)
             if free:
                 await self._save(JobsForgotten(free, now), began)
                 gone += [each.job for each in free]

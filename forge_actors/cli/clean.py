@@ -38,6 +38,7 @@ CLASSES = (
     "backups",
     "repositories",
     "store",
+    "other",
 )
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import os
 import platform
 import resource
-import shutil
 import socket
 import stat
 import subprocess
@@ -15,6 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from forge_actors.cli.agent_text import found_here, unseen
+from forge_actors.cli.disk_text import home_text
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.errors import NoService
@@ -22,6 +23,7 @@ from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.open_files import LEAST, OpenFiles
+from forge_actors.domain.sizes import size_text
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +36,6 @@ EXAMPLES = """\
 #: The first version of SQLite whose write-ahead log is safe with several connections.
 SQLITE_LEAST = (3, 51, 3)
 GIT_LEAST = (2, 25)
-MIB = 1024 * 1024
 AGENT_SECONDS = 20.0
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -62,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
         _sqlite(),
         _home(home),
         _store(home),
-        _disk(home),
         _files(),
         _socket(home),
         *_service(home),
         _agent(),
+        *(Check("agents", state, text) for state, text in found_here()),
         _proc(),
         _subreaper(),
         _pidfd(),
@@ -162,10 +163,26 @@ def _existing(path: str) -> str:
     return str(next(up for up in (place, *place.parents) if up.exists()))
 
 
-def _disk(home: str) -> Check:
-    free = shutil.disk_usage(_existing(home)).free // MIB
-    state: State = "ok" if free >= 100 else "broken"
-    return Check("disk", state, f"{free} MiB free")
+def _disk(home: str, found: dict[str, Any]) -> Check:
+    """The room there is; `found` is what `status` says of it, if there is a service."""
+    if found.get("free") is None:
+        found = {**found, **_room(home)}
+    if found["state"] == "unknown":
+        return Check("disk", "missing", "nobody can tell how much room it has")
+    taken = home_text(found.get("home") or {})
+    room = f"{size_text(found['free'])} free of {size_text(found['total'])}"
+    detail = f"{room}; the home takes {taken}" if taken else room
+    if found["problem"] is not None:
+        detail = f"{found['problem']}; {detail}"
+    states: dict[str, State] = {"ok": "ok", "low": "missing", "full": "broken"}
+    return Check("disk", states[found["state"]], detail)
+
+
+def _room(home: str) -> dict[str, Any]:
+    """What `status` would say of it, by the settings of the home."""
+    from forge_actors.runtime.disk_watch import room_view
+
+    return room_view(home, _existing(home))
 
 
 def _files() -> Check:
@@ -192,13 +209,15 @@ def _service(home: str) -> list[Check]:
         status = Service(home).get("status")
     except NoService:
         note = "not running; forge-actors serve starts it"
-        return [Check("service", "missing", note)]
+        return [_disk(home, {}), Check("service", "missing", note)]
     except (ForgeError, OSError) as error:
-        return [Check("service", "broken", str(error))]
+        return [_disk(home, {}), Check("service", "broken", str(error))]
     return [
+        _disk(home, status.get("disk") or {}),
         _health(status),
         *_kept_claims(status.get("quarantined") or []),
         *_set_aside(status.get("poisoned") or []),
+        *_unseen(status.get("agents") or []),
         *_clean_up(status.get("maintenance") or {}),
     ]
 
@@ -210,6 +229,10 @@ def _clean_up(maintenance: dict[str, Any]) -> list[Check]:
         return []
     way_out = "forge-actors clean runs it now and says more"
     return [Check("clean-up", "missing", f"{problem}; {way_out}")]
+
+
+def _unseen(agents: list[dict[str, Any]]) -> list[Check]:
+    return [Check("agents", "missing", text) for text in unseen(agents)]
 
 
 def _set_aside(poisoned: list[dict[str, Any]]) -> list[Check]:
@@ -243,7 +266,10 @@ def _kept_claims(quarantined: list[dict[str, Any]]) -> list[Check]:
 
 
 def _health(status: dict[str, Any]) -> Check:
-    service, degraded = status["service"], status["degraded"]
+    service = status["service"]
+    # Of the disk is told by itself.
+    disk = (status.get("disk") or {}).get("problem")
+    degraded = [each for each in status["degraded"] if each != disk]
     named = f"pid {service['pid']}, version {service['version']}"
     if degraded:
         return Check("service", "broken", f"{named}: {'; '.join(degraded)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from forge_actors.cli.artifact_text import file_lines, left_out_lines, summary
 from forge_actors.cli.text import clean, clean_lines
 
 #: The tail of an id that lists print; selectors accept it.
@@ -63,11 +64,17 @@ def job_page(job: Json) -> list[str]:
     # The command stands for its arguments, and the error gets lines of its own.
     for name in ("argv", "error"):
         del shown[name]
+    artifacts = shown.get("artifacts")
+    if isinstance(artifacts, dict):
+        shown["artifacts"] = summary(artifacts)
     lines = page(shown)
     if job["error"]:
         code, message = job["error"]["code"], clean_lines(job["error"]["message"])
         size = max(len(name) for name, value in shown.items() if _says_something(value))
         lines.append(f"{'error':<{size}}  {code}: {message}")
+    if isinstance(artifacts, dict):
+        lines += [f"  {line}" for line in file_lines(artifacts)]
+        lines += [f"  left out: {line}" for line in left_out_lines(artifacts)]
     return lines
 
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 VERBS = {
     "serve": "run the service of a home",
     "repo": "add, list, show or remove repositories",
+    "worktree": "list, keep, remove or restore worktrees of jobs",
     "submit": "queue one job, or a batch of them",
     "jobs": "list jobs",
     "show": "everything about one job",
     "why": "why a job is where it is",
     "logs": "the output of a job",
+    "artifact": "list or fetch the files that jobs left",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
     "retry": "run jobs again that have ended",
@@ -61,9 +63,11 @@ GROUPS = {
         "secret",
         "doctor",
     ),
-    "repositories": ("repo",),
+    "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
-    "looking at jobs": ("jobs", "show", "why", "logs", "wait", "events", "fence"),
+    "looking at jobs": (
+        *("jobs", "show", "why", "logs", "artifact", "wait", "events", "fence"),
+    ),
     "steering jobs": (
         "cancel",
         "edit",

@@ -29,17 +29,21 @@ ONLY_LISTED = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="remove it, for good")
+    add = parser.add_argument
+    add("--yes", action="store_true", help="remove it, for good")
+    add("--worktrees", action="store_true", help="remove worktrees of jobs with it")
 
 
 def run(args: argparse.Namespace) -> int:
     from forge_actors.runtime.purge import plan, purge
 
     home = Path(resolve_home(args.home))
-    found = purge(home) if args.yes else plan(home)
+    found = purge(home, worktrees=args.worktrees) if args.yes else plan(home)
     if args.json:
         strangers = [str(path) for path in found.strangers]
-        print_json({"removed": args.yes, "paths": found.paths(), "kept": strangers})
+        worktrees = [str(path) for path in found.worktrees]
+        about = {"paths": found.paths(), "kept": strangers, "worktrees": worktrees}
+        print_json({"removed": args.yes, **about})
     else:
         for path in found.paths():
             print(clean(path))
@@ -56,5 +60,7 @@ def _tell(found: Plan) -> None:
             "a store cannot be read: repositories may have a folder forge-actors in"
             " their git directory that is not listed"
         )
+    for path in found.worktrees:
+        note(f"{path} is a worktree of a job, or lies among them")
     for path in found.strangers:
         note(f"{path} is not ours and stays")

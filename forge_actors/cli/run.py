@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from functools import partial
@@ -70,12 +69,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _leave(home: Path, *, keep: bool) -> None:
-    if not keep:
-        shutil.rmtree(home, ignore_errors=True)
-    elif (home / "store.sqlite").exists():
-        note(f"the home of this run is kept: {home}")
+    from forge_actors.runtime.worktree_folders import discard
+
+    if not keep or not (home / "store.sqlite").exists():
+        if not discard(home):
+            note(f"the home of this run is kept, it has worktrees of its jobs: {home}")
     else:
-        shutil.rmtree(home, ignore_errors=True)
+        note(f"the home of this run is kept: {home}")
 
 
 def _run_file(args: argparse.Namespace, home: Path) -> int:

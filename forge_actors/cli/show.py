@@ -32,10 +32,12 @@ def run(args: argparse.Namespace) -> int:
         return [service.get("jobs", job) for job in selected(service, args)]
 
     def kept() -> list[Json]:
+        from forge_actors.cli.kept_artifacts import with_artifacts
         from forge_actors.client import offline
 
-        found = selected(service, args, select=offline.selector(service.home))
-        return [offline.job(service.home, job) for job in found]
+        home = service.home
+        found = selected(service, args, select=offline.selector(home))
+        return [with_artifacts(home, offline.job(home, job)) for job in found]
 
     views = read(service, served, kept)
     if args.json:

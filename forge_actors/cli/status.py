@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.agent_text import program_lines
 from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.disk_text import disk_lines
 from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
 from forge_actors.cli.steering import pause_lines
@@ -85,6 +87,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
         lines.append(clean(f"degraded  {'; '.join(map(str, degraded))}"))
     lines += _section("capacity", status.get("capacity") or {})
     lines += _section("providers", status.get("providers") or {})
+    lines += _section("agents", program_lines(status.get("agents") or []))
     pauses = status.get("pauses") or []
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
@@ -92,6 +95,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)
     lines += _section("pressure", status.get("pressure") or {})
+    lines += disk_lines(status.get("disk") or {})
     lines += clean_up_lines(status.get("maintenance") or {})
     files = status.get("open_files") or {}
     if files.get("short_of"):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 HELP = "Queue one job and print its id, or a batch of jobs: all of them or none."
 EXAMPLES = """\
-  forge-actors submit -- make test
   forge-actors submit --repo app --kind check --priority P1 --timeout 10m -- pytest -q
+  forge-actors submit --agent claude --prompt-file task.md
   forge-actors submit --batch jobs.jsonl
 """
 TAKES_COMMAND = True
@@ -43,6 +43,7 @@ _PLAIN = (
     "memory",
     "pids",
     "after_job",
+    "agent",
     "isolate",
     "branch",
     "base",
@@ -52,6 +53,8 @@ _PLAIN = (
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "forge-actors submit [options] -- COMMAND...\n"
+        "       forge-actors submit [options] --agent NAME --prompt TEXT"
+        " [-- MORE ARGUMENTS...]\n"
         "       forge-actors submit --batch FILE"
     )
     add = parser.add_argument
@@ -119,6 +122,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a shell command for its end, however it ends, at most 60 s",
     )
     add(
+        "--artifact",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="files of its folder to keep when it has ended; repeatable",
+    )
+    add(
         "--isolate",
         action="store_true",
         default=None,
@@ -132,6 +142,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
+    add("--agent", metavar="NAME", help="run this agent: claude, codex, copilot, ...")
+    prompt = parser.add_mutually_exclusive_group()
+    prompt.add_argument("--prompt", metavar="TEXT", help="what the agent is to do")
+    prompt.add_argument(
+        "--prompt-file", metavar="FILE", help="the same from a file; - reads the input"
+    )
+    prompt.add_argument(
+        "from_input", nargs="?", choices=("-",), metavar="-", help="its prompt is stdin"
+    )
     add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
 
 
@@ -139,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     if args.batch is not None:
         return _submit_batch(service, args)
-    if not args.command:
+    if not args.command and args.agent is None:
         raise UsageError("no command: put it behind --, as in: submit -- make test")
     try:
         request = _request(args)
@@ -162,7 +181,7 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     parent = _parent(service.home)
     if parent is not None:
         query.append(("parent", json.dumps(parent)))
-    answer = service.post_bytes("batch", body=_read(args.batch), query=query)
+    answer = service.post_bytes("batch", body=_read(args.batch, "batch"), query=query)
     _print(answer["jobs"], args, answer["jobs"])
     return 0
 
@@ -179,14 +198,14 @@ def _parent(home: str) -> dict[str, object] | None:
     return {"job": job, "attempt": int(attempt), "fence": int(fence)}
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, field: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise InvalidInput("batch", f"{path}: {error.strerror}") from None
+        raise InvalidInput(field, f"{path}: {error.strerror}") from None
 
 
 def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:
@@ -202,7 +221,7 @@ def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) 
 def _request(args: argparse.Namespace) -> dict[str, object]:
     request: dict[str, object] = {
         "repo": os.getcwd() if args.repo is None else repository(args.repo),
-        "argv": [_encode(part) for part in args.command],
+        "argv": [_encode(part) for part in args.command or ()],
         "claims": args.claim,
         "after": args.after,
         "labels": args.label,
@@ -212,8 +231,13 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "origin": origin(),
         "env": dict(_variable(text) for text in args.env),
     }
+    prompt = _prompt(args)
+    if prompt is not None:
+        request["prompt"] = prompt
     if args.secret:
         request["secrets"] = args.secret
+    if args.artifact:
+        request["artifacts"] = args.artifact
     for name in _PLAIN:
         value = getattr(args, name)
         if value is not None:
@@ -227,6 +251,18 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
     for name, value in request.items():
         _check_text(name, value)
     return request
+
+
+def _prompt(args: argparse.Namespace) -> str | None:
+    """What the agent is to do, from wherever it comes. Only text can be asked."""
+    path = "-" if args.from_input else args.prompt_file
+    if path is None:
+        prompt: str | None = args.prompt
+        return prompt
+    try:
+        return _read(path, "prompt").decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("prompt", f"{path} is no UTF-8 text") from None
 
 
 def _check_text(name: str, value: object) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from forge_actors.client.answers import Answer, Lines
+from forge_actors.client.artifacts import ArtifactCalls
 from forge_actors.client.errors import not_reached
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import target
@@ -68,7 +69,7 @@ async def connect(
     yield client
 
 
-class Client:
+class Client(ArtifactCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:

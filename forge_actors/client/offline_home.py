@@ -54,6 +54,11 @@ SELECT id, fence, claims FROM job
 WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
+_CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
+_SIZES = (
+    "SELECT name, json_extract(CAST(report AS TEXT), '$.size') AS size FROM clean_class"
+    " WHERE report IS NOT NULL AND size IS NOT NULL"
+)
 _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 
@@ -73,8 +78,17 @@ def status(home: str) -> Json:
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
         "quarantined": quarantined(home),
+        "disk": {"home": _sizes(home)},
         "repositories": {"known": offline.rows(home, known)[0][0], "awake": 0},
     }
+
+
+def _sizes(home: str) -> Json:
+    """What it took by class when a clean-up measured it last."""
+    if not offline.rows(home, _CLEANS):
+        return {}  # an older release wrote it
+    classes = dict(offline.rows(home, _SIZES))
+    return {"bytes": sum(classes.values()), "classes": classes}
 
 
 def quarantined(home: str) -> list[Json]:

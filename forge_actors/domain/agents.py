@@ -158,7 +158,7 @@ class Login(Struct, frozen=True):
     detail: str
 
 
-class AgentProgram(Struct, frozen=True, omit_defaults=True):
+class AgentProgram(Struct, frozen=True):
     """An agent program as it was found on this machine."""
 
     name: str

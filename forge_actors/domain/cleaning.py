@@ -30,6 +30,7 @@ CleanClass = Literal[
     "backups",  # replaced and damaged stores, old releases
     "repositories",  # folders of repositories that were removed
     "store",  # checkpoint and vacuum
+    "other",  # all else, which is only counted
 ]
 CLASSES: tuple[CleanClass, ...] = get_args(CleanClass)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
+    from forge_actors.domain.artifacts import ArtifactFile, Artifacts
     from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
@@ -27,6 +29,25 @@ if TYPE_CHECKING:
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.steering import Steering
+    from forge_actors.domain.worktree_views import (
+        WorktreeRemoved,
+        WorktreeRestored,
+        WorktreeView,
+    )
+
+
+class ArtifactContent(Protocol):
+    """A collected file."""
+
+    @property
+    def file(self) -> ArtifactFile: ...
+
+    def opened(self) -> AbstractContextManager[Callable[[int], bytes]]:
+        """What reads the next bytes of it, at most so many; none at its end.
+
+        Raises:
+            StoreFailed: it is not as it was collected.
+        """
 
 
 class Control(Protocol):
@@ -170,6 +191,16 @@ class Control(Protocol):
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         """Return when every one of the jobs has ended."""
 
+    async def artifacts(
+        self, selector: str, *, attempt: int | None = None
+    ) -> Artifacts:
+        """What was collected of one attempt of a job, the last one."""
+
+    async def artifact(
+        self, selector: str, path: str, *, attempt: int | None = None
+    ) -> ArtifactContent:
+        """One of the files; it is there when this returns."""
+
     async def read_log(
         self,
         selector: str,
@@ -207,6 +238,42 @@ class Control(Protocol):
 
     async def reload_settings(self) -> list[SettingChange]:
         """Read the file and the environment again; what changed, or nothing at all."""
+
+    async def worktrees(
+        self, *, removed: bool = False, looking: bool = True
+    ) -> list[WorktreeView]:
+        """The worktrees that are there, oldest first; `removed` ones too.
+
+        Only `looking` they are counted and measured, which takes its time.
+        """
+
+    async def keep_worktrees(
+        self, names: Sequence[str], *, keep: bool
+    ) -> list[WorktreeView]:
+        """Keep worktrees from being removed, or let that be again.
+
+        Raises:
+            NotFound: one is not known. Refused: one is being removed.
+        """
+
+    async def remove_worktrees(
+        self, names: Sequence[str], *, force: bool = False, dry_run: bool = False
+    ) -> list[WorktreeRemoved]:
+        """Save what is in worktrees and remove them now; whether they are gone then.
+
+        Raises:
+            NotFound: one is not known. Unavailable: this runtime has no clean-up.
+        """
+
+    async def restore_worktree(
+        self, name: str, to: str | None = None
+    ) -> WorktreeRestored:
+        """Make a worktree that was removed again, where it was or at a path.
+
+        Raises:
+            NotFound: it is not known, or nothing was saved of it.
+            Refused: it cannot be made, and why.
+        """
 
     async def clean(self, request: CleanRequest) -> CleanResult:
         """Run the clean-up, after the run that goes on; its home and moment are ours.

@@ -309,6 +309,7 @@ class History:
                 | "receipt_refused"
                 | "release_activated"
                 | "release_superseded"
+                | "disk_room"
             ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":

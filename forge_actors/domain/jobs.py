@@ -6,6 +6,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field, structs
 
+from forge_actors.domain.agent_views import AgentView
+from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
@@ -130,6 +132,13 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
+class AgentSpec(Struct, frozen=True):
+    """Which agent a job runs, and the digest of the prompt that is its input."""
+
+    name: str
+    prompt: str
+
+
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     """What is needed only when the job starts; kept in the store, not in memory."""
 
@@ -148,8 +157,11 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
+    #: Patterns of files to keep of its folder.
+    artifacts: tuple[str, ...] = ()
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
+    agent: AgentSpec | None = None
     #: It is to run in its checkout, whoever else is there.
     in_checkout: bool = False
 
@@ -233,12 +245,15 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     secrets: list[str] = field(default_factory=list)
     #: What became of the command that followed it.
     after_job: AfterJob | None = None
+    #: The files that are kept of it; only where one job is shown.
+    artifacts: Artifacts | None = None
     #: What went wrong beside it, such as a log that could not be written.
     problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.
     paused_seconds: float | None = None
     #: It runs, but its processes are suspended.
     paused: bool = False
+    agent: AgentView | None = None
     #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
     #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
     worktree: dict[str, object] | None = None

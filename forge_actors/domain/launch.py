@@ -52,6 +52,16 @@ class ProcessLimits(Struct, frozen=True, omit_defaults=True):
     pids: int | None = None
 
 
+class ArtifactOrder(Struct, frozen=True):
+    """Which files of a job's folder are to be kept in the home, and how many."""
+
+    patterns: tuple[str, ...]
+    home: str
+    files: int
+    bytes: int
+    seconds: float
+
+
 class LaunchOrder(Struct, frozen=True):
     """Everything needed to start one attempt of one job."""
 
@@ -81,10 +91,24 @@ class LaunchOrder(Struct, frozen=True):
     limits: ProcessLimits | None = None
     #: A shell command to run when nothing of the job is left, whatever it came to.
     after_job: str | None = None
+    #: Before that: files of its folder to keep.
+    artifacts: ArtifactOrder | None = None
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
     #: Where its process has to be; checked before it starts.
     worktree: WorktreePlace | None = None
+
+
+class Collected(Struct, frozen=True, omit_defaults=True):
+    """What became of the artifacts of a job; which there are the home says.
+
+    `left_out`: not all that was asked for is there. `error` says why nothing is.
+    `unfinished`: the launcher was lost while they were collected.
+    """
+
+    left_out: bool = False
+    error: str | None = None
+    unfinished: bool = False
 
 
 class AfterJob(Struct, frozen=True, omit_defaults=True):
@@ -136,6 +160,7 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: A stream that a leftover still held open when the job ended.
     output_held: bool = False
     after_job: AfterJob | None = None
+    artifacts: Collected | None = None
     #: The runtime that gave the order, and the release it was of.
     instance: str = ""
     release: str = ""
@@ -156,9 +181,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     @property
     def complete(self) -> bool:
         """Nothing of the attempt can be running any more."""
-        if self.unfinished:
-            return False
-        return self.after_job is None or not self.after_job.unfinished
+        parts = (self, self.artifacts, self.after_job)
+        return not any(part is not None and part.unfinished for part in parts)
 
 
 class WorkerStarted(Struct, frozen=True):

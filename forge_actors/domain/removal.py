@@ -126,8 +126,6 @@ class Receipt(Struct, omit_defaults=True):
     refs: list[KeptRef] = []
     #: The name of the bundle, where refs could not be written.
     bundle: Archive | None = None
-    #: Whether what was committed or saved in it is nowhere else.
-    unmerged: bool = False
     #: Ignored files that were removed without a copy, because a person asked for it.
     given_up: int = 0
     #: Devices and inodes of the folder, so that nothing else is taken for it.

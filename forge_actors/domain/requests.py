@@ -65,7 +65,8 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     env: dict[str, str] = {}
     secrets: list[str] = []
     stdin: str | None = None
-    stop_signal: str = "SIGTERM"
+    #: By default that of its agent, or SIGTERM.
+    stop_signal: str | None = None
     grace: str | float | None = None
     keep_leftovers: bool = False
     pty: bool = False
@@ -74,6 +75,10 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     memory: str | int | None = None
     pids: int | None = None
     after_job: str | None = None
+    #: The agent that runs, and what it is asked; `argv` are more arguments for it.
+    agent: str | None = None
+    prompt: str | None = None
+    artifacts: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.

@@ -17,7 +17,7 @@ from msgspec import Struct
 from forge_actors.domain.sizes import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forge_actors.domain.cleaning import CleanClass
 
@@ -40,6 +40,8 @@ class Policy(Struct, frozen=True, omit_defaults=True):
 
 
 OFF = Policy(on=False)
+#: Seconds for which the record of a job stays in any case: somebody may wait for it.
+JOB_GRACE = MINUTE
 
 #: What holds where nothing is set. A month is how long people look back at a job; a
 #: thousand jobs of a busy repository would be a morning's, five hundred are shown by no
@@ -47,10 +49,10 @@ OFF = Policy(on=False)
 DEFAULTS: dict[CleanClass, Policy] = {
     # An hour in any case, so that whoever submitted a job can ask how it went.
     "jobs": Policy(age=30 * DAY, count=500, bytes=10 << 30, grace=HOUR),
-    # Output that belongs to no job. A day, in case its store is being restored.
-    "logs": Policy(age=DAY, grace=DAY),
+    # Output that belongs to no job. A week, since a restore may bring its job back.
+    "logs": Policy(age=7 * DAY, grace=DAY),
     # Longer than jobs, since it tells of those that are gone. About 200 MiB.
-    "events": Policy(age=90 * DAY, count=1_000_000, grace=DAY),
+    "events": Policy(age=90 * DAY, count=1_000_000, grace=HOUR),
     # They go with their job, or earlier where they take too much.
     "artifacts": Policy(age=30 * DAY, bytes=5 << 30, grace=HOUR),
     # What is in them was saved before, so a day is for people who want to look.
@@ -137,6 +139,30 @@ def next_due(verdicts: Iterable[Verdict]) -> float | None:
     """The first moment at which something that stays may go because of its age."""
     dues = (each.due_at for each in verdicts if each.due_at is not None)
     return min(dues, default=None)
+
+
+def referred_to(
+    verdicts: Sequence[Verdict], references: Iterable[tuple[str, str, str | None]]
+) -> list[Verdict]:
+    """The verdicts once it is known what something refers to, and so has to stay.
+
+    A reference says why, and by which other thing it is: that counts unless this one
+    goes too.
+    """
+    reasons: dict[str, list[tuple[str, str | None]]] = {}
+    for name, reason, by in references:
+        reasons.setdefault(name, []).append((reason, by))
+    going = {each.candidate.name for each in verdicts if each.goes}
+    found = []
+    # What refers to a thing was made after it.
+    for each in sorted(verdicts, key=lambda each: each.candidate.name, reverse=True):
+        name = each.candidate.name
+        holding = [why for why, by in reasons.get(name, ()) if by not in going]
+        if each.goes and holding:
+            going.discard(name)
+            each = Verdict(each.candidate, False, holding[0])
+        found.append(each)
+    return sorted(found, key=lambda each: (each.candidate.at, each.candidate.name))
 
 
 class EventNumbers(NamedTuple):

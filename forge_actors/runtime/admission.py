@@ -7,11 +7,8 @@ as unused. Other long batches let others have their turn while they are checked.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import trio
 from msgspec import structs
 
@@ -30,10 +27,11 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.isolation import inherited, may_be_isolated
+from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
+from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
@@ -43,17 +41,18 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.old_places import OldPlaces
 from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
     from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.agents import Agents
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.secrets import SecretFolder
@@ -61,8 +60,6 @@ if TYPE_CHECKING:
 
 #: Jobs of a batch that are checked before others get their turn; a few milliseconds.
 BUILT_AT_ONCE = 500
-
-_canonical = msgspec.json.Encoder(order="deterministic")
 
 
 class Place(NamedTuple):
@@ -85,6 +82,8 @@ class Admission:
         settings: Callable[[], Settings],
         secrets: SecretFolder,
         submitted: Callable[[str, tuple[Job, ...]], None],
+        agents: Agents | None = None,
+        check_disk: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -92,8 +91,11 @@ class Admission:
         self._ids = ids
         self._settings = settings
         self._secrets = secrets
+        self._agents = agents
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
+        #: Raises DiskLow where the disk has no room for another job.
+        self._check_disk = check_disk
 
     async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
         """See `Control.submit`."""
@@ -201,14 +203,16 @@ class Admission:
         """See `Control.retry`; these are whole ids."""
         if len(ids) > MAX_BATCH:
             raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
-        olds = read_old(self._store, ids)
-        for old in olds:
-            if self._registry.get(old.job.repo) is None:
+        olds = []
+        places = OldPlaces(self._store)
+        for old in read_old(self._store, ids):
+            if (repo := self._registry.get(old.job.repo)) is None:
                 raise Refused(
                     f"job {old.job.id} cannot be retried: its repository"
                     f" {old.repo!r} was removed"
                 )
             self._check_provider(old.details.provider, f"{old.job.id}.")
+            olds.append(places.followed(old, repo))
         now = self._clock.now()
         retries = Retries(self._store, self._ids, now=now, origin=origin)
         retries.make(olds)
@@ -232,6 +236,8 @@ class Admission:
         return self._store.save([*changes, *handed_on], then=submitted)
 
     def _check_room(self, count: int) -> None:
+        if count:
+            self._check_disk()
         limit = self._settings().limits.queued_jobs
         active = self._store.active
         if active + count > limit:
@@ -279,6 +285,11 @@ class Admission:
         now: float,
     ) -> JobAdded:
         prefix, repo, checkout = place
+        agent = None
+        if request.agent is not None or request.prompt is not None:
+            if self._agents is None:
+                raise Refused("no agent can be run here")
+            request, agent = self._agents.accept(request, prefix)
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
@@ -287,6 +298,8 @@ class Admission:
         claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
+        if agent is not None:
+            spec = structs.replace(spec, agent=agent)
         attempts = request.max_attempts
         job = Job(
             id=job_id,
@@ -315,7 +328,7 @@ class Admission:
             request_id=short(request.request_id, f"{prefix}request_id"),
         )
         if details.request_id is not None:
-            details = structs.replace(details, digest=_digest(job, spec, details))
+            details = structs.replace(details, digest=digest_of(job, spec, details))
         return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
@@ -364,22 +377,3 @@ def _forgotten(job: str, prefix: str = "") -> InvalidInput:
 
 def _placed(error: NotFound, prefix: str) -> NotFound:
     return NotFound(f"{prefix}{error}")
-
-
-def _digest(job: Job, spec: JobSpec, details: JobDetails) -> str:
-    """What makes two requests with one id the same: all that the job is to do.
-
-    Not how it was written, who asks, when, nor how far the jobs before it are by now.
-    """
-    content = (
-        structs.replace(
-            job,
-            id="",
-            claims=inherited(job.claims, job.id, ""),
-            queued_at=0.0,
-            state="queued",
-        ),
-        structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
-        structs.replace(details, created_at=0.0, origin="", request_id=None),
-    )
-    return hashlib.sha256(_canonical.encode(content)).hexdigest()

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
+    from forge_actors.runtime.agent_programs import AgentPrograms
+    from forge_actors.runtime.disk_watch import DiskWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
@@ -68,7 +70,9 @@ class ControlBase:
         admission: Admission,
         mailbox: Mailbox[Message],
         looking: Looking,
+        disk: DiskWatch,
         served: ServedRelease | None = None,
+        programs: AgentPrograms | None = None,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -80,8 +84,10 @@ class ControlBase:
         self._admission = admission
         self._supervisor = mailbox
         self._looking = looking
+        self._disk = disk
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
+        self._programs = programs
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

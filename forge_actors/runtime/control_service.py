@@ -13,6 +13,7 @@ from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
+from forge_actors.domain.disk import sizes_of
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.quarantine import nothing_kept
@@ -74,6 +75,9 @@ class ServiceControl(OutputControl):
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble
+        disk, visits = self._disk.view(), self._store.class_visits()
+        if little := self._disk.problem:
+            degraded.append(little)
         return {
             "service": {
                 "pid": os.getpid(),
@@ -106,15 +110,19 @@ class ServiceControl(OutputControl):
             "draining": survey.draining,
             "capacity": capacity,
             "providers": providers,
+            "agents": []
+            if self._programs is None
+            else to_builtins(self._programs.look()),
             "quarantined": self._quarantined(),
             "poisoned": self._poisoned(),
             "pauses": [to_builtins(pause) for pause in pauses],
             "maintenance": maintenance_view(
                 self._settings().cleaning,
                 self._store.clean_run(),
-                self._store.class_visits(),
+                visits,
                 self._roots,
             ),
+            "disk": {**disk, "home": sizes_of(visits.values())},
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
                 "active": survey.pressure is not None,

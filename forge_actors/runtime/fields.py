@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec import UNSET, UnsetType, structs
 
+from forge_actors.domain.artifacts import MAX_PATTERNS, check_glob
 from forge_actors.domain.branches import base_problem, check_pattern
 from forge_actors.domain.claims import Claim, parse_claim, strongest
 from forge_actors.domain.deadlines import (
@@ -154,7 +155,7 @@ def spec_of(
             or default_execution(kind),
             idle=_budget(request.idle_timeout, f"{prefix}idle_timeout"),
         ),
-        stop_signal=_signal(request.stop_signal, f"{prefix}stop_signal"),
+        stop_signal=_signal(request.stop_signal or "SIGTERM", f"{prefix}stop_signal"),
         grace=_grace(request.grace, f"{prefix}grace"),
         keep_leftovers=request.keep_leftovers,
         exit_attempts=attempts or 1,
@@ -162,6 +163,7 @@ def spec_of(
         pty=_pty(request, f"{prefix}pty"),
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
+        artifacts=_patterns(request.artifacts, f"{prefix}artifacts"),
         isolation=_isolation(request, prefix),
         in_checkout=request.isolate is False,
     )
@@ -283,6 +285,13 @@ def _isolation(request: JobRequest, prefix: str) -> Isolation | None:
                 f"{prefix}env", f"{name!r} would lead git out of the job's worktree"
             )
     return Isolation(branch, base)
+
+
+def _patterns(patterns: list[str], field: str) -> tuple[str, ...]:
+    if len(patterns) > MAX_PATTERNS:
+        raise InvalidInput(field, f"are more than {MAX_PATTERNS}")
+    checked = (check_glob(pattern, field=field) for pattern in patterns)
+    return tuple(dict.fromkeys(checked))
 
 
 def _env(env: dict[str, str], field: str) -> dict[str, str]:

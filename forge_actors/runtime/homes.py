@@ -23,12 +23,26 @@ LOGS = "logs"
 RECEIPTS = "receipts"
 #: Worktrees of jobs: a folder a repository, by its id, and in that one a job.
 WORKTREES = "worktrees"
+#: What was saved of worktrees before they were removed: a folder each.
+PRESERVED = "preserved"
+#: What agents are asked to do, a file a prompt.
+PROMPTS = "prompts"
+#: Files that were collected of jobs, a folder a job and in that one an attempt.
+ARTIFACTS = "artifacts"
+#: What a clean-up is about to remove.
+REMOVING = "removing"
+#: Folders in which something is made that is put elsewhere when it is whole.
+WORKSHOPS = ("importing", "restoring")
+#: The end of the name of a draft: once whole, it takes the place of another file.
+DRAFT = ".new"
 #: Locked by a runtime as long as it has the home.
 LOCK_FILE = "runtime.lock"
 #: Locked by a node agent as long as it lives; says which one that is.
 AGENT_LOCK = "agent.lock"
 #: What clean-ups removed and why, one line each.
 REMOVED_LOG = "removed.jsonl"
+#: Repositories that a job file had cloned.
+CLONES = "clones"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
 #: Ids that repositories here had already when this home was imported: those of the home
@@ -58,11 +72,14 @@ FOLDERS = (
     LOGS,
     RECEIPTS,
     WORKTREES,
+    PRESERVED,
+    PROMPTS,
+    ARTIFACTS,
+    REMOVING,
     REPLACED,
-    "clones",
+    CLONES,
     FOLDER,
-    "importing",
-    "restoring",
+    *WORKSHOPS,
     "secrets",
 )
 
@@ -73,6 +90,11 @@ def is_ours(name: str) -> bool:
         name == ours or name.startswith((f"{ours}.", f"{ours}-", f".{ours}."))
         for ours in NAMES
     )
+
+
+def is_draft(name: str) -> bool:
+    """Whether it is ours and was to be there for a moment only."""
+    return name.endswith(DRAFT) and is_ours(name)
 
 
 def refuse_shared(home: Path) -> None:

@@ -10,19 +10,22 @@ from msgspec import structs
 from forge_actors.domain.errors import NotFound, StoreFailed
 from forge_actors.domain.isolation import own_worktree
 from forge_actors.domain.jobs import AGENT_KINDS
-from forge_actors.domain.launch import LaunchOrder, Secrets
+from forge_actors.domain.launch import ArtifactOrder, LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.domain.worktrees import Isolation
+from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.jobs import Job, JobSpec
     from forge_actors.domain.ports import Store
     from forge_actors.domain.worktrees import WorktreeWanted
 
+    #: The order of a job's agent, or with why it cannot run.
+    AgentOrders = Callable[[LaunchOrder, JobSpec], LaunchOrder]
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
@@ -69,12 +72,16 @@ class OrderMaker:
         store: Store,
         output_limit: Callable[[], int],
         worktrees: WorktreeMaker | None = None,
+        artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
+        agents: AgentOrders | None = None,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
+        self._agents = agents
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
+        self._artifacts = artifacts
 
     def __call__(self, job: Job) -> LaunchOrder:
         spec = self._store.spec(job.id)
@@ -105,6 +112,7 @@ class OrderMaker:
             pty=spec.pty,
             limits=spec.limits,
             after_job=spec.after_job,
+            artifacts=self._to_collect(spec.artifacts) if spec.artifacts else None,
         )
         isolation = spec.isolation
         if isolation is None and job.kind in AGENT_KINDS:
@@ -112,7 +120,13 @@ class OrderMaker:
             isolation = Isolation() if own_worktree(job.id) in job.claims else None
         if isolation is not None:
             order = self._isolated(order, isolation)
-        return self._with_secrets(order, spec.secrets) if spec.secrets else order
+        if spec.secrets:
+            order = self._with_secrets(order, spec.secrets)
+        if spec.agent is None or order.problem is not None:
+            return order
+        if self._agents is None:
+            return structs.replace(order, problem="no agent can be run here")
+        return self._agents(order, spec)
 
     def _isolated(self, order: LaunchOrder, isolation: Isolation) -> LaunchOrder:
         if self._worktrees is None:
@@ -121,6 +135,11 @@ class OrderMaker:
         if wanted is None:
             return structs.replace(order, problem="its repository was removed")
         return structs.replace(order, wanted=wanted)
+
+    def _to_collect(self, patterns: tuple[str, ...]) -> ArtifactOrder:
+        limits = self._artifacts()
+        home, seconds = os.path.abspath(self._home), limits.seconds
+        return ArtifactOrder(patterns, home, limits.files, limits.bytes, seconds)
 
     def _with_secrets(self, order: LaunchOrder, names: tuple[str, ...]) -> LaunchOrder:
         """The order with the values as they are now, or with why it has none."""

@@ -35,11 +35,15 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_programs import AgentPrograms
+from forge_actors.runtime.agent_runs import AgentLauncher
+from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.control import RuntimeControl
+from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
-from forge_actors.runtime.orders import OrderMaker
+from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
@@ -87,6 +91,8 @@ class Parts:
         self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
+        self._agents = Agents(home, os.environ, allowed_environment())
+        self._programs = AgentPrograms(self._agents)
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
@@ -114,7 +120,9 @@ class Parts:
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
-            launcher=self._launcher,
+            launcher=AgentLauncher(
+                self._home, self._launcher, self._agents, self._store, self._clock
+            ),
             clock=self._clock,
             pressure=self._pressure,
             make_order=OrderMaker(
@@ -128,6 +136,8 @@ class Parts:
                     self.registry.get,
                     self._name_of,
                 ),
+                lambda: self._settings().artifacts,
+                self._agents.order,
             ),
             gone=self.registry.gone,
             isolating=Isolating(self._store, GitWorktrees(), self._clock),
@@ -167,6 +177,7 @@ class Parts:
         # promised anything yet; the others would wait for space.
         await self._store.save([]).wait()
         nursery.start_soon(self.looking.run)
+        nursery.start_soon(self._programs.run)
         return mailbox
 
     def _maintenance(self) -> maintenance_context.Context:
@@ -266,6 +277,7 @@ class Parts:
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))
 
+        disk = DiskWatch(self._home, self._settings, self._store, self._clock)
         admission = Admission(
             self._store,
             self.registry,
@@ -274,6 +286,8 @@ class Parts:
             self._settings,
             SecretFolder(self._home),
             submitted,
+            self._agents,
+            disk.check,
         )
         control = RuntimeControl(
             home=self._home,
@@ -285,7 +299,9 @@ class Parts:
             admission=admission,
             mailbox=mailbox,
             looking=self.looking,
+            disk=disk,
             served=self._served,
+            programs=self._programs,
         )
         if self._served is not None:
             self._served.superseded = control.supersede

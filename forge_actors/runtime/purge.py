@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forge_actors.domain.damage import MARKER
-from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.errors import NotFound, Refused, StoreFailed
+from forge_actors.edges.git.entries import forget_worktree
 from forge_actors.edges.git.ids import drop_ids, known_ids
 from forge_actors.edges.sqlite.salvage import marks_of
 from forge_actors.runtime.homes import (
@@ -26,6 +27,7 @@ from forge_actors.runtime.homes import (
     refuse_living_agent,
 )
 from forge_actors.runtime.ownership import own_home
+from forge_actors.runtime.worktree_folders import worktree_folders
 
 #: Where the stores of a home are, the one in use first.
 STORES = (STORE_FILE, "damaged/*.sqlite", "replaced/*.sqlite")
@@ -43,6 +45,8 @@ class Plan(NamedTuple):
     strangers: list[Path]
     #: Whether a store could not be read, so that repositories may be missing.
     unread: bool
+    #: Worktrees of jobs in the home. What was done in them may be nowhere else.
+    worktrees: list[Path]
 
     def paths(self) -> list[str]:
         """All that goes, as a person reads it."""
@@ -63,21 +67,31 @@ def plan(home: Path) -> Plan:
     files = [path for path in entries if is_ours(path.name)]
     repositories = {common: mine for common in ids if (mine := _mine(common, ids))}
     strangers = [path for path in entries if not is_ours(path.name)]
-    return Plan(home, [*files, *_sockets(home)], repositories, strangers, unread)
+    sockets, worktrees = _sockets(home), worktree_folders(home)
+    return Plan(home, [*files, *sockets], repositories, strangers, unread, worktrees)
 
 
-def purge(home: Path) -> Plan:
-    """Remove all of it.
+def purge(home: Path, *, worktrees: bool = False) -> Plan:
+    """Remove all of it, worktrees of jobs only if that is said.
 
     Raises:
-        NotFound: as `plan`. Refused: the home is served, or jobs of it still run.
+        NotFound: as `plan`. Refused: the home is served, or jobs of it still run, or it
+            has worktrees.
         StoreFailed: something cannot be removed; what is left is removed by the next.
     """
     plan(home)
     with own_home(home):
         refuse_living_agent(home)
         found = plan(home)
+        if found.worktrees and not worktrees:
+            raise Refused(
+                f"{home} has {len(found.worktrees)} worktrees of jobs, and what was"
+                " done in them may be nowhere else: remove them first with"
+                " forge-actors worktree remove, which keeps that, or give --worktrees"
+            )
         try:
+            for folder in found.worktrees:
+                forget_worktree(str(folder))
             for common, ids in found.repositories.items():
                 drop_ids(common, ids)
             # Without its lock a home is free for others: that goes last.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from forge_actors.domain.deadlines import parse_duration
+from forge_actors.domain.disk import Thresholds
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.retention import DEFAULTS, OFF, Policy
 from forge_actors.domain.sizes import parse_size
@@ -54,7 +55,7 @@ class LogRetention(Struct, frozen=True, forbid_unknown_fields=True):
     """Output that belongs to no job."""
 
     keep: Keep = "limits"
-    age: Age = "1d"
+    age: Age = "7d"
 
 
 class ArtifactRetention(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,8 +149,8 @@ class DiskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Below this no new job is taken; by itself 512 MiB, or a twentieth.
     refuse_free: Size = "auto"
 
-    def thresholds(self) -> tuple[int | None, int | None]:
-        """Both in bytes; None is `auto`.
+    def thresholds(self) -> Thresholds:
+        """Both in bytes.
 
         Raises:
             InvalidInput: naming the field.
@@ -160,7 +161,7 @@ class DiskSettings(Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidInput(
                 "disk.warn_free", "must not be less than disk.refuse_free"
             )
-        return warn, refuse
+        return Thresholds(warn, refuse)
 
 
 def _policy(name: CleanClass, table: Struct) -> Policy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from forge_actors.runtime.parts import Parts
 from forge_actors.runtime.release import this_release
 from forge_actors.runtime.served_release import serve_release
 from forge_actors.runtime.sources import SETTINGS_FILE
+from forge_actors.runtime.worktree_folders import discard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -47,7 +47,8 @@ async def open_runtime(
     """A runtime for the length of the block. When it ends, so has every process.
 
     Without a `home` a private temporary one is used, which is removed at the end, or
-    kept and named in the error when the block fails. `settings` given here are taken
+    kept and named in the error when the block fails; it is kept, too, if it has
+    worktrees of jobs, whose work may be nowhere else. `settings` given here are taken
     whole; without them a home's `settings.toml` and the environment count.
 
     An exception of the block reaches the caller as it is. What `stop` says becomes of
@@ -70,9 +71,14 @@ async def open_runtime(
         error.add_note(f"the home of the failed run is kept: {folder}")
         raise
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        _discard(folder)
         raise
-    shutil.rmtree(folder, ignore_errors=True)
+    _discard(folder)
+
+
+def _discard(folder: Path) -> None:
+    if not discard(folder):
+        log.warning("the home %s is kept: it has worktrees of jobs", folder)
 
 
 @asynccontextmanager

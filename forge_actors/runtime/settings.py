@@ -29,6 +29,7 @@ from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
 from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 LIVE = frozenset(
     {
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
-        *("retention", "disk", "worktrees", "maintenance", "status"),
+        *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
     }
 )
 
@@ -176,6 +177,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
     worktrees: WorktreeSettings = WorktreeSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -190,7 +192,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.retention.policies()
         self.disk.thresholds()
         check_pattern(self.worktrees.branch, field="worktrees.branch")
-        _ = self.worktree_seconds
+        _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         if self.gateway.connections <= self.gateway.held_requests:
             raise InvalidInput(

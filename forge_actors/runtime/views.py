@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
-from forge_actors.domain.jobs import JobError, JobSpec, JobView
+from forge_actors.domain.jobs import AgentSpec, JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
@@ -85,6 +86,11 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
         return structs.replace(job, problem=f"its record cannot be read: {error}")
 
 
+def receipt_of(row: tuple[Any, ...]) -> Receipt | None:
+    """The receipt in a row of the query `view_job`."""
+    return None if row[24] is None else _receipt.decode(row[24])
+
+
 def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
     (job_id, state, kind, repo, name, spec, priority, attempt, max_attempts) = row[:9]
     (fence, claims, after, provider, replay, retry_of, labels, origin) = row[9:17]
@@ -134,10 +140,17 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
+        agent=_agent(details.agent, end),
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
     )
+
+
+def _agent(spec: AgentSpec | None, end: Receipt | None) -> AgentView | None:
+    if spec is None:
+        return None
+    return agent_view(spec.name, None if end is None else end.agent, timestamp)
 
 
 def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import (
     AfterJob,
+    Collected,
     Ending,
     LaunchOrder,
     ProcessIdentity,
@@ -366,6 +367,7 @@ class FakeLauncher:
             signal=outcome.signal if began else None,
             paused_seconds=attempt.paused_seconds,
             after_job=AfterJob(exit_code=0) if began and order.after_job else None,
+            artifacts=Collected() if began and order.artifacts else None,
             error=outcome.spawn_error,
             stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
             stderr_bytes=len(outcome.stderr_tail.encode()),

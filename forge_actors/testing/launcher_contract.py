@@ -15,7 +15,7 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.domain.launch import AfterJob, Secrets
+from forge_actors.domain.launch import AfterJob, ArtifactOrder, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -191,6 +191,27 @@ async def check_what_follows_a_job_is_told_and_changes_nothing(
             assert receipt.ending == ["exit", "stop", "spawn"][number]
 
 
+async def check_artifacts_are_collected_whatever_a_job_came_to(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        for number, argv in enumerate([("false",), SLEEP, ("/no/such/program",)]):
+            wanted = order(*argv, job=f"job-{number}")
+            patterns = ArtifactOrder(("*",), wanted.cwd, 10, 1 << 20, 60.0)
+            wanted = structs.replace(wanted, artifacts=patterns, after_job="true")
+            attempt = launcher.launch(wanted)
+            if argv == SLEEP:
+                attempt.stop()
+            receipt = await attempt.exited()
+            began = await attempt.started() is not None
+            assert (receipt.artifacts is not None) == began
+            if receipt.artifacts is not None:
+                assert receipt.artifacts.error is None
+            assert receipt.after_job == (AfterJob(exit_code=0) if began else None)
+            assert receipt.ending == ["exit", "stop", "spawn"][number]
+            assert receipt.complete
+
+
 async def check_nothing_starts_after_the_end(open_: Open, order: MakeOrder) -> None:
     async with open_() as launcher:
         pass
@@ -271,6 +292,7 @@ CHECKS: tuple[Check, ...] = (
     check_pausing_after_the_end_does_nothing,
     check_leaving_ends_what_is_paused,
     check_what_follows_a_job_is_told_and_changes_nothing,
+    check_artifacts_are_collected_whatever_a_job_came_to,
     check_nothing_starts_after_the_end,
     check_forget_may_be_repeated,
     check_forget_leaves_a_running_attempt_alone,

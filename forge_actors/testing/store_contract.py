@@ -31,6 +31,7 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     fence_contract,
+    kept_contract,
     looks_contract,
     ownership_contract,
     recovery_contract,
@@ -359,5 +360,6 @@ CHECKS: tuple[Check, ...] = (
     *fence_contract.CHECKS,
     *relocation_contract.CHECKS,
     *worktree_rows_contract.CHECKS,
+    *kept_contract.CHECKS,
     *looks_contract.CHECKS,
 )

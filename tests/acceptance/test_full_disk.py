@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_root
 
+DISK_KIB = 1536
 KIB = 1024
 #: Left beside the ballast for the first jobs.
 ROOM_KIB = 200
@@ -32,10 +33,10 @@ MANY = 2000
 
 @pytest.fixture
 def crowded(make_service: Callable[[str], LiveService]) -> Iterator[LiveService]:
-    """A service on a disk of 1 MiB that has little room left."""
+    """A service on a disk of 1.5 MiB that has little room left."""
     service = make_service()
     settings = (service.home / "settings.toml").read_text()
-    with small_disk(service.home, KIB):
+    with small_disk(service.home, DISK_KIB):
         (service.home / "settings.toml").write_text(settings)
         service.start()
         service.add("app")

@@ -89,6 +89,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "restart",
         "idle-cpu",
         "idle-rss",
+        "w1-clean",
+        "status-spin",
     }
     assert set(BARS) <= rows | {comparison.name for comparison in COMPARISONS}
 

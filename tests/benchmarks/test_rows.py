@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import agent_output, memory, restart, service, starts, w1
+from benchmarks import (
+    agent_output,
+    clean,
+    memory,
+    restart,
+    service,
+    starts,
+    w1,
+    worktrees,
+)
 from benchmarks.rows import Bench
 from benchmarks.service import ServiceFailed
 
@@ -30,6 +39,7 @@ def bench(tmp_path: Path) -> Bench:
         awake=3,
         restart_queued=5,
         restart_finished=3,
+        files=20,
     )
 
 
@@ -91,3 +101,25 @@ def test_a_restart_that_lost_a_job_has_no_time(bench: Bench) -> None:
     restart.expect(status, bench)
     with pytest.raises(ServiceFailed, match="ready: True"):
         restart.expect(status, replace(bench, restart_queued=6))
+
+
+def test_worktrees_are_made_in_both_ways(bench: Bench) -> None:
+    samples = list(worktrees.measure(bench))
+    assert [sample.name for sample in samples] == ["worktrees-in-turn", "worktrees"]
+    assert all(sample.value for sample in samples)
+
+
+def test_a_service_is_measured_while_it_is_cleaned(bench: Bench) -> None:
+    small = replace(bench, jobs=2, finished=2000)
+    [sample] = clean.measure(small)
+    assert sample.value is not None
+    assert sample.note.startswith("2000 of 2000 ended jobs removed")
+
+
+def test_the_state_is_asked_for_while_a_clean_up_spins(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean, "QUESTIONS", 3)
+    [sample] = clean.measure_spin(replace(bench, spin_seconds=0.0))
+    assert sample.value is not None
+    assert sample.value > 0

@@ -48,6 +48,7 @@ async def test_every_option_of_submit_reaches_the_service(
         " --secret S --secret T"
         " --stdin-file /etc/hosts --stop-signal SIGINT --grace 1s --keep-leftovers"
         " --pty --nice 5 --memory 2G --pids 64 --after-job 'make clean; date'"
+        " --isolate --branch 'x/{job}' --base origin/main"
     )
     async with fake_service(tmp_path) as control:
         status, out, _ = await shell("submit", *words, "--", "x", "--repo", "--", "y")
@@ -65,6 +66,8 @@ async def test_every_option_of_submit_reaches_the_service(
     assert found.keep_leftovers
     assert (found.pty, found.nice, found.memory, found.pids) == (True, 5, "2G", 64)
     assert found.after_job == "make clean; date"
+    assert (found.isolate, found.branch) == (True, "x/{job}")
+    assert found.base == "origin/main"
     assert found.env == {"A": "b=c", "TAKEN": "from here"}
     assert found.secrets == ["S", "T"]
     assert (found.cwd, found.stdin) == ("/tmp", "/etc/hosts")

@@ -8,7 +8,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from forge_actors.edges.cleanup import folders, walking
+from forge_actors.edges.cleanup import folders, visit, walking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Calls:
 
     def listen(self, patch: pytest.MonkeyPatch) -> None:
         """Have the calls of the clean-up go through this one."""
-        for module in (folders, walking):
+        for module in (folders, visit, walking):
             patch.setattr(module, "os", self)
 
 

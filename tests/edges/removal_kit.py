@@ -22,6 +22,8 @@ NOW = 1_800_000_000.0
 JOB = "2xq1c7d8k3m5n6p9r0t"
 REPO = "1aaaaaaaaaaaaaaaaaa"
 BRANCH = "forge/work"
+#: Where the worktree is in the home.
+TREE = f"worktrees/{REPO}/{JOB}"
 
 
 def git(folder: Path, *words: str, ok: bool = True) -> str:
@@ -60,7 +62,7 @@ class Lab:
         git(self.repo, "init", "-q", "-b", "main", f"--object-format={object_format}")
         self.write(self.repo, {"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
         self.commit(self.repo, "first")
-        self.path = f"worktrees/{REPO}/{JOB}"
+        self.path = TREE
         self.tree = self.home / self.path
         git(self.repo, "worktree", "add", "-q", "-b", BRANCH, str(self.tree), "HEAD")
         self.base = git(self.repo, "rev-parse", "HEAD")
@@ -74,7 +76,7 @@ class Lab:
         """One that was copied to a place from where it was made."""
         lab = cls.__new__(cls)
         lab.home, lab.repo = place / "home", place / "repo"
-        lab.path = f"worktrees/{REPO}/{JOB}"
+        lab.path = TREE
         lab.tree = lab.home / lab.path
         lab.base = git(lab.repo, "rev-list", "--max-parents=0", "main")
         lab.facts = Records()
@@ -154,7 +156,7 @@ def _of_files(folder: Path) -> set[str]:
     return {
         path.read_text(errors="surrogateescape")
         for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink()
+        if path.is_file() and not path.is_symlink() and path.name != ".git"
     }
 
 

@@ -293,7 +293,7 @@ def test_the_receipt_tells_that_memory_was_short(tmp_path: Path) -> None:
         output_held=False,
         spared={(os.getpid(), tree.start_ticks(os.getpid())): None, (1, -1): None},
         problems=["a reason"],
-        order=SimpleNamespace(cgroup=Cgroup(str(tmp_path))),
+        order=SimpleNamespace(cgroup=Cgroup(str(tmp_path)), worktree=None),
     )
     told = {**receipt_of(cast("Any", job), "boot", 3), "fence": 2}
     receipt = convert(told, Receipt)

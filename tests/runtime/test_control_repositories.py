@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.requests import JobRequest
-from tests.runtime.kit import make_repository, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 from tests.runtime.control_kit import controlled
+from tests.runtime.kit import make_repository, running
 
 # Repositories
 
@@ -174,3 +170,27 @@ async def test_everything_about_one_repository(tmp_path: Path) -> None:
         assert view.last_dispatch is not None
         assert view.last_dispatch <= str(running.started_at)
         await case.end(held, waits)
+
+
+async def test_a_retry_follows_a_repository_that_moved_since(tmp_path: Path) -> None:
+    """Through every move that came after its end."""
+    async with controlled(tmp_path) as case:
+        (tmp_path / "app" / "sub").mkdir()
+        options: dict[str, Any] = {"cwd": "sub", "claims": ["write:workspace"]}
+        old = await case.submit("app", "pwd", **options)
+        await case.control.wait([old])
+        for name in ("second", "third"):
+            [known] = await case.control.repositories()
+            Path(known.path).rename(tmp_path / name)
+            found = await case.control.relocate_repository("app", str(tmp_path / name))
+            assert found.path == str(tmp_path / name)
+        later = await case.submit("app", "false", **options)
+        await case.control.wait([later])
+        retried = await case.control.retry([old, later])
+        views = await case.control.wait([each.id for each in retried])
+        assert [view.state for view in views] == ["succeeded", "failed"]
+        assert {view.cwd for view in views} == {str(tmp_path / "third" / "sub")}
+        chunk = await case.control.read_log(views[0].id, "stdout", 0, limit=1000)
+        assert chunk.data.decode() == f"{tmp_path}/third/sub\n"
+        # What the old one was stays what it was.
+        assert (await case.control.job(old)).cwd == str(tmp_path / "app" / "sub")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,6 @@ from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.runtime.ownership import own_home
 from forge_actors.runtime.purge import plan, purge
 from tests.runtime.kit import make_repository, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def make_home(home: Path, *repositories: Path) -> None:
@@ -156,3 +154,39 @@ def test_somebody_elses_folder_is_never_purged(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no home of a service"):
         purge(tmp_path)
     assert (tmp_path / "settings.toml").exists()
+
+
+async def test_worktrees_of_jobs_are_not_removed_unseen(tmp_path: Path) -> None:
+    home, app = tmp_path / "home", make_repository(tmp_path / "app")
+    async with running(home) as runtime:
+        await runtime.add_repository(app)
+        script = ["sh", "-c", "echo work > work"]
+        job = await runtime.submit(app, script, isolate=True)
+        view = await job.wait()
+    assert view.worktree is not None
+    folder = Path(str(view.worktree["path"]))
+    assert plan(home).worktrees == [folder]
+    with pytest.raises(Refused, match="--worktrees"):
+        purge(home)
+    assert (folder / "work").read_text() == "work\n"
+    purge(home, worktrees=True)
+    assert not home.exists()
+    assert list((app / ".git" / "worktrees").iterdir()) == []
+    # The branch is the user's.
+    assert (app / ".git" / "refs" / "heads" / "forge" / job.id).exists()
+
+
+async def test_a_temporary_home_with_worktrees_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    app = make_repository(tmp_path / "app")
+    async with running(None) as runtime:
+        await (await runtime.submit(app, ["true"], isolate=True)).wait()
+        home = runtime.home
+    assert home.exists()
+    assert f"the home {home} is kept" in caplog.text
+    async with running(None) as runtime:
+        await (await runtime.submit(app, ["true"])).wait()
+        home = runtime.home
+    assert not home.exists()

@@ -35,7 +35,7 @@ def test_each_class_has_a_table_of_its_own() -> None:
         }
     )
     assert found["jobs"] == Policy(age=2 * DAY, count=7, bytes=1 << 30, grace=3600)
-    assert found["events"] == Policy(age=90 * DAY, count=9, grace=DAY)
+    assert found["events"] == Policy(age=90 * DAY, count=9, grace=3600)
     assert found["logs"] == OFF
     assert found["temporary"].age is None
     assert found["preserved"] == Policy(age=90 * DAY)

@@ -94,7 +94,7 @@ class Claude:
         except ValueError:
             return Login(None, answer.problem or "it does not say whether it is")
         if told.get("loggedIn") is True:
-            return Login(True, text(told.get("authMethod")) or "logged in")
+            return Login(True, f"logged in by {text(told.get('authMethod')) or 'name'}")
         return Login(False, "not logged in: run claude, then /login")
 
 

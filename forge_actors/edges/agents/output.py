@@ -45,6 +45,11 @@ class AgentOutput:
         return self._told.succeeded
 
     @property
+    def told_end(self) -> bool:
+        """It has told its final event."""
+        return self._told.final_at is not None
+
+    @property
     def session(self) -> str | None:
         return self._told.session
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 #: Only to get on to what is below; a folder that may not be listed can be passed too.
@@ -101,10 +101,15 @@ class Folder:
     def close(self) -> None:
         os.close(self.fd)
 
-    def entries(self) -> Iterator[Entry]:
-        """What is in it, one after the other, in no order and in little memory."""
+    def entries(
+        self, wanted: Callable[[str], object] = lambda _: True
+    ) -> Iterator[Entry]:
+        """What is in it under the names that are wanted, one after the other, in no
+        order and in little memory."""
         with os.scandir(self.fd) as found:
             for each in found:
+                if not wanted(each.name):
+                    continue
                 with suppress(FileNotFoundError):
                     status = each.stat(follow_symlinks=False)
                     yield entry_from(each.name, status)

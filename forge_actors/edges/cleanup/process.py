@@ -13,6 +13,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ from forge_actors.domain.redaction import bounded
 from forge_actors.edges.cleanup import wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.maintenance import Books, CleanLimits, CleanOrder
@@ -131,6 +132,9 @@ class _Child:
         self._out = trio.lowlevel.FdStream(heard)
         self._err = trio.lowlevel.FdStream(complaints)
         self.complaint = b""
+        self._lines: deque[bytes] = deque()
+        #: The beginning of a line.
+        self._rest = b""
         _put_last_in_line(self.process.pid)
         _limit(self.process.pid, limits)
 
@@ -138,19 +142,21 @@ class _Child:
         with suppress(trio.BrokenResourceError):  # it has ended: the reader learns it
             await self._in.send_all(line + b"\n")
 
-    async def lines(self) -> AsyncIterator[bytes]:
-        """What it says, line by line.
+    async def line(self) -> bytes | None:
+        """What it says next; None: nothing more.
 
         Raises:
-            CleanUpFailed: one is too long.
+            CleanUpFailed: it is too long.
         """
-        rest = b""
-        while data := await self._out.receive_some(_READ):
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                yield line
-            if len(rest) > wire.MAX_LINE:
+        while not self._lines:
+            data = await self._out.receive_some(_READ)
+            if not data:
+                return None
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._lines.extend(lines)
+            if len(self._rest) > wire.MAX_LINE:
                 raise CleanUpFailed("the clean-up is not understood: it says too much")
+        return self._lines.popleft()
 
     async def hear_complaints(self) -> None:
         while data := await self._err.receive_some(_READ):
@@ -210,7 +216,7 @@ class _Talk:
             CleanUpFailed: what is said is not understood.
         """
         await child.tell(wire.encode_order(order))
-        async for line in child.lines():
+        while (line := await child.line()) is not None:
             try:
                 said = wire.decode_said(line)
             except msgspec.DecodeError as error:

@@ -29,6 +29,7 @@ from forge_actors.domain.requests import (
 )
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import (
+    artifacts,
     cleaning,
     fences,
     logs,
@@ -36,6 +37,7 @@ from forge_actors.edges.gateway import (
     repositories,
     state,
     steering,
+    worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
@@ -283,19 +285,29 @@ class Route:
         self.verb = verb
         self.parameters = parameters
         self.holds = holds
+        #: The last part stands for all that follows.
+        self.open_end = self.path[-1].endswith("*}")
         #: Where its variable parts are.
         self.places = tuple(
             place for place, part in enumerate(self.path) if part.startswith("{")
         )
 
     def leads_to(self, path: tuple[str, ...]) -> bool:
+        if self.open_end:
+            path = self._joined(path)
         return len(path) == len(self.path) and all(
             want == part or want.startswith("{")
             for want, part in zip(self.path, path, strict=True)
         )
 
     def parts(self, request: Request) -> tuple[str, ...]:
-        return tuple(request.path[place] for place in self.places)
+        path = self._joined(request.path) if self.open_end else request.path
+        return tuple(path[place] for place in self.places)
+
+    def _joined(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The path with all that the last part stands for as one."""
+        last = len(self.path) - 1
+        return (*path[:last], "/".join(path[last:])) if path[last:] else path
 
 
 _FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
@@ -325,6 +337,8 @@ ROUTES = (
         logs.PARAMETERS,
         holds="follow",
     ),
+    Route("GET", "/v1/jobs/{job}/artifacts", artifacts.listed, ("attempt",)),
+    Route("GET", "/v1/jobs/{job}/artifacts/{path*}", artifacts.content, ("attempt",)),
     Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", steering.cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
@@ -353,6 +367,11 @@ ROUTES = (
     Route("POST", "/v1/repositories/{name}/relocate", repositories.relocate),
     Route("POST", "/v1/repositories/{name}/enable", repositories.enable),
     Route("POST", "/v1/repositories/{name}/disable", repositories.disable),
+    Route("GET", "/v1/worktrees", worktrees.listed, worktrees.PARAMETERS),
+    Route("POST", "/v1/worktrees/keep", worktrees.keep),
+    Route("POST", "/v1/worktrees/unkeep", worktrees.unkeep),
+    Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
+    Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

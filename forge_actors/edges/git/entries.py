@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from contextlib import suppress
 from typing import NamedTuple
 
 from forge_actors.domain.errors import WorktreeFailed
@@ -67,6 +69,19 @@ def entry_named(folder: str, common_dir: str) -> str | None:
         except (OSError, WorktreeFailed):
             continue
     return None
+
+
+def forget_worktree(folder: str) -> None:
+    """Remove the entry that the repository has of this worktree, if there is one.
+
+    Its folder and its branch stay. What is no entry of just this folder stays too.
+    """
+    with suppress(OSError, WorktreeFailed):
+        git_dir = _line(os.path.join(folder, ".git")).removeprefix("gitdir: ")
+        back = os.path.dirname(_line(os.path.join(git_dir, "gitdir")))
+        around = os.path.basename(os.path.dirname(os.path.realpath(git_dir)))
+        if around == "worktrees" and os.path.samefile(back, folder):
+            shutil.rmtree(git_dir)
 
 
 def _line(path: str) -> str:

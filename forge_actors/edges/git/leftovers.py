@@ -33,6 +33,8 @@ FIRST_PAUSE, LAST_PAUSE = 0.02, 0.5
 STATUS_BYTES = 16 << 20
 
 _LOCKED = re.compile(r"'([^'\n]+\.lock)': File exists")
+#: Another git program has just begun the entry of a worktree.
+_BEGUN = re.compile(r"failed to read (\S+/worktrees/\S+)")
 _log = logging.getLogger(__name__)
 
 
@@ -62,21 +64,22 @@ class Tidying:
                 *arguments,
                 seconds=wanted.seconds,
                 cwd=cwd,
-                mark=wanted.job,
+                mark=wanted.folder,
                 limit=STATUS_BYTES,
             )
             if done.code == expected:
                 return done
             lock = _LOCKED.search(done.errors)
-            if lock is None:
+            if lock is not None and self.remove_lock(lock[1]):
+                continue
+            if lock is None and not _BEGUN.search(done.errors):
                 words = done.words or f"it exited with {done.code}"
                 raise WorktreeFailed(f"git {arguments[0]}: {words}")
-            if self.remove_lock(lock[1]):
-                continue
             if trio.current_time() >= until:
+                held = "an entry of a worktree" if lock is None else lock[1]
                 raise WorktreeFailed(
-                    f"git {arguments[0]}: another git program holds {lock[1]}, for"
-                    f" longer than {LOCK_SECONDS:g} s; if none runs, remove that file"
+                    f"git {arguments[0]}: another git program holds {held}, for longer"
+                    f" than {LOCK_SECONDS:g} s; if none runs, remove that file"
                 )
             await trio.sleep(pause)
             pause = min(2 * pause, LAST_PAUSE)

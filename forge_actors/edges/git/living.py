@@ -21,7 +21,7 @@ def busy_with(job: str, folder: str) -> tuple[int, ...] | None:
 
     Of other users' processes neither can be seen, and they may not write there.
     """
-    marks = (f"{MARK}={job}", f"FORGE_JOB_ID={job}")
+    marks = (f"{MARK}={folder}", f"FORGE_JOB_ID={job}")
     inside = os.path.realpath(folder)
 
     def concerned(pid: str) -> bool:
@@ -31,13 +31,13 @@ def busy_with(job: str, folder: str) -> tuple[int, ...] | None:
     return _processes(concerned)
 
 
-async def until_left_alone(job: str, seconds: float) -> None:
+async def until_left_alone(folder: str, seconds: float) -> None:
     """Wait for git programs that an earlier runtime started for this worktree.
 
     Raises:
         WorktreeFailed: one goes on.
     """
-    for pid in _processes(lambda pid: _has(pid, (f"{MARK}={job}",))) or ():
+    for pid in _processes(lambda pid: _has(pid, (f"{MARK}={folder}",))) or ():
         with suppress(ProcessLookupError):
             process = os.pidfd_open(pid)
             try:

@@ -69,7 +69,7 @@ async def git(
 ) -> Done:
     """Run git to its end; it and all that it started are ended when we are cancelled.
 
-    `mark` is put into its environment, so that it is known to be ours.
+    `mark`, the folder of a worktree, is put into its environment: it is ours.
 
     Raises:
         Unavailable: there is no git.

@@ -66,7 +66,7 @@ class GitWorktrees:
         tidying = Tidying(wanted, known)
         with _limit(wanted.seconds):
             _prepare_parents(wanted.folder)
-            await until_left_alone(wanted.job, LOCK_SECONDS)
+            await until_left_alone(wanted.folder, LOCK_SECONDS)
             async with self._turn(wanted.common_dir):
                 await _make_branch(wanted, known, tidying)
                 aside = await tidying.clear()
@@ -88,7 +88,7 @@ class GitWorktrees:
     async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
         """See the port."""
         tidying = Tidying(wanted, known)
-        await until_left_alone(wanted.job, LOCK_SECONDS)
+        await until_left_alone(wanted.folder, LOCK_SECONDS)
         async with self._turn(wanted.common_dir):
             await tidying.clear()
             if os.path.lexists(wanted.folder):  # it is as git left it

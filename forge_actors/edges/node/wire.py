@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from forge_actors.domain.launch import (
+    ArtifactOrder,
     Ending,
     LaunchOrder,
     ProcessIdentity,
@@ -49,6 +50,7 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     pty: bool = False
     limits: ProcessLimits | None = None
     after_job: str | None = None
+    artifacts: ArtifactOrder | None = None
     worktree: WorktreePlace | None = None
 
 
@@ -192,6 +194,7 @@ def start(order: LaunchOrder) -> Start:
         pty=order.pty,
         limits=order.limits,
         after_job=None if order.after_job is None else _latin(order.after_job),
+        artifacts=None if order.artifacts is None else _latin_order(order.artifacts),
         worktree=None if order.worktree is None else _latin_place(order.worktree),
     )
 
@@ -217,6 +220,11 @@ def hello(
     if owner is None:
         return Hello("", 0, "", "", bound, env)
     return Hello("", owner.epoch, owner.instance, owner.release, bound, env)
+
+
+def _latin_order(order: ArtifactOrder) -> ArtifactOrder:
+    patterns = tuple(map(_latin, order.patterns))
+    return structs.replace(order, patterns=patterns, home=_latin(order.home))
 
 
 def _latin_place(place: WorktreePlace) -> WorktreePlace:

@@ -123,14 +123,15 @@ class UpkeptStore(OwnedStore):
         """See the port."""
         self.check_owner()
         path = Path(self._db.filename)
-        before = _size(path)
         try:
             await trio.to_thread.run_sync(_checkpoint, path)
+            # Without its log: that is as long as it was needed once, and used again.
+            before = path.stat().st_size
             if may_vacuum and self._is_worth_it():
                 await self._make_vacuum(path)
         except apsw.Error as error:
             raise StoreFailed(f"the upkeep of the store failed: {error}") from error
-        return max(0, before - _size(path))
+        return max(0, before - path.stat().st_size)
 
     def _is_worth_it(self) -> bool:
         free = number_of(self.reader, "PRAGMA freelist_count")
@@ -211,12 +212,3 @@ def _checkpoint(path: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     finally:
         db.close()
-
-
-def _size(path: Path) -> int:
-    """Bytes that the store and its log take."""
-    size = 0
-    for each in (path, path.with_name(f"{path.name}-wal")):
-        with suppress(FileNotFoundError):
-            size += each.stat().st_size
-    return size

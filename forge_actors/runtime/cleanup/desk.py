@@ -14,8 +14,10 @@ from forge_actors.domain.fence import may_write
 from forge_actors.domain.maintenance import MAX_ASKED
 from forge_actors.domain.redaction import bounded
 from forge_actors.edges.cleanup import wire
+from forge_actors.edges.cleanup.folders import Unsafe, opened_home
 from forge_actors.edges.cleanup.wire import printable
 from forge_actors.edges.sqlite.guard import owner_from
+from forge_actors.runtime.cleanup.protected import unprotected
 from forge_actors.runtime.cleanup.talk import RunOver
 from forge_actors.runtime.homes import REMOVED_LOG
 
@@ -130,6 +132,7 @@ class RunDesk:
 
     def forget_events(self, before: int) -> int:
         """See `Desk`."""
+        before = unprotected(self.read, before)
         return self._talk.ask(wire.ForgetEvents(before)).count
 
     def record(self, worktree: Worktree, step: str) -> None:
@@ -190,14 +193,14 @@ class RunDesk:
             )
             for each in removals
         ]
-        path = os.path.join(self.home, REMOVED_LOG)
         # Where it cannot be written the disk may be full, and that is what we are for.
-        with suppress(OSError):
-            with suppress(FileNotFoundError):
-                if os.lstat(path).st_size > MAX_LOG:
-                    os.replace(path, f"{path}.1")
+        with suppress(OSError, Unsafe), opened_home(self.home) as home:
+            written = home.entry(REMOVED_LOG)
+            if written is not None and written.bytes > MAX_LOG:
+                older = f"{REMOVED_LOG}.1"
+                os.replace(REMOVED_LOG, older, src_dir_fd=home.fd, dst_dir_fd=home.fd)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-            fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+            fd = os.open(REMOVED_LOG, flags | os.O_CLOEXEC, 0o600, dir_fd=home.fd)
             with open(fd, "w", encoding="ascii") as log:
                 log.write("\n".join(lines) + "\n")
 

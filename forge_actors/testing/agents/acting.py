@@ -6,7 +6,8 @@ Scenes: `success`, `empty` (a good end without a word), `acts` (with a command),
 `error`, `error_exit_0`, `failed_silently` (exit 3, no last event), `no_end` (exit 0, no
 last event), `partial` (the last line is cut), `works` (until a signal), `stays` (it
 does not leave after its good end), `grandchild` (it leaves a process in a session of
-its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text).
+its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
+`leaks` (it prints its environment).
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Scene:
     #: Seconds that it waits where the real program tries again for a minute, or holds a
     #: signal back until a call returns.
     wait: float = 0.2
+    #: A named pipe: before it ends it waits until that was opened and closed again.
+    gate: str = ""
     #: Whether it says that it is logged in.
     logged_in: bool = True
 
@@ -87,6 +90,8 @@ class Stage:
 
     def before_the_end(self) -> None:
         """What the scenes do that have nothing to do with an agent."""
+        if self.scene.gate:
+            Path(self.scene.gate).read_bytes()
         match self.scene.name:
             case "grandchild":
                 # Its output is not ours, so that nobody waits for its end.
@@ -101,6 +106,9 @@ class Stage:
                     b'not an event\n\xff\xfe\x00\n{"type": 1}\n[]\n'
                 )
                 sys.stdout.buffer.write(b'{"type":"\xff"}\n\n')
+            case "leaks":
+                complain(json.dumps(dict(os.environ)))
+                print(json.dumps(dict(os.environ)), flush=True)
             case "failed_silently":
                 complain("something broke")
                 leave(3)

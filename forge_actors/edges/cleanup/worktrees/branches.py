@@ -27,7 +27,7 @@ def settle(git: Git, receipt: Receipt, worktree: Worktree) -> str:
         tip = git.commit_of(ref)
         if tip is None:
             return "there is no branch"
-        if _checked_out(git, ref, receipt.entry):
+        if checked_out(git, ref, receipt.entry):
             return "the branch is checked out elsewhere"
         if receipt.checkpoint is not None:
             commit = receipt.checkpoint.commit
@@ -58,7 +58,7 @@ def _holds_nothing(
     return any(is_merged(git, tip, into) for into in mainlines(git, worktree.base))
 
 
-def _checked_out(git: Git, ref: str, own: str | None) -> bool:
+def checked_out(git: Git, ref: str, own: str | None) -> bool:
     """Whether another checkout than the one that is gone is at a branch."""
     if head_ref(git.git_dir) == ref:
         return True

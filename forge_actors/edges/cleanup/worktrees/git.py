@@ -49,8 +49,12 @@ class GitFailed(Exception):
 class Git:
     """Calls git on one repository, or on one worktree of it."""
 
-    def __init__(self, git_dir: str, work_tree: str | None = None) -> None:
-        """
+    def __init__(
+        self, git_dir: str, work_tree: str | None = None, *, filtering: bool = False
+    ) -> None:
+        """Only `filtering` the filters of the user run, which make files of what is
+        stored.
+
         Raises:
             GitFailed: the settings of the repository cannot be read.
         """
@@ -58,7 +62,9 @@ class Git:
         self.work_tree = work_tree
         #: The names of the filters that are set up, which store files otherwise.
         self.filters: frozenset[str] = frozenset()
-        self.filters = self._filter_names()
+        # Without a tree there are no files that could go through any.
+        if work_tree is not None and not filtering:
+            self.filters = self._filter_names()
 
     def run(
         self,
@@ -148,12 +154,13 @@ class Git:
 
     def identity(self) -> dict[str, str]:
         """Who commits: the user, as far as git was told who that is."""
-        names = [
-            os.fsdecode(
-                self.run("config", "--get", key, allowed=(0, 1)).removesuffix(b"\n")
-            )
-            for key in ("user.name", "user.email")
-        ]
+        told = self.run(
+            *("config", "--null", "--get-regexp", r"^user\.(name|email)$"),
+            allowed=(0, 1),
+        )
+        lines = os.fsdecode(told).split("\0")
+        known = dict(line.split("\n", 1) for line in lines if "\n" in line)
+        names = (known.get("user.name", ""), known.get("user.email", ""))
         name, email = names if all(names) else IDENTITY
         return {
             "GIT_AUTHOR_NAME": name,

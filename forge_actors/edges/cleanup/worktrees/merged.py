@@ -40,9 +40,8 @@ def is_merged(git: Git, tip: str, into: str) -> bool:
 def _same_files(git: Git, base: str, tip: str, into: str) -> bool:
     told = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, tip)
     paths = {path for path in told.split(b"\0") if path}
-    if not paths:
-        # Nothing but commits without a change; a merge base alone proves nothing.
-        return True
+    if not paths:  # commits without a change say something only by being there
+        return False
     told = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", tip, into)
     return not paths & {path for path in told.split(b"\0") if path}
 

@@ -64,11 +64,15 @@ class Outcome(NamedTuple):
     bytes: int = 0
 
 
-class Facts(Protocol):
-    """What a removal has to be told, again and again while it goes on."""
+class UseFacts(Protocol):
+    """What a look at a worktree has to be told."""
 
     def use(self, worktree: Worktree, folders: tuple[str, ...]) -> Use:
         """What uses a worktree at this moment."""
+
+
+class Facts(UseFacts, Protocol):
+    """What a removal has to be told, again and again while it goes on."""
 
     def record(self, worktree: Worktree, step: str) -> None:
         """Save what is known of it; durable when this returns."""

@@ -25,7 +25,6 @@ from forge_actors.edges.cleanup.worktrees.contents import (
     staged_in,
 )
 from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
-from forge_actors.edges.cleanup.worktrees.merged import is_merged, mainlines
 from forge_actors.edges.cleanup.worktrees.nested import MODULES, modules_in
 from forge_actors.edges.cleanup.worktrees.objects import read_back
 from forge_actors.edges.cleanup.worktrees.packing import Part
@@ -128,10 +127,8 @@ class Saving:
         """What git has of it now. What no git can read is as nothing."""
         if self._common is None or self._admin is None:
             return Moment(None, None, None)
-        try:
-            head = Git(self._admin, None).commit_of("HEAD")
-        except GitFailed:
-            head = None
+        name = os.path.basename(self._admin)
+        head = self._common.commit_of(f"worktrees/{name}/HEAD")
         try:
             status = os.stat(os.path.join(self._admin, "index"))
             stamp = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
@@ -140,8 +137,9 @@ class Saving:
         return Moment(entries.head_ref(self._admin), head, stamp)
 
     def save(self, root: Folder, now: float) -> str:
-        """Look again, and make the checkpoint."""
-        self._look(root)
+        """Make the checkpoint of what is there by now."""
+        if self._contents is None or not self.is_unchanged(root):
+            self._look(root)
         if self._git is None or self._common is None:
             why = self._uncommittable or "its repository is gone"
             return f"there is no checkpoint: {why}"
@@ -289,10 +287,6 @@ class Saving:
         tips = commits.tips_without_ref(git, wanted.values(), branch)
         names = {oid: name for name, oid in reversed(wanted.items())}
         named = {names[tip]: tip for tip in tips}
-        self._receipt.unmerged = not all(
-            any(is_merged(git, tip, into) for into in self._mainlines(git))
-            for tip in tips
-        )
         try:
             self._receipt.refs = commits.keep(git, self._receipt.id, named)
             self._receipt.bundle = None
@@ -301,9 +295,6 @@ class Saving:
             self._receipt.bundle = commits.bundle(git, self._store, self._place, named)
             return f"{len(named)} commits are in {self._receipt.bundle.name}"
         return f"{len(named)} commits have a ref of ours"
-
-    def _mainlines(self, git: Git) -> list[str]:
-        return mainlines(git, self._subject.worktree.base)
 
     def _commits(self, git: Git) -> dict[str, str]:
         """Every commit that the worktree knows of, by the name that its ref gets."""

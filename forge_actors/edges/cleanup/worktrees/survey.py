@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.removal import Limits
     from forge_actors.domain.worktrees import Worktree
     from forge_actors.edges.cleanup.worktrees.place import Spot
-    from forge_actors.edges.cleanup.worktrees.removal import Facts, Subject
+    from forge_actors.edges.cleanup.worktrees.removal import Subject, UseFacts
 
 #: Entries of one worktree that are measured.
 MAX_ENTRIES = 2_000_000
@@ -41,7 +41,12 @@ class Survey(Struct, frozen=True):
 
 
 def survey(
-    home: Folder, subject: Subject, limits: Limits, facts: Facts, *, force: bool = False
+    home: Folder,
+    subject: Subject,
+    limits: Limits,
+    facts: UseFacts,
+    *,
+    force: bool = False,
 ) -> Survey:
     """Look at a worktree. Whatever is wrong with it is why it would stay."""
     worktree = subject.worktree

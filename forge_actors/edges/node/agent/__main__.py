@@ -62,7 +62,7 @@ def main() -> int:
     listen = None
     if "--listen" in arguments:
         # All that is ever needed is loaded now: an upgrade replaces our files.
-        from forge_actors.edges.node.agent import forked  # noqa: F401
+        from forge_actors.edges.node.agent import artifacts, forked  # noqa: F401
 
         listen = (home, arguments["--listen"])
     try:

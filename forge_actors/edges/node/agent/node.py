@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.edges.node.agent import after_job, tree
+from forge_actors.edges.node.agent import following, tree
 from forge_actors.edges.node.agent.child import SpawnFailed
 from forge_actors.edges.node.agent.desk import Desk, Unwelcome, output_line
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
@@ -338,12 +338,10 @@ class Node:
         if job.order.cgroup is not None:
             job.order.cgroup.remove()
         if job.previous is not None:
-            receipt = after_job.receipt_with(self._results.pop(job.key), receipt)
-        elif job.order.after_job is not None:
-            problem = self._start_after(job, receipt)
-            if problem is None:
-                return
-            receipt["after_job"] = {"error": problem}
+            result = self._results.pop(job.key)
+            receipt = following.receipt_with(result, job.order, receipt)
+        if job.order.steps and self._start_step(job, receipt):
+            return
         for stream in job.streams:
             stream.close()
         self._starts.drop(job.key)
@@ -351,24 +349,28 @@ class Node:
         if job.watched:
             self._answer_watchers(job, None)
 
-    def _start_after(self, job: Job, receipt: dict[str, Any]) -> str | None:
-        """Start the command that follows a job, or say why it cannot be."""
-        order = after_job.order_for(job, receipt, owner_gone=self._desk.ending)
-        try:
-            before = tree.boot_ns()
-            child = self._spawner.spawn(order)
-        except SpawnFailed as error:
-            return str(error)
-        # What the job came to must not be lost if we are lost with the command.
-        unfinished = receipt | {"after_job": after_job.UNFINISHED}
-        self._desk.came_to(job.key, unfinished)
-        self._results[job.key] = receipt
-        start = tree.start_between(child[0], before, tree.boot_ns())
-        after = Job(order, child, start, monotonic(), previous=job)
-        after.watched = job.watched
-        self._jobs[job.key] = after
-        self._add(after)
-        return None
+    def _start_step(self, last: Job, receipt: dict[str, Any]) -> bool:
+        """Start the next of what follows a job; False if nothing more does."""
+        job = last.previous or last
+        for step in last.order.steps:
+            gone = self._desk.ending
+            order = following.order_for(step, job, receipt, owner_gone=gone)
+            try:
+                before = tree.boot_ns()
+                child = self._spawner.spawn(order)
+            except SpawnFailed as error:
+                receipt[step] = {"error": str(error)}
+                continue
+            # What the job came to must not be lost if we are lost with the step.
+            self._desk.came_to(job.key, following.unfinished(receipt, order))
+            self._results[job.key] = receipt
+            start = tree.start_between(child[0], before, tree.boot_ns())
+            after = Job(order, child, start, monotonic(), previous=job)
+            after.watched = last.watched
+            self._jobs[job.key] = after
+            self._add(after)
+            return True
+        return False
 
     def _answer_watchers(self, job: Job, total: int | None) -> None:
         """Answer those whose count is passed; all of them at the end (None)."""

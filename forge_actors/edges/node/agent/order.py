@@ -26,6 +26,7 @@ class Order:
     __slots__ = (
         "after_job",
         "argv",
+        "artifacts",
         "cgroup",
         "cwd",
         "env",
@@ -39,6 +40,8 @@ class Order:
         "output_limit",
         "pty",
         "stdin",
+        "step",
+        "steps",
         "stop_signal",
         "wall",
         "worktree",
@@ -72,6 +75,14 @@ class Order:
             self.limits: dict[str, int] | None = message.get("limits")
             after: str | None = message.get("after_job")
             self.after_job = None if after is None else _bytes(after)
+            self.artifacts: dict[str, Any] | None = message.get("artifacts")
+            #: What follows it, in this order; and what of that it is itself.
+            self.steps: tuple[str, ...] = ()
+            self.step: str | None = None
+            if self.artifacts is not None:
+                self.steps = ("artifacts",)
+            if after is not None:
+                self.steps += ("after_job",)
             place: dict[str, Any] | None = message.get("worktree")
             self.worktree = None if place is None else Worktree(place)
             if self.worktree is not None:

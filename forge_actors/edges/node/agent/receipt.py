@@ -8,6 +8,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent.following import not_begun
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.jobs import Job
@@ -84,9 +85,7 @@ def unfinished_of(job: Job, boot_id: str, namespace: int) -> Message:
     """
     job.drain()
     result = receipt_of(job, boot_id, namespace) | {"unfinished": True}
-    if job.order.after_job is not None:
-        result["after_job"] = {"error": "the node agent ended before it could begin"}
-    return result
+    return not_begun(result, job.order.steps)
 
 
 def _signal_name(number: int) -> str:

@@ -1,0 +1,46 @@
+"""The routes of artifacts: which there are of a job, and the bytes of one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.domain.errors import StoreFailed
+from forge_actors.edges.gateway.messages import Stream, json_response
+
+if TYPE_CHECKING:
+    from forge_actors.domain.control import ArtifactContent
+    from forge_actors.edges.gateway.call import Answer, Call
+    from forge_actors.edges.gateway.messages import Send
+
+#: Bytes that are in memory at once.
+PIECE = 256 * 1024
+
+
+async def listed(call: Call) -> Answer:
+    [job] = call.parts
+    return json_response(await call.control.artifacts(job, attempt=_attempt(call)))
+
+
+async def content(call: Call) -> Answer:
+    job, path = call.parts
+    found = await call.control.artifact(job, path, attempt=_attempt(call))
+    headers = {"forge-bytes": str(found.file.bytes), "forge-sha256": found.file.sha256}
+    return Stream(partial(_send, found), headers=headers)
+
+
+def _attempt(call: Call) -> int | None:
+    return call.query.number("attempt", 0, least=1) or None
+
+
+async def _send(found: ArtifactContent, send: Send) -> None:
+    left = found.file.bytes
+    with found.opened() as read:
+        while piece := read(PIECE):
+            left -= len(piece)
+            await send(piece)
+            await trio.lowlevel.checkpoint()
+    if left:
+        raise StoreFailed(f"{found.file.path} changed while it was sent")

@@ -1,0 +1,193 @@
+"""Agents: from a request that names one to a job, and from that job to its order.
+
+No prompt and no secret is in what is saved of a job or in the command that is made of
+it: the prompt is a file that the program has as its input, and keys are variables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.domain.agents import AgentRun
+from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
+from forge_actors.domain.launch import LaunchOrder, Secrets
+from forge_actors.domain.requests import decode_argv
+from forge_actors.edges.agents import finding
+from forge_actors.edges.agents.output import AgentOutput
+from forge_actors.runtime.prompts import PromptFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from forge_actors.domain.agents import AgentAdapter
+    from forge_actors.domain.jobs import JobSpec
+    from forge_actors.domain.requests import JobRequest
+
+DEFAULT_KIND = "agent-run"
+#: The kind of a request that names none.
+UNNAMED_KIND = "repository-command"
+#: The provider whose program is not put into a worktree unless somebody asks for it.
+IN_CHECKOUT = "github-copilot"
+
+
+class AgentOrder(LaunchOrder, frozen=True, kw_only=True):
+    """The order of an attempt whose output somebody has to read."""
+
+    agent: str
+    run: AgentRun
+
+    def plain(self) -> LaunchOrder:
+        """What a launcher needs of it."""
+        fields = LaunchOrder.__struct_fields__
+        return LaunchOrder(**{name: getattr(self, name) for name in fields})
+
+
+class Agents:
+    """What the runtime of a home knows of agents.
+
+    `environ` is that of whoever started it, `allowed` the part of it that jobs have.
+    """
+
+    def __init__(
+        self, home: Path | str, environ: Mapping[str, str], allowed: Mapping[str, str]
+    ) -> None:
+        self._prompts = PromptFolder(home)
+        self._environ = environ
+        self._allowed = allowed
+
+    def accept(self, request: JobRequest, prefix: str) -> tuple[JobRequest, AgentSpec]:
+        """The request with what its agent needs, and what is saved of the agent.
+
+        Raises:
+            InvalidInput: a field does not fit.
+            Refused: its program is not there.
+        """
+        if request.agent is None:
+            raise InvalidInput(f"{prefix}prompt", "is for a job with an agent")
+        if request.prompt is None:
+            raise InvalidInput(
+                f"{prefix}prompt", "is missing: what is the agent to do?"
+            )
+        if request.stdin is not None:
+            raise InvalidInput(f"{prefix}stdin", "is the prompt, for a job of an agent")
+        if request.pty:
+            raise InvalidInput(f"{prefix}pty", "is not for agents: nobody types")
+        kind = DEFAULT_KIND if request.kind == UNNAMED_KIND else request.kind
+        if kind not in AGENT_KINDS:
+            kinds = tuple(sorted(AGENT_KINDS))
+            raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
+        of = finding.adapter(request.agent, field=f"{prefix}agent")
+        if of.program is not None:
+            # Refused now rather than in the night: nothing says that it will be there.
+            finding.find(of, self.environment(of))
+        elif not request.argv:
+            raise InvalidInput(f"{prefix}argv", "names no program to run")
+        provider = request.provider or of.provider
+        isolate = request.isolate
+        if isolate is None and not request.claims and provider != IN_CHECKOUT:
+            isolate = True
+        digest = self._prompts.keep(request.prompt, field=f"{prefix}prompt")
+        named = [] if of.program is None else [of.program]
+        fields = {
+            "kind": kind,
+            "argv": [*named, *request.argv],
+            "provider": provider,
+            "isolate": isolate,
+            "stop_signal": request.stop_signal or of.stop_signal,
+            "grace": of.grace if request.grace is None else request.grace,
+            "agent": None,
+            "prompt": None,
+        }
+        return structs.replace(request, **fields), AgentSpec(of.name, digest)
+
+    def order(self, order: LaunchOrder, spec: JobSpec) -> LaunchOrder:
+        """The order with the command of its agent, or with why there is none."""
+        agent = spec.agent
+        assert agent is not None, "it is the job of one"
+        prompt = self._prompts.path(agent.prompt)
+        try:
+            of = finding.adapter(agent.name)
+            run = self._run(of, order.job, order.attempt, order.argv)
+        except (InvalidInput, Refused) as error:
+            return structs.replace(order, problem=str(error))
+        if not os.path.isfile(prompt):
+            return structs.replace(order, problem="its prompt is not there any more")
+        made = of.invocation(run)
+        fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
+        fields |= {
+            "argv": made.argv,
+            "stdin": prompt,
+            "env": {**self._given(of.variables), **made.env, **order.env},
+            "secrets": Secrets({**self._given(of.credentials), **order.secrets}),
+        }
+        return AgentOrder(**fields, agent=of.name, run=run)
+
+    def output(
+        self, spec: JobSpec, run: AgentRun | None, job: str, attempt: int, now: float
+    ) -> AgentOutput | None:
+        """What reads the output of an attempt; None if its adapter is gone.
+
+        Without `run` it is one that an earlier runtime launched.
+        """
+        agent = spec.agent
+        assert agent is not None, "it is the job of one"
+        try:
+            of = finding.adapter(agent.name)
+        except (InvalidInput, Refused):
+            return None
+        if run is None:
+            argv = decode_argv(list(spec.argv), field="argv")
+            run = self._named(argv[0], argv, of, job, attempt)
+        zone = spec.env.get("TZ") or self._allowed.get("TZ")
+        reader = of.reader(run, now=now, zone=zone, before=None)
+        chosen = run.session if run.session in of.invocation(run).argv else None
+        return AgentOutput(of.name, reader, chosen)
+
+    def ends_after_stop(self, spec: JobSpec) -> bool:
+        """Whether a good end that came after a stop proves nothing."""
+        assert spec.agent is not None, "it is the job of one"
+        return finding.adapter(spec.agent.name).ends_after_stop
+
+    def _run(
+        self, of: AgentAdapter, job: str, attempt: int, argv: tuple[str, ...]
+    ) -> AgentRun:
+        program = argv[0]
+        if of.program is not None:
+            program = finding.find(of, self.environment(of))
+        return self._named(program, argv, of, job, attempt)
+
+    def _named(
+        self,
+        program: str,
+        argv: tuple[str, ...],
+        of: AgentAdapter,
+        job: str,
+        attempt: int,
+    ) -> AgentRun:
+        return AgentRun(program, argv[1:], session_of(job, attempt))
+
+    def environment(self, of: AgentAdapter) -> dict[str, str]:
+        """What its program would have, as a job of this home."""
+        override = finding.override_of(of.name)
+        own = {*of.variables, *of.credentials, override}
+        return {**self._allowed, **self._given(frozenset(own))}
+
+    def _given(self, names: frozenset[str]) -> dict[str, str]:
+        return {name: self._environ[name] for name in names if name in self._environ}
+
+
+def session_of(job: str, attempt: int) -> str:
+    """The name of the session of an attempt, for a program that lets us choose it.
+
+    It is known before the start and after a crash alike, since it follows from what is
+    saved anyway.
+    """
+    digest = hashlib.sha256(f"forge-actors {job} {attempt}".encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))

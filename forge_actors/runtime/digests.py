@@ -1,0 +1,37 @@
+"""What makes two requests with one id the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from forge_actors.domain.isolation import inherited
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import JobDetails
+    from forge_actors.domain.jobs import Job, JobSpec
+
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+def digest_of(job: Job, spec: JobSpec, details: JobDetails) -> str:
+    """What makes two requests with one id the same: all that the job is to do.
+
+    Not how it was written, who asks, when, nor how far the jobs before it are by now.
+    """
+    content = (
+        structs.replace(
+            job,
+            id="",
+            claims=inherited(job.claims, job.id, ""),
+            queued_at=0.0,
+            state="queued",
+        ),
+        structs.replace(spec, cwd=os.path.realpath(spec.cwd)),
+        structs.replace(details, created_at=0.0, origin="", request_id=None),
+    )
+    return hashlib.sha256(_canonical.encode(content)).hexdigest()

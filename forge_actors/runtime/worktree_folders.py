@@ -1,0 +1,34 @@
+"""The folders of worktrees in a home: what must not go with it unseen."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from forge_actors.runtime.homes import WORKTREES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def worktree_folders(home: Path) -> list[Path]:
+    """Every folder of a worktree, and whatever else lies where they are."""
+    found: list[Path] = []
+    around = home / WORKTREES
+    if around.is_symlink():
+        return found
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for repository in sorted(around.iterdir()):
+            inner = repository.is_dir() and not repository.is_symlink()
+            found += sorted(repository.iterdir()) if inner else [repository]
+    return found
+
+
+def discard(home: Path) -> bool:
+    """Remove a home that nobody needs any more, unless it has worktrees: what jobs
+    left in them may be nowhere else. Whether it was removed."""
+    if worktree_folders(home):
+        return False
+    shutil.rmtree(home, ignore_errors=True)
+    return True

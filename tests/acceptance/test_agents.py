@@ -1,0 +1,107 @@
+"""Jobs of agents on a real service."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forge_actors.testing.agents import FakeAgent, install
+from tests.acceptance.bench import wait_until_ended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.acceptance.service import LiveService
+
+
+@pytest.fixture
+def claude(
+    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
+) -> tuple[LiveService, FakeAgent]:
+    service = make_service("")
+    fake = install(service.root / "bin", "claude")
+    path = f"{fake.path.parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    service.start()
+    service.add("app")
+    return service, fake
+
+
+def test_what_an_agent_told_while_no_service_was_there_is_read_by_the_next(
+    claude: tuple[LiveService, FakeAgent],
+) -> None:
+    service, fake = claude
+    gate = service.root / "pipe"
+    os.mkfifo(gate)
+    fake.play("acts", gate=str(gate), text="the answer")
+    job = service.submit("--repo", "app", "--agent", "claude", "--prompt", "Go.")
+    pid = service.until(job, "job_running").data["pid"]
+    service.kill()
+    gate.write_bytes(b"")
+    assert wait_until_ended(pid)
+    service.start()
+    end = service.end_of(job)
+    assert end["state"] == "succeeded"
+    assert end["agent"]["text"] == "the answer"
+    assert end["agent"]["usage"]["output_tokens"] == 7
+    first = json.loads(service.log(job).splitlines()[0])
+    assert end["agent"]["session"] == first["session_id"]
+
+
+def test_an_agent_that_failed_while_no_service_was_there_has_not_succeeded(
+    claude: tuple[LiveService, FakeAgent],
+) -> None:
+    service, fake = claude
+    gate = service.root / "pipe"
+    os.mkfifo(gate)
+    fake.play("no_end", gate=str(gate))
+    job = service.submit("--repo", "app", "--agent", "claude", "--prompt", "Go.")
+    pid = service.until(job, "job_running").data["pid"]
+    service.kill()
+    gate.write_bytes(b"")
+    assert wait_until_ended(pid)
+    service.start()
+    end = service.end_of(job)
+    assert (end["exit_code"], end["state"]) == (0, "human_attention_required")
+    assert end["error"]["code"] == "INTERRUPTED"
+
+
+def test_a_prompt_comes_from_the_line_a_file_or_the_input(
+    claude: tuple[LiveService, FakeAgent],
+) -> None:
+    service, _ = claude
+    file = service.root / "prompt.md"
+    file.write_text("from a file \u00e9\n")
+    answer = ("--repo", "app", "--agent", "command")
+    behind = ("--", "cat")
+    jobs = [
+        service.submit(*answer, "--prompt", "from the line", *behind),
+        service.submit(*answer, "--prompt-file", file, *behind),
+    ]
+    for word in (["--prompt-file", "-"], ["-"]):
+        done = service.cli(
+            "submit", *answer, *word, *behind, status=0, stdin=b"from the input"
+        )
+        jobs.append(done.out.strip())
+    texts = [end["agent"]["text"] for end in service.wait(*jobs)]
+    assert texts == ["from the line", "from a file \u00e9", *["from the input"] * 2]
+
+
+def test_one_prompt_is_asked_for_and_only_text(
+    claude: tuple[LiveService, FakeAgent],
+) -> None:
+    service, _ = claude
+    words = ("submit", "--repo", "app", "--agent", "claude")
+    twice = service.cli(*words, "--prompt", "a", "--prompt-file", "b")
+    assert twice.status == 2
+    missing = service.cli(*words)
+    assert (missing.status, "prompt: is missing" in missing.err) == (2, True)
+    nowhere = service.cli(*words, "--prompt-file", "/nowhere")
+    assert (nowhere.status, "/nowhere" in nowhere.err) == (2, True)
+    bytes_ = service.cli(*words, "-", stdin=b"\xff\xfe")
+    assert (bytes_.status, "UTF-8" in bytes_.err) == (2, True)
+    other = service.cli("submit", "--repo", "app", "--agent", "codex", "--prompt", "a")
+    assert (other.status, "was not found in" in other.err) == (3, True)
