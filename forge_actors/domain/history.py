@@ -310,6 +310,8 @@ class History:
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"
+                | "clean_ended"
+                | "clean_failed"
             ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":

@@ -134,14 +134,10 @@ class JobQueue:
 
     def _take_out(self, job: Job) -> None:
         """Take a job out of everything that knows of it."""
-        if job.id in self._lanes.ready:
-            self._lanes.leave(job)
-        self.leases.pop(job.id, None)
-        self.suspended.discard(job.id)
-        self._lanes.release(job.id)
-        self._unmet.pop(job.id, None)
-        self._retries.forget(job.id)
-        self._budgets.forget(job.id)
+        if job.id in self.leases:
+            self._free(job.id)
+        else:
+            self._wait_no_more(job)
         self.jobs.pop(job.id, None)
 
     # -- questions -------------------------------------------------------------------
@@ -266,6 +262,15 @@ class JobQueue:
         else:
             self._budgets.go_on(job_id, now)
 
+    def _wait_no_more(self, job: Job) -> None:
+        """Neither to start nor for others; one that has a lease has done so before."""
+        if job.id in self._lanes.ready:
+            self._lanes.leave(job)
+        self._lanes.release(job.id)
+        self._unmet.pop(job.id, None)
+        self._retries.forget(job.id)
+        self._budgets.forget(job.id)
+
     def _free(self, job_id: str) -> None:
         del self.leases[job_id]
         self.suspended.discard(job_id)
@@ -295,12 +300,8 @@ class JobQueue:
         if job.id in self.leases:
             fence = job.fence
             self._free(job.id)
-        elif job.id in self._lanes.ready:
-            self._lanes.leave(job)
-        self._unmet.pop(job.id, None)
-        self._retries.forget(job.id)
-        self._lanes.release(job.id)
-        self._budgets.forget(job.id)
+        else:
+            self._wait_no_more(job)
         job.state = state
         del self.jobs[job.id]
         data: dict[str, object] = {"attempt": job.attempt}

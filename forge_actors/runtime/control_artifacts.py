@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import MsgspecError, structs
 
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.errors import InvalidInput, NotFound
@@ -24,9 +24,7 @@ class ArtifactControl(JobControl):
     async def job(self, selector: str) -> JobView:
         view = await super().job(selector)
         row = self._row(view.id)
-        if not spec_from((row[5],)).artifacts or not view.attempt:
-            return view
-        if view.state in RESERVED:
+        if view.state in RESERVED or not view.attempt or not _wanted(row):
             return view
         return structs.replace(view, artifacts=self._kept(row, view.attempt))
 
@@ -50,7 +48,7 @@ class ArtifactControl(JobControl):
             raise InvalidInput("attempt", problem)
         if last == 0:
             raise NotFound(f"job {row[0]} has not begun, and has no artifacts")
-        if not spec_from((row[5],)).artifacts:
+        if not _wanted(row):
             raise NotFound(f"job {row[0]} was submitted without --artifact")
         return attempt or last
 
@@ -60,3 +58,11 @@ class ArtifactControl(JobControl):
         if row[1] in RESERVED and attempt == row[7]:
             return Artifacts(attempt, "pending")
         return kept(str(self._home), row[0], attempt, told)
+
+
+def _wanted(row: tuple[Any, ...]) -> tuple[str, ...]:
+    """The patterns of a job; none of one whose record cannot be read."""
+    try:
+        return spec_from((row[5],)).artifacts
+    except MsgspecError:
+        return ()

@@ -15,10 +15,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from forge_actors.domain.launch import AfterJob, ArtifactOrder, Collected
+from forge_actors.domain.launch import (
+    AfterJob,
+    ArtifactOrder,
+    Collected,
+    ProcessLimits,
+)
 from forge_actors.edges.node.agent import artifacts, collecting
 from forge_actors.runtime.kept_artifacts import KeptFile, kept
-from tests.edges.node_jobs import named, opened, run, shell, stop_when_ready, text
+from tests.edges.node_jobs import (
+    named,
+    opened,
+    order,
+    run,
+    shell,
+    stop_when_ready,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -334,21 +347,54 @@ async def test_a_job_that_is_stopped_or_out_of_time_leaves_them_too(
 async def test_what_could_not_be_collected_is_told_and_changes_nothing(
     home: Path,
 ) -> None:
+    (home / "artifacts").symlink_to("/tmp")
     (home / "folder").mkdir()
-    wanted = shell(
-        home,
-        "cd /; rmdir $OLDPWD",
-        cwd=str(home / "folder"),
-        artifacts=wanting(home, "*"),
-    )
+    wanted = shell(home, "true", cwd=str(home), artifacts=wanting(home, "folder"))
     (receipt,) = await run(home, wanted)
     assert receipt.exit_code == 0
     assert receipt.artifacts is not None
     assert receipt.artifacts.error == "it failed, see the end of the job's stderr"
-    problem = "the artifacts were not collected: No such file or directory\n"
+    problem = "the artifacts were not collected: Not a directory\n"
     assert text(wanted, "stderr") == problem
     found = kept(str(home), named(home), 1, receipt.artifacts)
-    assert (found.state, found.error) == ("incomplete", receipt.artifacts.error)
+    assert (found.state, found.files) == ("incomplete", [])
+
+
+async def test_the_folder_is_that_in_which_the_job_began(home: Path) -> None:
+    """However it is spelt, wherever it is moved to, and whatever is in its place."""
+    (home / "folder").mkdir()
+    (home / "link").symlink_to("folder")
+    script = "echo ours > a; cd ..; mv folder moved; mkdir folder; echo not > folder/a"
+    place = {"cwd": str(home / "link"), "artifacts": wanting(home, "a")}
+    wanted = shell(home, script, **place)
+    (receipt,) = await run(home, wanted)
+    assert receipt.artifacts == Collected()
+    with KeptFile(str(home), named(home), 1, "a").opened() as read:
+        assert read(100) == b"ours\n"
+
+
+async def test_a_folder_that_is_gone_has_nothing(home: Path) -> None:
+    (home / "folder").mkdir()
+    place = {"cwd": str(home / "folder"), "artifacts": wanting(home, "*")}
+    (receipt,) = await run(home, shell(home, "cd /; rmdir $OLDPWD", **place))
+    assert receipt.artifacts == Collected(left_out=True)
+
+
+@pytest.mark.parametrize("how", ["plain", "limits", "pty", "no program", "no folder"])
+async def test_it_leaves_no_descriptor_open_in_the_agent(home: Path, how: str) -> None:
+    (home / "folder").mkdir()
+    extra: dict[str, Any] = {"artifacts": wanting(home, "*"), "after_job": "true"}
+    extra["cwd"] = str(home / ("nowhere" if how == "no folder" else "folder"))
+    if how == "limits":
+        extra["limits"] = ProcessLimits(nice=1)
+    async with opened(home) as launcher:
+        held = Path(f"/proc/{launcher.agent_pid}/fd")
+        before = len(list(held.iterdir()))
+        script = "/no/program" if how == "no program" else "true"
+        wanted = order(home, script, pty=how == "pty", **extra)
+        receipt = await launcher.launch(wanted).exited()
+        assert (receipt.artifacts is None) == how.startswith("no")
+        assert len(list(held.iterdir())) == before
 
 
 async def test_a_cancel_ends_the_collecting(home: Path) -> None:

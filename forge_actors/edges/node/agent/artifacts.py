@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import collecting
+from forge_actors.edges.node.agent.spawn import FOLDER
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.order import Order
@@ -31,9 +32,11 @@ def fill(order: Order, job: Order, *, owner_gone: bool) -> None:
     seconds: float = wanted["seconds"]
     if owner_gone:
         seconds = min(seconds, OWNER_LIMIT)
+    order.folder, job.folder = job.folder, None
     told = {
         **wanted,
-        "folder": job.cwd.decode("latin-1"),
+        # It has that one as a descriptor, where it can be given one.
+        "folder": job.cwd.decode("latin-1") if order.folder is None else FOLDER,
         "job": job.key[0],
         "attempt": job.key[1],
         "seconds": seconds,

@@ -66,7 +66,9 @@ class Ended(BaseException):
 
 def main(wanted: dict[str, Any]) -> int:
     os.umask(0o077)
-    folder = os.open(_name(wanted["folder"]), _FOLDER)
+    folder = wanted["folder"]
+    if isinstance(folder, str):
+        folder = os.open(_name(folder), _FOLDER)
     place = _made(os.open(_name(wanted["home"]), _FOLDER), "artifacts", wanted["job"])
     attempt = str(wanted["attempt"])
     draft = f".{attempt}.{os.getpid()}"

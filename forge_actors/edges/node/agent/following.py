@@ -29,6 +29,7 @@ def order_for(
     for name in Order.__slots__:
         setattr(order, name, getattr(job.order, name))
     order.step = step
+    order.folder = None
     order.steps = job.order.steps[job.order.steps.index(step) + 1 :]
     order.stdin = None
     order.pty = False

@@ -6,6 +6,7 @@ one character a byte, so that every byte passes through JSON.
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ class Order:
         "cgroup",
         "cwd",
         "env",
+        "folder",
         "grace",
         "idle",
         "keep_leftovers",
@@ -79,6 +81,8 @@ class Order:
             #: What follows it, in this order; and what of that it is itself.
             self.steps: tuple[str, ...] = ()
             self.step: str | None = None
+            #: Its folder, held open for what follows it, wherever that is moved.
+            self.folder: int | None = None
             if self.artifacts is not None:
                 self.steps = ("artifacts",)
             if after is not None:
@@ -95,6 +99,12 @@ class Order:
             raise Malformed(f"malformed order: {error!r}") from None
         if not argv:
             raise Malformed("malformed order: the command is empty")
+
+    def let_go(self) -> None:
+        """Hold its folder no more."""
+        if self.folder is not None:
+            os.close(self.folder)
+            self.folder = None
 
     def _add_secrets(self, texts: dict[str, str] | None) -> tuple[bytes, ...]:
         """Put the secrets into the environment; what to mask of them in the output."""

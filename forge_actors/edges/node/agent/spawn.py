@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _CAN_SPAWN = sys.platform.startswith("linux")
 #: Signals that Python ignores, and a child would ignore with it.
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+#: The descriptor of the folder that a step of a job is given.
+FOLDER = 3
 
 
 class Spawner:
@@ -46,13 +48,20 @@ class Spawner:
             NoRoom: the same, and a later try may go well.
         """
         try:
+            if order.step is None and order.artifacts is not None and _CAN_SPAWN:
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+                order.folder = os.open(order.cwd, flags)
             if order.pty:
                 # Only here: what few jobs need is loaded when the first one needs it.
                 from forge_actors.edges.node.agent import forked
 
                 return forked.with_terminal(order, self._cgroups)
             return self._with_pipes(order)
+        except SpawnFailed:
+            order.let_go()
+            raise
         except (OSError, ValueError) as error:
+            order.let_go()
             crowded = isinstance(error, OSError) and error.errno in NO_ROOM
             failure = NoRoom if crowded else SpawnFailed
             raise failure(_explain(order, error)) from None
@@ -92,11 +101,13 @@ class Spawner:
 
 
 def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
-    streams = (
+    streams = [
         (os.POSIX_SPAWN_DUP2, stdin, 0),
         (os.POSIX_SPAWN_DUP2, stdout, 1),
         (os.POSIX_SPAWN_DUP2, stderr, 2),
-    )
+    ]
+    if order.step is not None and order.folder is not None:
+        streams.append((os.POSIX_SPAWN_DUP2, order.folder, FOLDER))
     # The child begins in our folder. Nothing of ours is named from there, and there is
     # one thread.
     os.chdir(order.cwd)
@@ -114,6 +125,8 @@ def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
     finally:
         # Ours must not be what keeps a folder from being removed or unmounted.
         os.chdir("/")
+        if order.step is not None:
+            order.let_go()
 
 
 def _program(order: Order) -> bytes:
