@@ -434,3 +434,11 @@ def test_the_same_content_is_not_saved_twice(lab: Lab) -> None:
     [kept] = [oid for ref, oid in lab.refs().items() if "kept" in ref]
     assert lab.remove().gone
     assert git(lab.repo, "rev-parse", BRANCH) == kept
+
+
+def test_what_a_person_has_locked_in_git_goes_only_by_force(lab: Lab) -> None:
+    git(lab.repo, "worktree", "lock", str(lab.tree))
+    assert lab.remove().reason == f"it is locked: git worktree unlock {lab.tree}"
+    assert lab.tree.exists()
+    assert lab.remove(force=True).gone
+    gone(lab)

@@ -85,6 +85,12 @@ class Saving:
         #: Why no commit could hold what was not committed.
         self._uncommittable: str | None = None
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether a person has told git to leave the worktree alone."""
+        place = self._admin
+        return place is not None and os.path.lexists(os.path.join(place, "locked"))
+
     def look(self, root: Folder) -> Content:
         """How much would be lost, and what of it cannot be saved."""
         try:
