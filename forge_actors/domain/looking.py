@@ -34,6 +34,8 @@ FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 PATIENCE = 10
 #: CPU seconds that a sample is taken to cost before any was made.
 USUAL_COST = 0.01
+#: CPU seconds that a sample costs besides: to begin it, and to save what came of it.
+OVERHEAD = 0.0015
 #: The part of a new sample in the average of their costs.
 _NEWEST = 0.1
 
@@ -271,6 +273,7 @@ class Pace:
         return self._average
 
     def end(self, assumed: float, cost: float, share: float) -> None:
-        """It took so many CPU seconds."""
+        """It took so many CPU seconds, and some more of ours."""
+        cost += OVERHEAD
         self.free_at += (cost - assumed) / share
         self._average += _NEWEST * (cost - self._average)

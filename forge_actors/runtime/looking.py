@@ -51,6 +51,8 @@ class Looking:
         self.unwatched: str | None = None
         self.given_up: str | None = None
         self._scope = trio.CancelScope()
+        #: Set once nothing is looked at any more.
+        self.ended = trio.Event()
         store.ends.anywhere = self.board.ended
 
     @trio.lowlevel.enable_ki_protection
@@ -58,6 +60,7 @@ class Looking:
         """Look at repositories; return after `stop`, or when that is of no more use."""
         with self._scope:
             await self._run()
+        self.ended.set()
 
     def stop(self) -> None:
         """Save nothing more. What was not done is taken up by the next runtime."""

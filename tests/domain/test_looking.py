@@ -14,6 +14,7 @@ from forge_actors.domain.looking import (
     GAP_SECONDS,
     JOB_ENDED,
     LONGEST_RETRY,
+    OVERHEAD,
     PATIENCE,
     ROUND,
     SETTLE_SECONDS,
@@ -145,7 +146,7 @@ def test_samples_take_their_share_and_no_more() -> None:
     for _ in range(1000):
         now = max(now, pace.free_at)
         assumed = pace.begin(now, 0.2)
-        spent += 0.004
+        spent += 0.004 + OVERHEAD
         pace.end(assumed, 0.004, 0.2)
     assert 0.19 < spent / now < 0.21
     # A pause is not made up for.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,19 @@ def test_clones_that_never_became_a_repository_go_after_a_day(home: Home) -> Non
     home.clean("temporary", later=25 * HOUR)
     # Of what was a repository somebody's work may be in it.
     assert names(clones) == ["known", "removed"]
+
+
+def test_prompts_go_when_no_job_has_them(home: Home) -> None:
+    used, unused = "a" * 64, "b" * 64
+    for name in (used, unused, "notes.md"):
+        put(home.path / "prompts" / name)
+    home.job("j1")
+    spec = json.dumps({"agent": {"name": "claude", "prompt": used}}).encode()
+    home.execute("UPDATE job SET kind = 'agent-run', spec = ?", spec)
+    assert home.clean("temporary", later=14 * 60).removals == []
+    [(what, _)] = home.clean("temporary", later=16 * 60).removals
+    assert what == f"prompts/{unused}"
+    assert names(home.path / "prompts") == [used, "notes.md"]
 
 
 def test_a_removal_that_was_cut_off_is_ended(home: Home) -> None:

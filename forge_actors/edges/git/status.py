@@ -43,8 +43,6 @@ MAX_STDERR = 16 * 1024
 MAX_REASON = 300
 #: Seconds that what was killed may take to be gone.
 KILL_SECONDS = 2.0
-#: So that jobs come first, as is that it never takes a processor from who runs.
-NICE = 10
 
 _OPTIONS = (
     "--no-optional-locks",
@@ -66,6 +64,13 @@ class GitSampler:
     """The port `StatusSampler` on the git program found on the PATH."""
 
     def __init__(self) -> None:
+        self._environment = {
+            **clean_environment(),
+            "GIT_OPTIONAL_LOCKS": "0",
+            # A partial clone is looked at as it is: nothing may fetch the rest.
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",
+        }
         #: What could not be killed, by repository: the kernel holds it, in a disk that
         #: does not answer. Another one would only join it.
         self._stuck: dict[str, _Process] = {}
@@ -81,7 +86,7 @@ class GitSampler:
         if problem is not None:
             return _failed(problem, time.thread_time() - began)
         try:
-            process = _Process(repository.path)
+            process = _Process(repository.path, self._environment)
         except OSError as error:
             return _failed(_cannot_start(error), time.thread_time() - began)
         ours = time.thread_time() - began
@@ -112,14 +117,14 @@ class GitSampler:
 class _Process:
     """One git process, the first of a session of its own."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, environment: Mapping[str, str]) -> None:
         self._output, theirs = os.pipe2(os.O_CLOEXEC)
         #: Not a pipe: nobody would empty it, and git would wait.
         self._errors = -1
         try:
             os.set_blocking(self._output, False)
             self._errors = _sized_file(MAX_STDERR)
-            self.pid = _spawn(path, theirs, self._errors)
+            self.pid = _spawn(path, environment, theirs, self._errors)
             self._handle = _handle(self.pid)
         except BaseException:
             os.close(self._output)
@@ -132,8 +137,9 @@ class _Process:
         self.cost = 0.0
         self.code: int | None = None
         self.said = ""
+        # It never takes a processor from who runs. (To lower the priority of a process
+        # that runs can take milliseconds, in which we stand still.)
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.pid, NICE)
             os.sched_setscheduler(self.pid, os.SCHED_BATCH, os.sched_param(0))
 
     async def read(self) -> bytes:
@@ -186,7 +192,7 @@ class _Process:
         return True
 
 
-def _spawn(path: str, output: int, errors: int) -> int:
+def _spawn(path: str, environment: Mapping[str, str], output: int, errors: int) -> int:
     actions = (
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, output, 1),
@@ -196,24 +202,13 @@ def _spawn(path: str, output: int, errors: int) -> int:
     return os.posix_spawnp(
         "git",
         ("git", "-C", path, *_OPTIONS, *_STATUS),
-        _environment(path),
+        # A checkout that lost its .git is not one of a repository around it.
+        {**environment, "GIT_CEILING_DIRECTORIES": os.path.dirname(path)},
         file_actions=actions,
         setsid=True,
         setsigmask=(),
         setsigdef=_SIGNALS,
     )
-
-
-def _environment(path: str) -> Mapping[str, str]:
-    return {
-        **clean_environment(),
-        "GIT_OPTIONAL_LOCKS": "0",
-        # A partial clone is looked at as it is: nothing may fetch the rest.
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-        # A checkout that lost its .git is not one of a repository around it.
-        "GIT_CEILING_DIRECTORIES": os.path.dirname(path),
-    }
 
 
 def _sized_file(size: int) -> int:
