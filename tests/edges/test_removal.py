@@ -41,6 +41,10 @@ def test_a_worktree_with_nothing_of_its_own_goes_with_its_branch(lab: Lab) -> No
     assert lab.remove().gone
     gone(lab)
     assert [taken.step for taken in receipt(lab).steps] == list(STEPS)
+    assert {path.name for path in lab.preserved.iterdir()} == {
+        "receipt.json",
+        "git.tar",
+    }
     assert lab.refs() == {"refs/heads/main": lab.base}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from forge_actors.domain.removal import Content
@@ -349,6 +349,12 @@ class Saving:
         excluded = (f"--exclude={commits.KEPT}/*", f"--exclude={branch}")
         count = read_back(git, tips, (*excluded, "--glob=refs/*"))
         return f"{proof}, {count} objects were read back"
+
+    def tidy(self) -> None:
+        """Remove what was needed only to save."""
+        for name in (_INDEX, _SCRATCH):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._store.fd)
 
     def is_unchanged(self, root: Folder) -> bool:
         """Whether the worktree is what it was when it was looked at."""
