@@ -12,7 +12,7 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.looking import COMMIT_SECONDS, look_from
+from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
@@ -205,7 +205,7 @@ class StoreReader:
 
     def unfinished_looks(self) -> list[Look]:
         """See the port."""
-        rows = self.read_pending("unfinished_looks", COMMIT_SECONDS)
+        rows = self.read_pending("unfinished_looks")
         return list(map(self.look_of, rows))
 
     def oldest_look(self) -> str | None:
