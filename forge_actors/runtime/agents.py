@@ -7,6 +7,7 @@ it: the prompt is a file that the program has as its input, and keys are variabl
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import uuid
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentAdapter
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_KIND = "agent-run"
 #: The kind of a request that names none.
@@ -119,7 +122,11 @@ class Agents:
             return structs.replace(order, problem=str(error))
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
-        made = of.invocation(run)
+        try:
+            made = of.invocation(run)
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            why = f"the adapter of {of.name} made no command: {error!r}"
+            return structs.replace(order, problem=why)
         fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
         fields |= {
             "argv": made.argv,
@@ -146,8 +153,12 @@ class Agents:
             argv = decode_argv(list(spec.argv), field="argv")
             run = self._named(argv[0], argv, of, job, attempt)
         zone = spec.env.get("TZ") or self._allowed.get("TZ")
-        reader = of.reader(run, now=now, zone=zone, before=None)
-        chosen = run.session if run.session in of.invocation(run).argv else None
+        try:
+            reader = of.reader(run, now=now, zone=zone, before=None)
+            chosen = run.session if run.session in of.invocation(run).argv else None
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            _log.warning("the adapter of %s reads nothing: %r", of.name, error)
+            return None
         return AgentOutput(of.name, reader, chosen)
 
     def ends_after_stop(self, spec: JobSpec) -> bool:
