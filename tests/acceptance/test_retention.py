@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
+from tests.acceptance.service import call
+
 if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
 
@@ -103,6 +105,18 @@ def test_without_room_a_submit_says_what_to_do(service: LiveService) -> None:
     assert "broken   disk" in doctor
     service.cli("cancel", runs, status=0)
     assert service.end_of(runs)["state"] == "cancelled"
+
+
+def test_a_home_may_be_named_by_a_link(service: LiveService) -> None:
+    """Its own path has none; a link in that one would have been put there since."""
+    old = jobs_with_output(service, 1)
+    service.end()
+    age_jobs(service, 40 * DAY)
+    link = service.root / "link"
+    link.symlink_to(service.home)
+    done = call("--home", link, "clean", status=0)
+    assert f"job {old[0]}" in done.out
+    assert logs(service) == set()
 
 
 @pytest.mark.parametrize("served", [True, False])

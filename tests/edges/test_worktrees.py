@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -279,6 +280,17 @@ async def test_a_job_from_a_nested_repository_is_of_the_outer_one(
     assert made.cwd == f"{made.place.root}/folder/nested"
 
 
+async def test_it_begins_at_what_the_checkout_has_from_which_it_was_submitted(
+    ground: GitGround, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked"
+    git(ground.repo, "worktree", "add", "-q", "-b", "other", str(linked))
+    git(linked, "commit", "-q", "--allow-empty", "-m", "of the linked one")
+    await make(ground, cwd=str(linked / "folder"))
+    branches = ground.branches()
+    assert branches["forge/job"] == branches["other"] != ground.head()
+
+
 async def test_the_base_may_be_a_branch_of_a_remote(
     ground: GitGround, tmp_path: Path
 ) -> None:
@@ -297,6 +309,28 @@ async def test_the_base_may_be_a_branch_of_a_remote(
             )
     assert len(ground.branches()) == 12
     assert (copy / ".git" / "config").read_text() == config, "nothing is shared in it"
+
+
+async def test_the_home_may_be_on_another_file_system(
+    ground: GitGround, tmp_path: Path
+) -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("NOT RUN: there is no other file system here")
+    with tempfile.TemporaryDirectory(dir=memory) as other:
+        ground.home = Path(other)
+        wanted = ground.wanted("job")
+        known = await planned(ground.worktrees(), wanted)
+        made = await ground.worktrees().make(wanted, known)
+        assert made.place.device == memory.stat().st_dev
+        git(wanted.folder, "commit", "-q", "--allow-empty", "-m", "work")
+        assert ground.branches()["forge/job"] != known.base_commit
+
+
+async def test_a_repository_with_long_hashes_has_worktrees_too(tmp_path: Path) -> None:
+    ground = GitGround(tmp_path, "--object-format=sha256")
+    await make(ground)
+    assert len(ground.branches()["forge/job"]) == 64
 
 
 # -- settings of the repository ------------------------------------------------------

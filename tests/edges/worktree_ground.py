@@ -52,7 +52,7 @@ class GitGround:
     """The `Ground` of the contract over real git repositories."""
 
     def __init__(
-        self, tmp_path: Path, *, cut_at: int = 4, when: str = "before"
+        self, tmp_path: Path, *options: str, cut_at: int = 4, when: str = "before"
     ) -> None:
         self.repo = tmp_path / "app"
         self.home = tmp_path / "home"
@@ -60,7 +60,7 @@ class GitGround:
         self._cut_at, self._when = cut_at, when
         for folder in (self.repo, self.home, self.bin):
             folder.mkdir()
-        git(self.repo, "init", "-q", "-b", "main")
+        git(self.repo, "init", "-q", "-b", "main", *options)
         (self.repo / "folder").mkdir()
         (self.repo / "file").write_text("file\n")
         (self.repo / "folder" / "inner").write_text("inner\n")

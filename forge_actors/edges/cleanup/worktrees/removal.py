@@ -325,6 +325,7 @@ class Removal:
         return "git does not list it any more"
 
     def _closed(self) -> str:
+        self._saving.tidy()
         now = structs.replace(
             self._worktree,
             state="removed",
