@@ -312,11 +312,14 @@ class Saving:
         named["head"] = receipt.head
         named["branch"] = git.commit_of(f"refs/heads/{receipt.branch}")
         found = {name: oid for name, oid in named.items() if oid is not None}
+        common = self._subject.common_dir
+        inner = entries.entries_below(common, self._path)
+        places = [entries.entry_path(common, name) for name in inner]
         if self._admin is not None:
-            known = set(found.values())
-            others = commits.existing(git, entries.mentioned(self._admin)) - known
-            found |= {oid: oid for oid in sorted(others)}
-        return found
+            places.append(self._admin)
+        mentioned = {oid for place in places for oid in entries.mentioned(place)}
+        others = commits.existing(git, mentioned) - set(found.values())
+        return {**found, **{oid: oid for oid in sorted(others)}}
 
     def prove(self) -> str:
         """Read everything that was saved, as if there was nothing else any more.
