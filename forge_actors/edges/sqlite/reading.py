@@ -31,6 +31,7 @@ from forge_actors.edges.sqlite.statements import queries
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.events import Event
     from forge_actors.domain.looking import Look
@@ -58,6 +59,8 @@ class StoreReader:
         self.limits = limits
         #: The clock of the runtime; without one moments are stored as they come.
         self.clock: Clock | None = None
+        #: Says why the program of an agent cannot run; without it all of them can.
+        self.agent_problem: AgentProblem | None = None
         #: Specs of the jobs accepted last, so that most starts need not read theirs.
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
@@ -144,6 +147,7 @@ class StoreReader:
             pause=None if scope is None else pause_from(row[5:]),
             backoff=self.limits.backoff,
             isolates=self.limits.isolates,
+            agent_problem=self.agent_problem,
             quarantined=map(quarantine_from, left),
             poisoned=map(poison_from, aside),
         )
