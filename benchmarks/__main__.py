@@ -21,6 +21,7 @@ from benchmarks import (
     agent_output,
     clean,
     idle,
+    looks,
     memory,
     messages,
     peers,
@@ -87,6 +88,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "w1-deep": w1.measure_deep,
     "messages": messages.measure,
     "w2": w2.measure,
+    "looks": looks.measure,
     "accept": accept.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
@@ -98,7 +100,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"restart", "clean", "spin", "memory", "idle"})  # long, and steady
+ONCE = frozenset({"looks", "restart", "clean", "spin", "memory", "idle"})  # long
 
 
 def run(

@@ -57,6 +57,7 @@ class Bench:
     finished: int = 100_000
     spin_seconds: float = 60.0
     registered: int = 10_000
+    looked_at: int = 1000
     idle_seconds: float = 30.0
     #: Of the repository that worktrees are made of.
     files: int = 10_000
@@ -81,6 +82,7 @@ class Bench:
         self.batch, self.calls, self.awake = 1000, 5, 100
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0
+        self.looked_at = 200
         self.finished, self.spin_seconds = 20_000, 2.0
         self.files = 200
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import statistics
@@ -15,8 +16,10 @@ from benchmarks.w1 import wait_for, wait_request
 from benchmarks.wire import request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from benchmarks.service import Service
 
 PAUSE = 0.01  # lets lazy work of the last job end: the system is idle again
 
@@ -24,31 +27,51 @@ PAUSE = 0.01  # lets lazy work of the last job end: the system is idle again
 def measure(bench: Bench) -> Iterable[Sample]:
     """One job at a time says through a FIFO that it runs."""
     fifo = bench.folder / "started"
-    if not fifo.exists():
-        os.mkfifo(fifo)
     argv, how = announcing(bench.folder, fifo)
-    line = os.open(fifo, os.O_RDWR)  # both ends: neither side waits in its open
-    times = []
-    try:
-        with running_service(bench.folder) as service, service.client() as client:
-            bench.saw(service)
-            (name,) = service.add_repositories(bench.checkouts[:1])
-            job = {"jobs": [{"repo": name, "argv": argv}]}
-            submit = request("POST", "/v1/jobs", job)
-            for _ in range(bench.starts + 1):
-                begin = time.perf_counter()
-                accepted = client.send(submit)
-                os.read(line, 1)
-                times.append(time.perf_counter() - begin)
-                ids = [job["id"] for job in accepted.result()["jobs"]]
-                wait_for(client, wait_request(ids), begin)
-                time.sleep(PAUSE)
-    finally:
-        os.close(line)
+    with running_service(bench.folder) as service, announced(fifo) as line:
+        bench.saw(service)
+        (name,) = service.add_repositories(bench.checkouts[:1])
+        times = line.starts(service, name, argv, bench.starts + 1)
     times = times[1:]  # the first one warms the repository up
     note = f"{len(times)} jobs, one at a time, {how}"
     yield Sample("w2-median", statistics.median(times) * 1000, "ms", note)
     yield Sample("w2-p99", percentile(times, 0.99) * 1000, "ms", note)
+
+
+class Line:
+    """The FIFO through which jobs say that they run."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def starts(
+        self, service: Service, repo: str, argv: Sequence[str], count: int
+    ) -> list[float]:
+        """Seconds from each submit call to the first byte of its job."""
+        submit = request("POST", "/v1/jobs", {"jobs": [{"repo": repo, "argv": argv}]})
+        times = []
+        with service.client() as client:
+            for _ in range(count):
+                begin = time.perf_counter()
+                accepted = client.send(submit)
+                os.read(self._fd, 1)
+                times.append(time.perf_counter() - begin)
+                ids = [job["id"] for job in accepted.result()["jobs"]]
+                wait_for(client, wait_request(ids), begin)
+                time.sleep(PAUSE)
+        return times
+
+
+@contextlib.contextmanager
+def announced(fifo: Path) -> Iterator[Line]:
+    """A FIFO for jobs that announce themselves."""
+    if not fifo.exists():
+        os.mkfifo(fifo)
+    fd = os.open(fifo, os.O_RDWR)  # both ends: neither side waits in its open
+    try:
+        yield Line(fd)
+    finally:
+        os.close(fd)
 
 
 def announcing(folder: Path, fifo: Path) -> tuple[list[str], str]:

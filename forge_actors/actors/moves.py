@@ -6,6 +6,7 @@ then one move of the store, and the order of the changes is the order of the mes
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,9 +49,11 @@ class Moves:
             return
         changes, thens, urgent = self._changes, self._thens, self._urgent
         self._changes, self._thens, self._urgent = [], [], False
+        # Nearly always there is one, and it needs nobody who calls it.
+        then = thens[0] if len(thens) == 1 else partial(_call_all, thens)
+        self._store.save(changes, then=then, lazy=not urgent)
 
-        def durable() -> None:
-            for then in thens:
-                then()
 
-        self._store.save(changes, then=durable, lazy=not urgent)
+def _call_all(thens: list[Callable[[], object]]) -> None:
+    for then in thens:
+        then()

@@ -59,15 +59,21 @@ def outcome(job: Json) -> str:
 
 
 def job_page(job: Json) -> list[str]:
-    """Everything about a job; its error is last, on as many lines as it has."""
+    """Everything about a job; its agent's answer and its error are last, on as many
+    lines as they have."""
     shown: dict[str, object] = {**job, "command": command(job)}
     # The command stands for its arguments, and the error gets lines of its own.
     for name in ("argv", "error"):
         del shown[name]
+    if job.get("agent"):
+        shown["agent"] = {**job["agent"], "text": ""}
     artifacts = shown.get("artifacts")
     if isinstance(artifacts, dict):
         shown["artifacts"] = summary(artifacts)
     lines = page(shown)
+    answer = (job.get("agent") or {}).get("text")
+    if answer:
+        lines += ["", clean_lines(answer), ""]
     if job["error"]:
         code, message = job["error"]["code"], clean_lines(job["error"]["message"])
         size = max(len(name) for name, value in shown.items() if _says_something(value))

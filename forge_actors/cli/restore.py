@@ -34,6 +34,7 @@ _WORDS = {
     "reserved": "had begun since: the next start decides about them",
     "doubtful": "had begun since and ended nobody knows how: they want attention",
     "held": "may have begun since: they are held, and unhold lets them start",
+    "forgotten": "had ended, and were removed by retention since",
     "unreadable": "cannot be read any more",
 }
 

@@ -23,6 +23,7 @@ from forge_actors.client.errors import not_reached
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
+from forge_actors.client.worktrees import WorktreeCalls
 from forge_actors.domain.cleaning import CleanClass
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
@@ -69,7 +70,7 @@ async def connect(
     yield client
 
 
-class Client(ArtifactCalls):
+class Client(ArtifactCalls, WorktreeCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:

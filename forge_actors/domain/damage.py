@@ -11,7 +11,7 @@ from typing import NamedTuple
 #: This file in a home says that its store was set aside: nothing starts while it is
 #: there, so that a damaged store never becomes an empty queue by itself.
 MARKER = "store.damaged"
-#: What was damaged is moved to this folder of the home, and never deleted.
+#: What was damaged is moved to this folder of the home. The newest is never deleted.
 FOLDER = "damaged"
 
 

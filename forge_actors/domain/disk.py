@@ -28,7 +28,6 @@ class DiskLow(Refused):
     """There is too little room on the disk of the home for another job."""
 
     code = "DISK_LOW"
-    http_status = 507
 
 
 class Room(NamedTuple):

@@ -279,6 +279,8 @@ class History:
                 self.pauses.pop(repository_scope(repo), None)
             case "repository_set_aside" | "repository_taken_back":
                 pass  # its jobs stay what they are
+            case "repository_status_changed":
+                pass  # it is of its checkout
             case "repository_lost":
                 pass  # its folder is another's now; its id may find it again
             case _:
@@ -310,6 +312,8 @@ class History:
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"
+                | "clean_ended"
+                | "clean_failed"
             ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":

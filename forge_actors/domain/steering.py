@@ -62,10 +62,12 @@ class Steerable(JobQueue):
         changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
         if job.id not in self._unmet and self._retries.due(job.id) is None:
             if on:
-                self._lanes.leave(job)
+                if job.id in self._lanes.ready:
+                    self._lanes.leave(job)
+                self._agentless.forget(job.id)
                 self._lanes.release(job.id)
                 changes += self._wait_in(job, "queued", now, reason="it is held")
-            else:
+            elif not self._agentless.keeps(job, now):
                 self._lanes.enter(job)
             self._time(job.id, now)
         return changes

@@ -318,6 +318,7 @@ class Admission:
             queue_budget=spec.budgets.queue,
         )
         job.isolatable = may_be_isolated(job, spec)
+        job.agent = None if agent is None else agent.name
         details = JobDetails(
             created_at=now,
             origin=request.origin,

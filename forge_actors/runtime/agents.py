@@ -7,6 +7,7 @@ it: the prompt is a file that the program has as its input, and keys are variabl
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import uuid
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentAdapter
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_KIND = "agent-run"
 #: The kind of a request that names none.
@@ -67,7 +70,7 @@ class Agents:
 
         Raises:
             InvalidInput: a field does not fit.
-            Refused: its program is not there.
+            Refused: its adapter cannot be loaded.
         """
         if request.agent is None:
             raise InvalidInput(f"{prefix}prompt", "is for a job with an agent")
@@ -84,10 +87,7 @@ class Agents:
             kinds = tuple(sorted(AGENT_KINDS))
             raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
         of = finding.adapter(request.agent, field=f"{prefix}agent")
-        if of.program is not None:
-            # Refused now rather than in the night: nothing says that it will be there.
-            finding.find(of, self.environment(of))
-        elif not request.argv:
+        if of.program is None and not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
         isolate = request.isolate
@@ -119,7 +119,11 @@ class Agents:
             return structs.replace(order, problem=str(error))
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
-        made = of.invocation(run)
+        try:
+            made = of.invocation(run)
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            why = f"the adapter of {of.name} made no command: {error!r}"
+            return structs.replace(order, problem=why)
         fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
         fields |= {
             "argv": made.argv,
@@ -146,14 +150,31 @@ class Agents:
             argv = decode_argv(list(spec.argv), field="argv")
             run = self._named(argv[0], argv, of, job, attempt)
         zone = spec.env.get("TZ") or self._allowed.get("TZ")
-        reader = of.reader(run, now=now, zone=zone, before=None)
-        chosen = run.session if run.session in of.invocation(run).argv else None
+        try:
+            reader = of.reader(run, now=now, zone=zone, before=None)
+            chosen = run.session if run.session in of.invocation(run).argv else None
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            _log.warning("the adapter of %s reads nothing: %r", of.name, error)
+            return None
         return AgentOutput(of.name, reader, chosen)
 
     def ends_after_stop(self, spec: JobSpec) -> bool:
         """Whether a good end that came after a stop proves nothing."""
         assert spec.agent is not None, "it is the job of one"
         return finding.adapter(spec.agent.name).ends_after_stop
+
+    def problem(self, name: str) -> str | None:
+        """Why the program of an agent cannot be started; None if it is there.
+
+        Whether it is logged in is not asked: a job can have a key of its own.
+        """
+        try:
+            of = finding.adapter(name)
+            if of.program is not None:
+                finding.find(of, self.environment(of))
+        except (InvalidInput, Refused) as error:
+            return str(error)
+        return None
 
     def _run(
         self, of: AgentAdapter, job: str, attempt: int, argv: tuple[str, ...]

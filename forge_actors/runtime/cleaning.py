@@ -41,6 +41,7 @@ def clean_home(home: Path, request: CleanRequest) -> CleanResult:
         NotFound: there is no store. Refused: another process owns the home.
         InvalidInput: its settings are not valid. StoreFailed: it cannot be saved in.
     """
+    home = home.resolve()
     if not (home / STORE_FILE).is_file():
         raise NotFound(f"{home} is no home of a service")
     refuse_shared(home)

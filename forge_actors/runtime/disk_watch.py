@@ -68,6 +68,8 @@ class DiskWatch:
         self._looked_at = -LOOK_SECONDS
         self._room: Room | None = None
         self._state: RoomState = "ok"
+        #: The settings that the state follows from.
+        self._by: Settings | None = None
 
     def check(self) -> None:
         """Go on if a new job may be taken.
@@ -75,7 +77,8 @@ class DiskWatch:
         Raises:
             DiskLow: there is too little room, and what to do about that.
         """
-        if trio.current_time() - self._looked_at >= LOOK_SECONDS:
+        late = trio.current_time() - self._looked_at >= LOOK_SECONDS
+        if late or self._settings() is not self._by:
             self._look_again()
         if self._state == "full":
             raise DiskLow(self.problem)
@@ -96,10 +99,11 @@ class DiskWatch:
 
     def _look_again(self) -> None:
         self._looked_at = trio.current_time()
+        self._by = self._settings()
         self._room = self._look(self._home)
         if self._room is None:
             return
-        thresholds = self._settings().disk.thresholds()
+        thresholds = self._by.disk.thresholds()
         state = state_of(self._room, thresholds)
         if state != self._state:
             self._state = state

@@ -1,4 +1,4 @@
-"""A home in one file, for another machine: its store, its output, its settings.
+"""A home in one file, for another machine: its store, output, prompts and settings.
 
 Secrets stay where they are; the file names them. Sockets, locks, receipts and whatever
 else belongs to living processes means nothing elsewhere.
@@ -20,7 +20,7 @@ from forge_actors.edges.archive import Writer, writing
 from forge_actors.edges.sqlite.checking import refuse_marked
 from forge_actors.edges.sqlite.copying import Contents, copy_store
 from forge_actors.runtime.backup import check_target
-from forge_actors.runtime.homes import LOGS, STORE_FILE
+from forge_actors.runtime.homes import LOGS, PROMPTS, STORE_FILE
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.sources import SETTINGS_FILE
 
@@ -33,6 +33,8 @@ FORMAT = "forge-actors-home"
 FORMAT_VERSION = 1
 #: The name of a file with output of a job.
 LOG_NAME = re.compile(r"[0-9a-z]{1,64}\.[0-9]{1,9}\.(stdout|stderr)(\.tail|\.times)?")
+#: The name of a file with a prompt: its digest.
+PROMPT_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 class Exported(NamedTuple):
@@ -68,22 +70,24 @@ def export(home: Path, file: Path, now: float, *, overwrite: bool = False) -> Ex
         _add(writer, STORE_FILE, copy)
         if (home / SETTINGS_FILE).exists():
             _add(writer, SETTINGS_FILE, home / SETTINGS_FILE)
-        for log in _logs(home):
+        for log in _files(home / LOGS, LOG_NAME):
             _add(writer, f"{LOGS}/{log.name}", log)
+        for prompt in _files(home / PROMPTS, PROMPT_NAME):
+            _add(writer, f"{PROMPTS}/{prompt.name}", prompt)
         logs = [m.size for name, m in writer.members.items() if name.startswith(LOGS)]
         _add_manifest(writer, now, secrets)
         writer.end()
     return Exported(contents, len(logs), sum(logs), secrets)
 
 
-def _logs(home: Path) -> Iterator[Path]:
-    """The files with output of jobs, in the order of their names."""
+def _files(folder: Path, names: re.Pattern[str]) -> Iterator[Path]:
+    """The files of a folder that are named so, in the order of their names."""
     try:
-        paths = sorted((home / LOGS).iterdir())
+        paths = sorted(folder.iterdir())
     except FileNotFoundError:
         return
     for path in paths:
-        if LOG_NAME.fullmatch(path.name):
+        if names.fullmatch(path.name):
             yield path
 
 

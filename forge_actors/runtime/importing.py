@@ -22,15 +22,23 @@ from forge_actors.edges.sqlite.connection import opened_alone
 from forge_actors.edges.sqlite.copying import Contents, contents_of, copy_store
 from forge_actors.edges.sqlite.moving import Moved, move_repositories, set_free
 from forge_actors.edges.sqlite.retelling import retell
-from forge_actors.runtime.export import FORMAT, FORMAT_VERSION, LOG_NAME, MANIFEST
+from forge_actors.runtime.export import (
+    FORMAT,
+    FORMAT_VERSION,
+    LOG_NAME,
+    MANIFEST,
+    PROMPT_NAME,
+)
 from forge_actors.runtime.homes import (
     LOGS,
+    PROMPTS,
     RECEIPTS,
     SHARED_IDS,
     STORE_FILE,
     refuse_shared,
 )
 from forge_actors.runtime.ownership import own_home, prepare_home
+from forge_actors.runtime.prompts import MAX_PROMPT
 from forge_actors.runtime.sources import MAX_FILE, SETTINGS_FILE, load
 
 if TYPE_CHECKING:
@@ -106,8 +114,10 @@ async def _import(
 ) -> Imported:
     work = home / WORK
     (work / LOGS).mkdir(mode=0o700, parents=True)
+    (work / PROMPTS).mkdir(mode=0o700)
     members = unpack(file, work, _limit_of)
     secrets = _check_manifest(work, members)
+    _check_prompts(members)
     if SETTINGS_FILE in members:
         load(work / SETTINGS_FILE)
     store = work / f"checked-{STORE_FILE}"
@@ -135,6 +145,8 @@ async def _import(
     _mark(home, moved, git)
     (home / LOGS).rmdir()
     (work / LOGS).rename(home / LOGS)
+    if any((work / PROMPTS).iterdir()):
+        (work / PROMPTS).rename(home / PROMPTS)
     if SETTINGS_FILE in members:
         (work / SETTINGS_FILE).rename(home / SETTINGS_FILE)
     # Last: without a store nothing is a home yet.
@@ -163,8 +175,18 @@ def _limit_of(name: str) -> int | None:
     folder, _, log = name.rpartition("/")
     if folder == LOGS:
         return MAX_LOG if LOG_NAME.fullmatch(log) else None
+    if folder == PROMPTS:
+        return MAX_PROMPT if PROMPT_NAME.fullmatch(log) else None
     known = {STORE_FILE: MAX_STORE, SETTINGS_FILE: MAX_FILE, MANIFEST: MAX_MANIFEST}
     return known.get(name)
+
+
+def _check_prompts(members: Mapping[str, Member]) -> None:
+    """No job is to do anything else than it was asked."""
+    for name, member in members.items():
+        folder, _, digest = name.rpartition("/")
+        if folder == PROMPTS and member.sha256 != digest:
+            raise InvalidInput("file", f"{name} is not what its name says")
 
 
 def _check_manifest(work: Path, members: Mapping[str, Member]) -> list[str]:

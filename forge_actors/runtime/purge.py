@@ -27,7 +27,7 @@ from forge_actors.runtime.homes import (
     refuse_living_agent,
 )
 from forge_actors.runtime.ownership import own_home
-from forge_actors.runtime.worktree_folders import worktree_folders
+from forge_actors.runtime.worktree_folders import saved_work, worktree_folders
 
 #: Where the stores of a home are, the one in use first.
 STORES = (STORE_FILE, "damaged/*.sqlite", "replaced/*.sqlite")
@@ -83,6 +83,13 @@ def purge(home: Path, *, worktrees: bool = False) -> Plan:
     with own_home(home):
         refuse_living_agent(home)
         found = plan(home)
+        saved = [] if worktrees else saved_work(home)
+        if saved:
+            raise Refused(
+                f"{home} has what was saved of {len(saved)} worktrees, which may be"
+                f" nowhere else ({saved[0]}): forge-actors worktree restore makes them"
+                " again; give --worktrees to remove it"
+            )
         if found.worktrees and not worktrees:
             raise Refused(
                 f"{home} has {len(found.worktrees)} worktrees of jobs, and what was"

@@ -38,6 +38,8 @@ _names = msgspec.json.Decoder(list[str])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 _error = msgspec.json.Decoder(JobError)
 _receipt = msgspec.json.Decoder(Receipt)
+#: States of a worktree that is not there yet.
+BEING_MADE = ("wanted", "making")
 _NO_SPEC = b'{"argv": [], "cwd": ""}'
 
 
@@ -256,6 +258,8 @@ def sentence(
         doubt = f"; {unheard}, so its leases are unconfirmed" if unheard else ""
         where = _where(view.worktree)
         return f"It runs as process {view.pid}, attempt {view.attempt}{where}{doubt}."
+    if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
+        return f"It starts as soon as its worktree is made, attempt {view.attempt}."
     return f"It is {view.state}."
 
 

@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forge_actors.runtime.homes import WORKTREES
+from forge_actors.runtime.homes import PRESERVED, WORKTREES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +25,20 @@ def worktree_folders(home: Path) -> list[Path]:
     return found
 
 
+def saved_work(home: Path) -> list[Path]:
+    """Where files or commits lie that were saved of worktrees and may be only there."""
+    around = home / PRESERVED
+    if around.is_symlink():
+        return []
+    patterns = ("files.tar", "ignored.tar", "commits.bundle")
+    found = (path.parent for name in patterns for path in around.glob(f"*/{name}"))
+    return sorted(set(found))
+
+
 def discard(home: Path) -> bool:
-    """Remove a home that nobody needs any more, unless it has worktrees: what jobs
-    left in them may be nowhere else. Whether it was removed."""
-    if worktree_folders(home):
+    """Remove a home that nobody needs any more, unless it has worktrees, or what was
+    saved of some: that may be nowhere else. Whether it was removed."""
+    if worktree_folders(home) or saved_work(home):
         return False
     shutil.rmtree(home, ignore_errors=True)
     return True

@@ -92,6 +92,7 @@ def test_a_cancel_while_one_is_made_leaves_nothing(
     service.git("-C", app, "config", "filter.held.smudge", held)
     job = service.bash("app", "true", "--isolate")
     bell.wait()
+    assert "as soon as its worktree is made" in service.why(job)
     service.cli("cancel", job, status=0)
     assert service.end_of(job)["state"] == "cancelled"
     assert git(app, "for-each-ref", "refs/heads/forge") == ""

@@ -12,7 +12,7 @@ from forge_actors.domain.errors import WriterFenced
 from forge_actors.domain.events import Event
 from forge_actors.domain.git_status import GitStatus
 from forge_actors.domain.launch import ProcessIdentity
-from forge_actors.domain.looking import JOB_ENDED, PATIENCE, Look
+from forge_actors.domain.looking import JOB_ENDED, OVERHEAD, PATIENCE, Look
 from forge_actors.testing.checkouts import CLEAN
 from forge_actors.testing.made_changes import dispatched, job, repository
 from forge_actors.testing.store import MemoryStore
@@ -148,7 +148,7 @@ async def test_one_that_hangs_holds_up_none_of_the_others() -> None:
 async def test_samples_keep_to_their_share_of_a_processor() -> None:
     names = [f"r{number:04}" for number in range(1000)]
     async with World(*names).open() as world:
-        world.sampler.cost = 0.01
+        world.sampler.cost = 0.01 - OVERHEAD
         began = trio.current_time()
         for name in names:
             world.board.ended(name)

@@ -40,6 +40,7 @@ class Model(RuleBasedStateMachine):
     """What a repository's actor does to its ledger, in any order."""
 
     overtake_after = float("inf")
+    isolates = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +50,7 @@ class Model(RuleBasedStateMachine):
             workers=WORKERS,
             overtake_after=self.overtake_after,
             backoff=AT_ONCE,
+            isolates=self.isolates,
         )
         self.jobs: dict[str, Job] = {}
         self.ended: dict[str, State] = {}
@@ -171,6 +173,7 @@ class Model(RuleBasedStateMachine):
             state="waiting_for_dependency" if after else "queued",
             after=tuple(after),
         )
+        job.isolatable = self.isolates and kind == "agent-run"
         self.jobs[job.id] = job
         if after:
             self.unmet[job.id] = set(after)
@@ -209,12 +212,16 @@ class Model(RuleBasedStateMachine):
         best = self.best(tokens)
         changes, job = self.ledger.dispatch(tokens, self.now)
         assert job is best
-        assert len(changes) == (best is not None)
+        self.judge(changes, job)
         if job is not None:
             self.dispatches += 1
             self.due.pop(job.id, None)
             assert job.held_at is None
             assert (job.state, job.fence) == ("dispatched", self.dispatches)
+
+    def judge(self, changes: list[Change], job: Job | None) -> None:
+        """What a dispatch changes."""
+        assert len(changes) == (job is not None)
 
     @precondition(lambda self: self.ledger.leases)
     @rule(data=st.data())

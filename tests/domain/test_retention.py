@@ -23,6 +23,7 @@ from forge_actors.domain.retention import (
     events_before,
     next_due,
     policy_of,
+    referred_to,
 )
 
 if TYPE_CHECKING:
@@ -213,6 +214,29 @@ def test_each_verdict_says_why() -> None:
         "younger than 1h",
         NOW - 60 + 3600,
     )
+
+
+def test_what_something_refers_to_goes_only_with_that_or_after_it() -> None:
+    found = [Candidate(name, float(place)) for place, name in enumerate("abcdef")]
+    verdicts = decide(found, Policy(age=100.0), NOW)
+    references = [
+        ("a", "another job was made from it", "c"),
+        ("b", "another job was made from it", "young"),
+        ("d", "it waits", None),
+        # What is not there, or goes in any case, holds nothing.
+        ("stranger", "it waits", None),
+        ("e", "another job was made from it", "f"),
+        # A chain: f stays, and so does what it was made from in the end.
+        ("f", "it is kept", None),
+    ]
+    told = referred_to(verdicts, references)
+    assert [each.candidate.name for each in told] == list("abcdef")
+    assert {each.candidate.name: each.reason for each in told if not each.goes} == {
+        "b": "another job was made from it",
+        "d": "it waits",
+        "e": "another job was made from it",
+        "f": "it is kept",
+    }
 
 
 def test_rules_that_name_a_class_take_the_place_of_its_defaults() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.edges.cleanup import walking
 from forge_actors.edges.cleanup.folders import Folder, Unsafe, opened_home, shown
 from forge_actors.edges.cleanup.walking import (
     ASIDE,
@@ -250,6 +252,28 @@ def test_what_the_clean_up_did_not_move_aside_stays_there(home: Path) -> None:
         found = list(Remover(aside).finish())
         assert [result.gone for _, result in found] == [False, False]
     assert len(list((home / ASIDE).iterdir())) == 2
+
+
+def test_where_nothing_can_be_moved_aside_it_is_removed_in_its_place(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = home / "logs" / "tree"
+    (tree / "folder").mkdir(parents=True)
+    (tree / "folder" / "file").touch()
+
+    class Lower:
+        """As a file system that moves no folder out of one of its lower layers."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(os, name)
+
+        def rename(self, *_: object, **__: object) -> None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(walking, "os", Lower())
+    found = removed(home, "tree")
+    assert (found.gone, found.left, found.entries) == (True, (), 3)
+    assert not tree.exists()
 
 
 @needs_root

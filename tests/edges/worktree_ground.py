@@ -13,8 +13,9 @@ import msgspec
 import trio
 
 from forge_actors.domain.branches import BranchNames
-from forge_actors.domain.worktrees import Worktree, WorktreeWanted
+from forge_actors.domain.worktrees import MadeWorktree, Worktree, WorktreeWanted
 from forge_actors.edges.git.worktrees import GitWorktrees
+from forge_actors.testing.worktree_contract import planned
 
 #: Makes a worktree like a runtime of its own, which can be killed.
 MAKER = """\
@@ -52,7 +53,7 @@ class GitGround:
     """The `Ground` of the contract over real git repositories."""
 
     def __init__(
-        self, tmp_path: Path, *, cut_at: int = 4, when: str = "before"
+        self, tmp_path: Path, *options: str, cut_at: int = 4, when: str = "before"
     ) -> None:
         self.repo = tmp_path / "app"
         self.home = tmp_path / "home"
@@ -60,7 +61,7 @@ class GitGround:
         self._cut_at, self._when = cut_at, when
         for folder in (self.repo, self.home, self.bin):
             folder.mkdir()
-        git(self.repo, "init", "-q", "-b", "main")
+        git(self.repo, "init", "-q", "-b", "main", *options)
         (self.repo / "folder").mkdir()
         (self.repo / "file").write_text("file\n")
         (self.repo / "folder" / "inner").write_text("inner\n")
@@ -154,3 +155,9 @@ class GitGround:
             check=False,
         )
         return done.returncode
+
+
+async def make(ground: GitGround, job: str = "job", **changes: Any) -> MadeWorktree:
+    """Plan a worktree and make it."""
+    worktrees, wanted = ground.worktrees(), ground.wanted(job, **changes)
+    return await worktrees.make(wanted, await planned(worktrees, wanted))

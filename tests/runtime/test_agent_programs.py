@@ -114,6 +114,9 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "[forge_actors.agents]\n"
         "shout = other_agents:Shout\n"
         "broken = other_agents:Missing\n"
+        "partly = other_agents:Partly\n"
+        "clumsy = other_agents:Clumsy\n"
+        "careless = other_agents:Careless\n"
     )
     (folder / "other_agents.py").write_text(
         "from forge_actors.edges.agents.command import Command\n"
@@ -122,6 +125,20 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "    name = 'shout'\n"
         "    def invocation(self, run):\n"
         "        return Invocation(('tr', 'a-z', 'A-Z'))\n"
+        "class Partly:\n"
+        "    name = 'partly'\n"
+        "class Clumsy(Command):\n"
+        "    name = 'clumsy'\n"
+        "    def invocation(self, run):\n"
+        "        raise KeyError('clumsy')\n"
+        "class Careless(Command):\n"
+        "    name = 'careless'\n"
+        "    def reader(self, run, **options):\n"
+        "        return self\n"
+        "    def line(self, line):\n"
+        "        yield 1 / 0\n"
+        "    def end(self, stdout, stderr):\n"
+        "        raise KeyError('careless')\n"
     )
     monkeypatch.syspath_prepend(str(folder))
     finding._entry_points.cache_clear()
@@ -143,9 +160,34 @@ async def test_an_adapter_of_others_is_found_by_its_entry_point(
 
 
 @pytest.mark.usefixtures("others")
+async def test_the_bugs_of_an_adapter_are_its_jobs_trouble_alone(
+    tmp_path: Path,
+) -> None:
+    repo = make_repository(tmp_path / "app")
+    async with running(tmp_path / "home") as runtime:
+        jobs = [
+            await runtime.submit(repo, ["cat"], agent=name, prompt="hello\n")
+            for name in ("clumsy", "careless", "command")
+        ]
+        views = [await job.wait() for job in jobs]
+    clumsy, careless, other = views
+    assert clumsy.error is not None
+    assert clumsy.error.code == "WORKER_START_FAILED"
+    assert "KeyError('clumsy')" in clumsy.error.message
+    assert careless.state == "human_attention_required"
+    assert careless.error is not None
+    assert "without a final event" in careless.error.message
+    assert other.state == "succeeded"
+
+
+@pytest.mark.usefixtures("others")
 def test_an_adapter_that_cannot_be_loaded_harms_no_other() -> None:
     with pytest.raises(Refused, match=r"'broken'.*cannot be loaded"):
         finding.adapter("broken")
-    with pytest.raises(InvalidInput, match=r"allowed: broken, claude, .*shout"):
+    with pytest.raises(Refused, match="it has no provider, program"):
+        finding.adapter("partly")
+    with pytest.raises(
+        InvalidInput, match=r"allowed: broken, careless, claude, .*shout"
+    ):
         finding.adapter("nobody")
     assert found_here()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.domain.maintenance import CleanLimits
 from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.walking import ASIDE, Remover
 from tests.runtime.cleanup_home import DAY, HOUR, Home
@@ -93,6 +95,19 @@ def test_clones_that_never_became_a_repository_go_after_a_day(home: Home) -> Non
     home.clean("temporary", later=25 * HOUR)
     # Of what was a repository somebody's work may be in it.
     assert names(clones) == ["known", "removed"]
+
+
+def test_prompts_go_when_no_job_has_them(home: Home) -> None:
+    used, unused = "a" * 64, "b" * 64
+    for name in (used, unused, "notes.md"):
+        put(home.path / "prompts" / name)
+    home.job("j1")
+    spec = json.dumps({"agent": {"name": "claude", "prompt": used}}).encode()
+    home.execute("UPDATE job SET kind = 'agent-run', spec = ?", spec)
+    assert home.clean("temporary", later=14 * 60).removals == []
+    [(what, _)] = home.clean("temporary", later=16 * 60).removals
+    assert what == f"prompts/{unused}"
+    assert names(home.path / "prompts") == [used, "notes.md"]
 
 
 def test_a_removal_that_was_cut_off_is_ended(home: Home) -> None:
@@ -192,6 +207,15 @@ def test_what_nobody_knows_is_counted_and_stays(home: Home) -> None:
     assert 4 * MIB < report.size < 5 * MIB
     assert (home.path / "films" / "long.mkv").exists()
     assert (home.path / "agent.log").exists()
+
+
+def test_what_others_have_put_there_is_counted_only_up_to_a_number(
+    home: Home,
+) -> None:
+    for number in range(2000):
+        put(home.path / "films" / str(number))
+    assert home.report("other", limits=CleanLimits(scans=1000)).size is None
+    assert home.report("other").size is not None
 
 
 def test_a_plan_changes_nothing_at_all(home: Home) -> None:

@@ -36,7 +36,8 @@ class Disk:
         return None if self.free is None else Room(self.free, 100 * GIB)
 
     def watched(self, home: Path, store: MemoryStore) -> DiskWatch:
-        return DiskWatch(home, Settings, store, FakeClock(), self)
+        settings = Settings()
+        return DiskWatch(home, lambda: settings, store, FakeClock(), self)
 
 
 @pytest.mark.mock_clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,6 +112,23 @@ async def test_a_home_goes_on_elsewhere(tmp_path: Path) -> None:
         # Known by its own mark: it is not registered a second time.
         assert (await runtime.add_repository(here)).name == "app"
     assert sorted(path.name for path in old.iterdir() if path.suffix == ".toml")
+
+
+async def test_prompts_go_along_and_are_what_their_names_say(tmp_path: Path) -> None:
+    await make_plain_home(tmp_path / "old")
+    prompt = b"Do it."
+    folder = tmp_path / "old" / "prompts"
+    folder.mkdir(mode=0o700)
+    (folder / sha256(prompt).hexdigest()).write_bytes(prompt)
+    (folder / f"{'a' * 64}.1.new").write_bytes(b"half")
+    file, _ = exported(tmp_path / "old")
+    await imported(tmp_path / "new", file)
+    [found] = (tmp_path / "new" / "prompts").iterdir()
+    assert found.read_bytes() == prompt
+    (folder / ("b" * 64)).write_bytes(b"Do something else.")
+    file, _ = exported(tmp_path / "old")
+    with pytest.raises(InvalidInput, match="not what its name says"):
+        await imported(tmp_path / "other", file)
 
 
 async def test_a_repository_that_is_not_here_waits_disabled(tmp_path: Path) -> None:

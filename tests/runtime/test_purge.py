@@ -11,6 +11,7 @@ import pytest
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.runtime.ownership import own_home
 from forge_actors.runtime.purge import plan, purge
+from forge_actors.runtime.worktree_folders import saved_work
 from tests.runtime.kit import make_repository, running
 
 
@@ -174,6 +175,23 @@ async def test_worktrees_of_jobs_are_not_removed_unseen(tmp_path: Path) -> None:
     assert list((app / ".git" / "worktrees").iterdir()) == []
     # The branch is the user's.
     assert (app / ".git" / "refs" / "heads" / "forge" / job.id).exists()
+
+
+async def test_what_was_saved_of_worktrees_is_not_removed_unseen(
+    tmp_path: Path,
+) -> None:
+    home, app = tmp_path / "home", make_repository(tmp_path / "app")
+    await make_home(home, app)
+    saved = home / "preserved" / "job" / "ignored.tar"
+    saved.parent.mkdir(parents=True)
+    (saved.parent / "git.tar").touch()
+    assert saved_work(home) == []
+    saved.touch()
+    with pytest.raises(Refused, match="worktree restore"):
+        purge(home)
+    assert saved.exists()
+    purge(home, worktrees=True)
+    assert not home.exists()
 
 
 async def test_a_temporary_home_with_worktrees_is_kept(

@@ -10,6 +10,7 @@ import apsw
 import msgspec
 import pytest
 
+from forge_actors.domain.changes import ForgottenJob, JobsForgotten
 from forge_actors.domain.errors import (
     InvalidInput,
     NotFound,
@@ -136,7 +137,7 @@ async def test_a_job_is_not_run_again_for_a_backup_from_before_its_end(
     (home / "receipts" / "1-2.jsonl").write_bytes(msgspec.json.encode(receipt) + b"\n")
     wreck(home)
     restored = put_back(home, file)
-    assert restored.settled._replace(added=0) == (0, 0, 1, 1, 1, 0)
+    assert restored.settled._replace(added=0) == (0, 0, 1, 1, 1, 0, 0)
     assert not restored.whole
     found = await jobs(home)
     assert found["printed"]["state"] == "human_attention_required"
@@ -171,6 +172,21 @@ async def test_the_next_start_decides_about_what_had_begun(tmp_path: Path) -> No
         assert (view.state, view.exit_code) == ("failed", 3)
         assert (await runtime.control.job(held.id)).state == "succeeded"
     assert not done.exists()
+
+
+async def test_a_job_that_retention_removed_since_does_not_come_back(
+    home: Path,
+) -> None:
+    await saved(home, repository(), job("waits"), job("gone"))
+    file = backup(home)
+    await saved(home, dispatched("gone"), ended("gone"))
+    gone = JobsForgotten((ForgottenJob("gone", "repo", "succeeded"),), 50.0)
+    await saved(home, gone)
+    restored = put_back(home, file)
+    assert restored.settled.forgotten == 1
+    assert set(await jobs(home)) == {"waits"}
+    async with opened(home) as store:
+        assert "removed by retention" in str(store.not_found("gone"))
 
 
 async def test_a_backup_in_a_new_home_is_taken_as_it_is(

@@ -157,6 +157,10 @@ MINIMUMS: list[tuple[dict[str, Any], str]] = [
     ({"output": {"stream_bytes": 1 << 41}}, "output.stream_bytes"),
     ({"providers": {"No Such": {"limit": 1}}}, "providers.No Such"),
     ({"limits": 4}, "limits"),
+    ({"worktrees": {"branch": "a b"}}, "worktrees.branch"),
+    ({"worktrees": {"branch": "{what}"}}, "worktrees.branch"),
+    ({"worktrees": {"automatic": 3}}, "worktrees.automatic"),
+    ({"worktrees": {"make_timeout": "0s"}}, "worktrees.make_timeout"),
 ]
 
 

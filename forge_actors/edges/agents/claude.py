@@ -199,6 +199,7 @@ def _total_usage(event: dict[str, Any]) -> Usage | None:
     early."""
     models = [table(model) for model in table(event.get("modelUsage")).values()]
     cost = number(event.get("total_cost_usd"))
+    cost = None if cost is None else round(cost, 6)
     if models:
         written = _total(models, "cacheCreationInputTokens")
         cached = _total(models, "cacheReadInputTokens")

@@ -24,6 +24,12 @@ GROUP = "forge_actors.agents"
 #: a PATH without it.
 USERS_OWN = (".local/bin",)
 
+#: What an adapter has, as `AgentAdapter` says.
+REQUIRED = (
+    *("name", "provider", "program", "stop_signal", "grace", "ends_after_stop"),
+    *("variables", "credentials", "invocation", "reader", "login"),
+)
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 
@@ -53,13 +59,15 @@ def adapter(name: str, *, field: str = "agent") -> AgentAdapter:
 
 @cache
 def _loaded(point: EntryPoint) -> AgentAdapter:
+    where = f"the adapter of the agent {point.name!r} ({point.value})"
     try:
-        return cast("AgentAdapter", point.load()())
+        made = point.load()()
+        lacking = [name for name in REQUIRED if not hasattr(made, name)]
     except Exception as error:  # it is somebody else's code
-        raise Refused(
-            f"the adapter of the agent {point.name!r} ({point.value}) cannot be"
-            f" loaded: {error}"
-        ) from error
+        raise Refused(f"{where} cannot be loaded: {error}") from error
+    if lacking:
+        raise Refused(f"{where} cannot be used: it has no {', '.join(lacking)}")
+    return cast("AgentAdapter", made)
 
 
 def override_of(name: str) -> str:

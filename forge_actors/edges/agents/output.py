@@ -6,12 +6,15 @@ no more than `MAX_LINE`.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.agents import AgentReport, SessionKnown, Told
 
 if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentReader
+
+_log = logging.getLogger(__name__)
 
 #: Bytes of one line; a longer one is left out.
 MAX_LINE = 16 * 1024 * 1024
@@ -23,6 +26,7 @@ class AgentOutput:
     """Takes the stdout of one attempt, in pieces, and gives the report."""
 
     def __init__(self, agent: str, reader: AgentReader, session: str | None) -> None:
+        self._agent = agent
         self._told = Told(agent)
         self._reader = reader
         if session is not None:
@@ -91,12 +95,18 @@ class AgentOutput:
             noise = self._noise.decode("utf-8", "replace")
             if self._told.final_at is None:
                 # Behind all that was printed, also before a stop.
-                for event in self._reader.end(noise, stderr):
-                    self._told.take(event, self.offset + 1)
+                self._take_end(noise, stderr)
             self._ended = self._told.report(
                 noise=noise, unread=self._unread, stopped_at=self._stopped_at
             )
         return self._ended
+
+    def _take_end(self, noise: str, stderr: str) -> None:
+        try:
+            for event in self._reader.end(noise, stderr):
+                self._told.take(event, self.offset + 1)
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            _log.warning("the adapter of %s failed at the end: %r", self._agent, error)
 
     def _hold(self, piece: bytes) -> None:
         self.offset += len(piece)
@@ -123,9 +133,12 @@ class AgentOutput:
         self._held = 0
 
     def _take(self, line: bytes) -> None:
-        events = self._reader.line(line)
-        if events is None:
-            self._noise = (self._noise + line[-MAX_NOISE:] + b"\n")[-MAX_NOISE:]
-            return
-        for event in events:
-            self._told.take(event, self.offset)
+        try:
+            events = self._reader.line(line)
+            if events is not None:
+                for event in events:
+                    self._told.take(event, self.offset)
+                return
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            _log.warning("the adapter of %s failed at a line: %r", self._agent, error)
+        self._noise = (self._noise + line[-MAX_NOISE:] + b"\n")[-MAX_NOISE:]

@@ -44,7 +44,11 @@ MAX_COMPLAINT = 4096
 SHOWN = 300
 NICE = 19
 #: Variables of ours that it may know; and those for the language.
-KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "XDG_CONFIG_HOME")
+KEPT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "XDG_CONFIG_HOME"),
+    # Where git finds the settings of the user, such as who commits.
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+)
 #: Says to whoever looks what the process is for.
 WORKER = "FORGE_RUNTIME_MAINTENANCE_WORKER"
 #: Has another value in each run.
@@ -69,7 +73,7 @@ class CleanUpProgram:
         """See the port."""
         mark = secrets.token_hex(16)
         try:
-            child = _Child(self._command, _environment(mark), order.limits)
+            child = _Child(self._command, _environment(mark), order)
         except OSError as error:
             raise CleanUpFailed(
                 f"the clean-up could not be started: {error.strerror}"
@@ -104,7 +108,7 @@ class _Child:
         self,
         command: tuple[str, ...],
         environment: Mapping[str, str],
-        limits: CleanLimits,
+        order: CleanOrder,
     ) -> None:
         told, tell = os.pipe()
         heard, say = os.pipe()
@@ -135,8 +139,10 @@ class _Child:
         self._lines: deque[bytes] = deque()
         #: The beginning of a line.
         self._rest = b""
-        _put_last_in_line(self.process.pid)
-        _limit(self.process.pid, limits)
+        # Who has named worktrees waits for them.
+        if not order.request.worktrees:
+            _put_last_in_line(self.process.pid)
+        _limit(self.process.pid, order.limits)
 
     async def tell(self, line: bytes) -> None:
         with suppress(trio.BrokenResourceError):  # it has ended: the reader learns it

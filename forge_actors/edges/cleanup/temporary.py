@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from forge_actors.edges.cleanup.folders import Entry, Folder
     from forge_actors.edges.cleanup.visit import Visit
 
+#: What a prompt is named by.
+DIGEST = re.compile(r"[0-9a-f]{64}")
 #: A clone may take as long as a network wants, so no younger one is touched.
 CLONE_AGE = DAY
 
@@ -35,6 +38,8 @@ class TemporaryNames(NamedTuple):
     workshops: tuple[str, ...]
     #: The folder with clones.
     clones: str
+    #: The folder with prompts: one that no job has any more is as good as a draft.
+    prompts: str
 
 
 class TemporaryCleaner:
@@ -80,6 +85,11 @@ class _Temporary:
                 self._clean(clones, self._unknown(clones), slow)
                 # All of that folder is counted with what there is besides.
                 self._report.size = counted
+        with self._visit.folder(names.prompts) as prompts:
+            if prompts is not None:
+                counted = self._report.size
+                self._clean(prompts, self._unasked(prompts), self._policy)
+                self._report.size = counted
         return self._report
 
     def _finish(self) -> None:
@@ -122,6 +132,15 @@ class _Temporary:
     def _count(self, size: int) -> None:
         assert self._report.size is not None, "it begins with nothing"
         self._report.size += size
+
+    def _unasked(self, prompts: Folder) -> list[Entry]:
+        """Prompts that no job has; what has another name is left alone."""
+        known = {digest for (digest,) in self._desk.read("known_prompts")}
+        return [
+            entry
+            for entry in prompts.entries()
+            if DIGEST.fullmatch(entry.name) and entry.name not in known
+        ]
 
     def _unknown(self, clones: Folder) -> list[Entry]:
         """Clones that are and were no repository, so that nobody has worked there."""

@@ -109,6 +109,11 @@ SELECT id, finished_at FROM job WHERE id IN (SELECT value FROM json_each(?));
 -- Of all repositories there are and ever were.
 SELECT path FROM repository;
 
+-- name: known_prompts
+-- The digests of what the agents of jobs were asked.
+SELECT DISTINCT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
+WHERE kind IN ('agent-run', 'dispatch-task');
+
 -- name: removed_repositories
 SELECT id, removed_at FROM repository AS gone
 WHERE removed_at IS NOT NULL

@@ -40,6 +40,8 @@ class Settled(NamedTuple):
     doubtful: int = 0
     #: Nobody can tell whether they began: held until somebody says go.
     held: int = 0
+    #: Had ended, and were removed by retention since.
+    forgotten: int = 0
     #: Rows that were there and are no jobs any more.
     unreadable: int = 0
 
@@ -59,6 +61,7 @@ class Merge:
                 "pause",
                 "quarantine",
                 "worktree",
+                "forgotten",
                 "owner",
             )
         }
@@ -140,7 +143,11 @@ class Merge:
             str(row[0]): (Standing(row[1], row[2], row[3]), str(row[4]))
             for row in self._db.execute(query)
         }
+        gone = self._forgotten((latest, *others))
         for job, (standing, repo) in saved.items():
+            if job in gone and self._run("DELETE FROM job WHERE id = ?", (job,)):
+                self._counts["forgotten"] += 1
+                continue
             self._settle(job, repo, standing, latest, others, traces, lived=lived)
         for key, row in latest.rows("job").items():
             if key not in saved:
@@ -148,6 +155,15 @@ class Merge:
         for row in latest.rows("quarantine").values():
             self._insert("quarantine", row)
         return Settled(**self._counts)
+
+    def _forgotten(self, stores: Iterable[Salvaged]) -> set[str]:
+        """What retention has removed stays so, and is known to have been there."""
+        gone: set[str] = set()
+        for store in stores:
+            for job, row in store.rows("forgotten").items():
+                gone.add(str(job))
+                self._insert("forgotten", row)
+        return gone
 
     def _settle(
         self,

@@ -25,6 +25,7 @@ TABLES = {
     "pause": "scope",
     "quarantine": "job",
     "worktree": "id",
+    "forgotten": "job",
     "owner": "one",
 }
 

@@ -44,7 +44,7 @@ from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.owned import DISK_ERRORS
 from forge_actors.edges.sqlite.tally import Tally
 from forge_actors.edges.sqlite.upkeep import UpkeptStore
-from forge_actors.edges.sqlite.writing import write
+from forge_actors.edges.sqlite.writing import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -99,7 +99,13 @@ class SqliteStore(UpkeptStore):
             JobEnded: self._ended,
             RepositoryChanged: self._changed,
         }
-        #: Jobs without a durable end, those included that are not durable yet.
+        #: Who heeds changes when they are written, by their type.
+        self._heeded: dict[type, Callable[[Any], None]] = {
+            JobAdded: self._accepted,
+            JobEdited: self._specified,
+            JobIsolated: self._specified,
+            RepositoryChanged: self._changed,
+        }
         self.active = self.tally.active
 
     # -- whose it is -----------------------------------------------------------------
@@ -192,20 +198,17 @@ class SqliteStore(UpkeptStore):
         if not self._db.in_transaction:
             self._guard.begin(changes)
         ahead = 0.0 if self.clock is None else self.clock.ahead()
+        db, sql, events = self._db, self._sql, self._events
         for change in changes:
             if ahead:
                 change = shifted(change, ahead)
-            write(self._db, self._sql, change)
+            kind = type(change)
+            WRITERS[kind](db, sql, change)
             if change.event is not None:
-                self._events.append(change.event)
-            if type(change) is JobAdded:
-                self.active += 1
-                if change.job.after:
-                    self._depends(change)
-            elif type(change) is JobEdited or type(change) is JobIsolated:
-                self._specs.pop(change.job, None)
-            elif type(change) is RepositoryChanged:
-                self._changed(change)
+                events.append(change.event)
+            heed = self._heeded.get(kind)
+            if heed is not None:
+                heed(change)
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """Whoever finds it: nothing more is promised on it, and `run` ends with it."""
@@ -248,7 +251,7 @@ class SqliteStore(UpkeptStore):
         # the tasks run that are ready now gathers what one event set off: an exit, the
         # token it freed and the next dispatch share one sync.
         for _ in range(SETTLE_TURNS):
-            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.cancel_shielded_checkpoint()
 
     def commit(self) -> None:
         """Make everything saved so far durable, and tell those who wait for it."""
@@ -290,10 +293,6 @@ class SqliteStore(UpkeptStore):
         self.tally.added(change)
         if len(self._specs) < SPECS_IN_MEMORY:
             self._specs[change.job.id] = change.spec
-
-    def _changed(self, change: RepositoryChanged) -> None:
-        if change.moved is not None:
-            self._specs.clear()
 
     def _ended(self, change: JobEnded) -> None:
         self.tally.ended(change)

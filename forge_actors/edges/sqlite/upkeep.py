@@ -31,7 +31,12 @@ from forge_actors.edges.sqlite.owned import OwnedStore
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from forge_actors.domain.changes import JobAdded
+    from forge_actors.domain.changes import (
+        JobAdded,
+        JobEdited,
+        JobIsolated,
+        RepositoryChanged,
+    )
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
 
@@ -50,6 +55,8 @@ _events = msgspec.json.Decoder(list[Event]).decode
 class UpkeptStore(OwnedStore):
     """A store out of which things may go."""
 
+    #: Jobs without a durable end, those included that are not durable yet.
+    active: int
     #: What jobs run after that have not ended, as long as somebody wants to know.
     _dependencies: set[str] | None = None
     _vacuum: Vacuum | None = None
@@ -78,9 +85,17 @@ class UpkeptStore(OwnedStore):
         finally:
             self._dependencies = None
 
-    def _depends(self, change: JobAdded) -> None:
+    def _accepted(self, change: JobAdded) -> None:
+        self.active += 1
         if self._dependencies is not None:
             self._dependencies.update(change.job.after)
+
+    def _specified(self, change: JobEdited | JobIsolated) -> None:
+        self._specs.pop(change.job, None)
+
+    def _changed(self, change: RepositoryChanged) -> None:
+        if change.moved is not None:
+            self._specs.clear()
 
     def forgettable(
         self, jobs: Sequence[str], ended_before: float

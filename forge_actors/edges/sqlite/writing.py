@@ -44,7 +44,7 @@ from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import Change, OfAttempt
+    from forge_actors.domain.changes import OfAttempt
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
 
@@ -67,15 +67,6 @@ def _check(db: apsw.Connection, change: OfAttempt) -> None:
     """
     if not db.changes():
         raise StaleFence(change.job, change.attempt, change.fence)
-
-
-def write(db: apsw.Connection, sql: dict[str, str], change: Change) -> None:
-    """Write the rows of one change, not its event, into the open transaction.
-
-    Raises:
-        StaleFence: it is of an attempt that is not the current one.
-    """
-    _WRITERS[type(change)](db, sql, change)
 
 
 def _dispatch(db: apsw.Connection, sql: dict[str, str], change: JobDispatched) -> None:
@@ -296,8 +287,10 @@ def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:
     db.execute(sql["add_job"], values)
 
 
-#: By type, as many tests of a `match` cost more than the statement for the last.
-_WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
+#: What writes the rows of a change, not its event, into the open transaction, or raises
+#: StaleFence: its attempt is not the current one. By type, as many tests of a `match`
+#: cost more than the statement for the last.
+WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobAdded: _add,
     JobWaits: _wait,
     JobDispatched: _dispatch,

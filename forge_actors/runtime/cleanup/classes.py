@@ -22,6 +22,7 @@ from forge_actors.runtime.homes import (
     CLONES,
     DRAFT,
     LOGS,
+    PROMPTS,
     RECEIPTS,
     REMOVING,
     REPLACED,
@@ -51,7 +52,9 @@ CLEANERS: dict[CleanClass, Cleaner] = {
     "events": EventCleaner(),
     "artifacts": ArtifactCleaner(),
     "temporary": TemporaryCleaner(
-        TemporaryNames(is_draft, (RECEIPTS, "secrets"), DRAFT, WORKSHOPS, CLONES)
+        TemporaryNames(
+            is_draft, (RECEIPTS, "secrets", PROMPTS), DRAFT, WORKSHOPS, CLONES, PROMPTS
+        )
     ),
     "backups": BackupCleaner((REPLACED, DAMAGED)),
     "repositories": RepositoryCleaner((WORKTREES,)),

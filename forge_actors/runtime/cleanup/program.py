@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from forge_actors.domain.errors import StoreFailed, StoreFromTheFuture
 from forge_actors.domain.maintenance import CleanResult, oldest_first
 from forge_actors.edges.cleanup import wire
+from forge_actors.edges.cleanup.folders import Unsafe
 from forge_actors.edges.sqlite.looking import opened_look
 from forge_actors.runtime.cleanup.classes import CLEANERS
 from forge_actors.runtime.cleanup.desk import RunDesk
@@ -69,6 +70,8 @@ def _visit(
     try:
         if cleaner is not None:
             report = cleaner.run(desk, cursor)
+    except Unsafe as problem:
+        desk.failed("", str(problem))
     except Exception as error:
         log.exception("the class %s failed", name)
         desk.failed("", f"{type(error).__name__}: {error}")

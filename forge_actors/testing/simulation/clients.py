@@ -55,6 +55,8 @@ class Clients:
         self._waiting: list[Operation] = []
         #: How many a service is busy with.
         self._busy = 0
+        #: What is asked of jobs now: to be held, suspended or let go on.
+        self._steering: dict[str, list[str]] = {}
 
     @property
     def idle(self) -> bool:
@@ -175,14 +177,22 @@ class Clients:
             on = how in ("hold", "pause")
             # What another asker still waits for is no change, and answered at once.
             same = service.store.holds(job) == on
-            problems: dict[str, str] = await service.ask(
-                self._repo_of(job),
-                lambda reply: repository_messages.Steer((job,), how, reply),
-            )
+            asking = self._steering.setdefault(job, [])
+            asking.append(how)
+            others = len(asking) > 1
+            try:
+                problems: dict[str, str] = await service.ask(
+                    self._repo_of(job),
+                    lambda reply: repository_messages.Steer((job,), how, reply),
+                )
+            finally:
+                # Of two who ask for opposite things at once the later one has it.
+                others = others or len(asking) > 1
+                asking.remove(how)
             held = self._world.rows.jobs[job]
             done = (held.held_at is not None) == on or held.state in TERMINAL
             self._world.referee.told(
-                f"{job} {how}", holds=same or done or job in problems
+                f"{job} {how}", holds=same or done or others or job in problems
             )
 
     async def _edit(self, service: Service, operation: Operation) -> None:

@@ -87,6 +87,7 @@ class Process:
         self._since = trio.current_time()
         self._paused_at: float | None = None
         self._stopping: float | None = None
+        machine.world.statuses.change(self.repo)
         self._go_on()
 
     @property

@@ -23,6 +23,7 @@ from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.worktree_orders import WorktreeOrders
 from forge_actors.testing.simulation.launcher import SimulatedLauncher
+from forge_actors.testing.simulation.sampler import SimulatedLooking
 from forge_actors.testing.simulation.store import SimulatedStore
 from forge_actors.testing.simulation.worktrees import SimulatedWorktrees
 
@@ -88,6 +89,7 @@ class Service:
         owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
         self.worktrees = SimulatedWorktrees(world)
+        self.looking = SimulatedLooking(world, self.store, self.clock)
         self.launcher = SimulatedLauncher(world, owner, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
         self.clients: trio.Nursery
@@ -220,6 +222,7 @@ class Service:
             self._relocated(repo)
         store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
+        nursery.start_soon(self.looking.run)
 
     def _name_of(self, job: str) -> str | None:
         """That of a job which may not be durable yet."""
@@ -243,6 +246,7 @@ class Service:
         self._tell(supervisor_messages.Relocated(repo))
 
     def _submitted(self, repo: str, jobs: tuple[Job, ...]) -> None:
+        self.looking.board.used(repo)
         self._tell(supervisor_messages.Submitted(repo, jobs))
 
     def _tell(self, message: supervisor_messages.Message) -> None:

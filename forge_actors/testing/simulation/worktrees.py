@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+#: How many of the worktrees cannot be made, without any fault that is planned.
+FAILING = 0.2
+
 
 class SimulatedWorktrees(FakeWorktrees):
     """The port `Worktrees` of one runtime."""
@@ -40,6 +43,8 @@ class SimulatedWorktrees(FakeWorktrees):
 
     async def make(self, wanted: WorktreeWanted, known: Worktree) -> MadeWorktree:
         await self._begin("make")
+        if self._world.random.random() < FAILING:
+            raise WorktreeFailed("simulated: git fails")
         made = await super().make(wanted, known)
         return self._end("make", made)
 

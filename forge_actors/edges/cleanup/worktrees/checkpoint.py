@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.removal import Checkpoint
 from forge_actors.edges.cleanup.worktrees.census import Tree
-from forge_actors.edges.cleanup.worktrees.git import GitFailed
 from forge_actors.edges.cleanup.worktrees.objects import BlobWriter, make_durable
 
 if TYPE_CHECKING:
@@ -108,10 +107,7 @@ class Maker:
             # A file that was only announced to git is there as one without content.
             if any(entry.oid in _EMPTY for entry in contents.staged):
                 writer.write_bytes(b"")
-        try:
-            make_durable(self._git, blobs.values())
-        except OSError as error:
-            raise GitFailed(f"the objects are not on the disk: {error}") from None
+        make_durable(self._git, blobs.values())
         return blobs
 
     def _entries(self, contents: Contents, blobs: dict[str, str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge_actors.domain.cleaning import ClassReport, Removal, Skip
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from forge_actors.domain.cleaning import CleanClass, Desk
+    from forge_actors.domain.removal import Receipt
     from forge_actors.edges.cleanup.folders import Folder
 
 #: Seconds after which what had to stay is looked at again, unless a person asks for it.
@@ -88,6 +90,8 @@ class WorktreeCleaner:
             chosen = [
                 (each.candidate.name, each.reason) for each in verdicts if each.goes
             ]
+            # A removal that ends each run before its end must not keep others waiting.
+            chosen.sort(key=lambda each: _tried_at(home, found[each[0]].worktree))
         for worktree, reason in chosen:
             if not desk.may_go_on():
                 break
@@ -180,10 +184,22 @@ def _is_gone(home: Folder, worktree: Worktree) -> bool:
 
 def _tried(home: Folder, worktree: Worktree, now: float) -> str | None:
     """Why it had to stay a short while ago; None: it is to be looked at."""
-    if worktree.reason is None:
-        return None
-    with receipts.preserved(home, worktree.id) as store:
-        receipt = receipts.read(store)
+    receipt = _receipt(home, worktree)
     if receipt is None or receipt.tried_at is None or receipt.reason is None:
         return None
     return receipt.reason if now < receipt.tried_at + AGAIN_AFTER else None
+
+
+def _tried_at(home: Folder, worktree: Worktree) -> float:
+    receipt = _receipt(home, worktree)
+    return 0.0 if receipt is None or receipt.tried_at is None else receipt.tried_at
+
+
+def _receipt(home: Folder, worktree: Worktree) -> Receipt | None:
+    with suppress(Unsafe, OSError), ExitStack() as opened:
+        around = home.folder(receipts.PRESERVED)
+        if around is not None:
+            store = opened.enter_context(around).folder(worktree.id)
+            if store is not None:
+                return receipts.read(opened.enter_context(store))
+    return None

@@ -106,15 +106,20 @@ def forget(git: Git, receipt: Receipt) -> None:
 
 def _sync_refs(git: Git, worktree: str) -> None:
     """See that the names of our refs are on the disk, where they are files."""
-    folder = os.path.join(git.git_dir, KEPT, worktree)
-    while len(folder) >= len(os.path.join(git.git_dir, "refs")):
-        with suppress(FileNotFoundError):
-            fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    place = os.path.join(git.git_dir, KEPT, worktree)
+    paths = []
+    with suppress(OSError):
+        paths += [entry.path for entry in os.scandir(place)]
+    while len(place) >= len(os.path.join(git.git_dir, "refs")):
+        paths.append(place)
+        place = os.path.dirname(place)
+    for path in paths:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 os.fsync(fd)
             finally:
                 os.close(fd)
-        folder = os.path.dirname(folder)
 
 
 def bundle(git: Git, folder: Folder, place: str, commits: Mapping[str, str]) -> Archive:

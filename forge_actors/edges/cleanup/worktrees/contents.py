@@ -14,6 +14,7 @@ from forge_actors.edges.cleanup.worktrees.census import Census, Tree, Unreadable
 from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
 from forge_actors.edges.cleanup.worktrees.nested import (
     Nested,
+    in_place_of_its_own,
     nested_in,
     outermost,
     whole,
@@ -132,7 +133,8 @@ def everything(root: Folder, limits: Limits) -> Contents:
     """
     census = take(root, limits.disposable, lambda _: True)
     # A repository in it is a folder like any other, with its `.git`.
-    nested = tuple(whole(root, path) for path in outermost(census.nested))
+    inner = (whole(root, path) for path in outermost(census.nested))
+    nested = (*in_place_of_its_own(root), *inner)
     inside = tuple(f"{each.path}/" for each in nested)
     files = (path for path in census.files if not path.startswith(inside))
     changed = tuple(path for path in files if not _may_be_made_again(path, limits))

@@ -27,14 +27,20 @@ _REF = re.compile(r"ref: (refs/\S+)\n?")
 def entry_of(common_dir: str, path: str) -> str | None:
     """The name of the entry of the worktree at a path; None if there is none."""
     wanted = {path, os.path.realpath(path)}
-    try:
-        names = sorted(os.listdir(os.path.join(common_dir, "worktrees")))  # noqa: PTH208
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    for name in names:
+    for name in _names(common_dir):
         if _points_to(common_dir, name) in wanted:
             return name
     return None
+
+
+def entries_below(common_dir: str, path: str) -> list[str]:
+    """The entries of worktrees that lie in the tree of another one."""
+    around = (f"{path}/", f"{os.path.realpath(path)}/")
+    return [
+        name
+        for name in _names(common_dir)
+        if (_points_to(common_dir, name) or "").startswith(around)
+    ]
 
 
 def still_of(common_dir: str, name: str, path: str) -> bool:
@@ -48,6 +54,13 @@ def still_of(common_dir: str, name: str, path: str) -> bool:
 
 def entry_path(common_dir: str, name: str) -> str:
     return os.path.join(common_dir, "worktrees", name)
+
+
+def _names(common_dir: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.join(common_dir, "worktrees")))  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _points_to(common_dir: str, name: str) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -130,7 +129,6 @@ class Git:
                 stderr=subprocess.PIPE,
                 cwd=self.work_tree or "/",
                 env={**_environment(config), **(environment or {})},
-                start_new_session=True,
             )
         except OSError as error:
             raise GitFailed(f"git cannot be started: {error.strerror}") from None
@@ -182,10 +180,9 @@ class Git:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """See that a git, and all that it has started, is gone."""
+    """See that a git is gone. It stays in our group, so that it is whenever we are."""
     if child.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        child.kill()
     for pipe in (child.stdin, child.stdout, child.stderr):
         if pipe is not None:
             with suppress(OSError):

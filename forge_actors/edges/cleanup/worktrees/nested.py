@@ -54,6 +54,15 @@ def whole(root: Folder, path: str) -> Nested:
     return Nested(path, "", "it is a repository of its own", take_whole(root, path))
 
 
+def in_place_of_its_own(root: Folder) -> tuple[Nested, ...]:
+    """The repository that somebody made in place of the file that leads to ours."""
+    entry = root.entry(".git")
+    if entry is None or not entry.is_folder:
+        return ()
+    files = take_whole(root, ".git")
+    return (Nested(".git", "", "another repository was made in it", files),)
+
+
 def nested_in(git: Git, root: Folder, census: Census) -> tuple[Nested, ...]:
     """The repositories in a worktree, those in them not counted on their own.
 
@@ -63,7 +72,7 @@ def nested_in(git: Git, root: Folder, census: Census) -> tuple[Nested, ...]:
     assert git.work_tree is not None
     modules = os.path.join(git.git_dir, MODULES)
     known = dict(_module_folders(modules, _MAX_DEPTH))
-    found = []
+    found = [*in_place_of_its_own(root)]
     for path in outermost(census.nested):
         module = _module_of(git.work_tree, path, known)
         if module is None:

@@ -89,8 +89,8 @@ class BlobWriter:
 
 
 def read_back(git: Git, tips: Iterable[str], without: Iterable[str]) -> int:
-    """Read every object of some commits that others have not, and see that it is whole;
-    how many these are.
+    """Read every object of some commits that others have not, and see that it is whole
+    and on the disk; how many these are.
 
     Raises:
         GitFailed: one is missing, or is not what its name says.
@@ -111,6 +111,7 @@ def read_back(git: Git, tips: Iterable[str], without: Iterable[str]) -> int:
         raise GitFailed(f"git cat-file: {error.strerror}") from None
     finally:
         end(child)
+    make_durable(git, (name.decode() for name in names))
     return len(names)
 
 
@@ -134,7 +135,19 @@ def _check(stdout: IO[bytes], name: bytes) -> None:
 
 
 def make_durable(git: Git, names: Iterable[str]) -> None:
-    """See that objects of their own files are on the disk, and so are their names."""
+    """See that objects of their own files are on the disk, and so are their names.
+
+    Raises:
+        GitFailed: the disk does not take them.
+    """
+    try:
+        _make_durable(git, names)
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise GitFailed(f"the objects are not on the disk: {problem}") from None
+
+
+def _make_durable(git: Git, names: Iterable[str]) -> None:
     common = git.run("rev-parse", "--path-format=absolute", "--git-common-dir")
     store = os.path.join(os.fsdecode(common.removesuffix(b"\n")), "objects")
     folders = set()

@@ -167,6 +167,9 @@ class Removal:
         else:
             self._receipt = self._new_receipt()
         self._has_begun = True
+        if step not in ("removing", "branch"):
+            self._receipt.tried_at = self._facts.now()
+            receipts.write(self._store, self._receipt)
         self._saving = Saving(
             self._store, spot, self._subject, self._receipt, self._limits
         )
@@ -210,6 +213,8 @@ class Removal:
         with self._spot.opened(self._spot.name) as root:
             self._receipt.device, self._receipt.inode = root.identity
             self._refuse_use()
+            if self._saving.is_locked and not self._force:
+                raise Stays(f"it is locked: git worktree unlock {self._spot.path}")
             content = self._saving.look(root)
         reason = why_it_stays(content, self._limits, force=self._force)
         if reason is not None:
@@ -320,6 +325,7 @@ class Removal:
         return "git does not list it any more"
 
     def _closed(self) -> str:
+        self._saving.tidy()
         now = structs.replace(
             self._worktree,
             state="removed",

@@ -176,9 +176,9 @@ class _Restoring:
         count = 0
         for archive in self._receipt.archives:
             count += unpack(self._store, archive, "tree/", planter)
-        if any(archive.kind == "git" for archive in self._receipt.archives):
+        if self._receipt.head_ref is None and self._receipt.entry is not None:
             place = os.path.join(self._store.path, "git.tar")
-            self._notes.append(f"what git had of it is in {place}")
+            self._notes.append(f"it was at no branch; what git had of it is in {place}")
         return count
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from forge_actors.domain.removal import Content
@@ -84,6 +84,12 @@ class Saving:
         self._staged_bytes: dict[str, bytes] = {}
         #: Why no commit could hold what was not committed.
         self._uncommittable: str | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a person has told git to leave the worktree alone."""
+        place = self._admin
+        return place is not None and os.path.lexists(os.path.join(place, "locked"))
 
     def look(self, root: Folder) -> Content:
         """How much would be lost, and what of it cannot be saved."""
@@ -306,11 +312,14 @@ class Saving:
         named["head"] = receipt.head
         named["branch"] = git.commit_of(f"refs/heads/{receipt.branch}")
         found = {name: oid for name, oid in named.items() if oid is not None}
+        common = self._subject.common_dir
+        inner = entries.entries_below(common, self._path)
+        places = [entries.entry_path(common, name) for name in inner]
         if self._admin is not None:
-            known = set(found.values())
-            others = commits.existing(git, entries.mentioned(self._admin)) - known
-            found |= {oid: oid for oid in sorted(others)}
-        return found
+            places.append(self._admin)
+        mentioned = {oid for place in places for oid in entries.mentioned(place)}
+        others = commits.existing(git, mentioned) - set(found.values())
+        return {**found, **{oid: oid for oid in sorted(others)}}
 
     def prove(self) -> str:
         """Read everything that was saved, as if there was nothing else any more.
@@ -343,6 +352,12 @@ class Saving:
         excluded = (f"--exclude={commits.KEPT}/*", f"--exclude={branch}")
         count = read_back(git, tips, (*excluded, "--glob=refs/*"))
         return f"{proof}, {count} objects were read back"
+
+    def tidy(self) -> None:
+        """Remove what was needed only to save."""
+        for name in (_INDEX, _SCRATCH):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._store.fd)
 
     def is_unchanged(self, root: Folder) -> bool:
         """Whether the worktree is what it was when it was looked at."""

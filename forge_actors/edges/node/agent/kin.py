@@ -36,7 +36,6 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
     newest = tree.last_pid()
     if not 0 <= newest - job.pid <= _QUICK_PIDS or now - job.began > _QUICK_AGE:
         return False
-    own = os.getpid()
     for pid in range(job.pid + 1, newest + 1):
         if pid in leaders:
             continue
@@ -45,7 +44,7 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
         except OSError:
             continue
         process = tree.read_process(pid)
-        if process is not None and process.parent == own:
+        if process is not None and process.parent == os.getpid():
             return False
     return True
 

@@ -93,8 +93,8 @@ class Stream:
         self._times = -1
         self._marks = 0
         self._mark_length = MARK_SECONDS
-        self._mark_begin = time()
-        self._mark_end = self._mark_begin + MARK_SECONDS
+        now = time()
+        self._mark_begin, self._mark_end = now, now + MARK_SECONDS
 
     def pump(self) -> bool:
         """Move what one read gives. False once no process can write any more."""
@@ -158,6 +158,8 @@ class Stream:
             self.take(rest)
 
     def close(self) -> None:
+        if self.fd < 0 and not self.total:
+            return  # nothing was ever written, so there are no files
         for fd in (self.fd, self._file, self._ring, self._times):
             if fd >= 0:
                 os.close(fd)
