@@ -330,7 +330,8 @@ class Admission:
             request_id=short(request.request_id, f"{prefix}request_id"),
         )
         if details.request_id is not None:
-            details = structs.replace(details, digest=digest_of(job, spec, details))
+            digest = digest_of(job, spec, details, repo.path)
+            details = structs.replace(details, digest=digest)
         return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
