@@ -386,6 +386,7 @@ class _Supervisor:
             draining=self._pauses.get(DRAIN) is not None,
             silence=self._signs.silence(runs=bool(self._grants)),
             waiting=sum(1 for _ in self._line.offers()),
+            no_clean_up=self._maintenance.given_up,
         )
 
 

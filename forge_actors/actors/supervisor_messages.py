@@ -65,6 +65,8 @@ class Survey(Struct, frozen=True):
     pressure: str | None
     draining: bool
     waiting: int
+    #: Why the clean-up does not run any more in this runtime.
+    no_clean_up: str | None = None
     #: For how many seconds nothing was heard of what runs: its leases are unconfirmed.
     silence: float | None = None
 

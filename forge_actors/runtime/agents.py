@@ -70,7 +70,7 @@ class Agents:
 
         Raises:
             InvalidInput: a field does not fit.
-            Refused: its program is not there.
+            Refused: its adapter cannot be loaded.
         """
         if request.agent is None:
             raise InvalidInput(f"{prefix}prompt", "is for a job with an agent")
@@ -87,10 +87,7 @@ class Agents:
             kinds = tuple(sorted(AGENT_KINDS))
             raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
         of = finding.adapter(request.agent, field=f"{prefix}agent")
-        if of.program is not None:
-            # Refused now rather than in the night: nothing says that it will be there.
-            finding.find(of, self.environment(of))
-        elif not request.argv:
+        if of.program is None and not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
         isolate = request.isolate
@@ -165,6 +162,19 @@ class Agents:
         """Whether a good end that came after a stop proves nothing."""
         assert spec.agent is not None, "it is the job of one"
         return finding.adapter(spec.agent.name).ends_after_stop
+
+    def problem(self, name: str) -> str | None:
+        """Why the program of an agent cannot be started; None if it is there.
+
+        Whether it is logged in is not asked: a job can have a key of its own.
+        """
+        try:
+            of = finding.adapter(name)
+            if of.program is not None:
+                finding.find(of, self.environment(of))
+        except (InvalidInput, Refused) as error:
+            return str(error)
+        return None
 
     def _run(
         self, of: AgentAdapter, job: str, attempt: int, argv: tuple[str, ...]

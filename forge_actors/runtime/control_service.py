@@ -121,6 +121,7 @@ class ServiceControl(OutputControl):
                 self._store.clean_run(),
                 visits,
                 self._roots,
+                given_up=survey.no_clean_up,
             ),
             "disk": {**disk, "home": sizes_of(visits.values())},
             "counts": {state: counts[state] for state in STATES if counts.get(state)},

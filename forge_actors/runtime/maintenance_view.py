@@ -21,6 +21,8 @@ def maintenance_view(
     run: CleanRun | None,
     visits: Mapping[CleanClass, ClassVisit],
     roots: Roots,
+    *,
+    given_up: str | None = None,
 ) -> dict[str, object]:
     """When it ran last, what it freed since the home was made, what it left and why."""
     view: dict[str, object] = {
@@ -45,6 +47,9 @@ def maintenance_view(
             },
             "problem": problem(run),
         }
+    if given_up is not None:
+        why = scrub(redact(given_up), roots)
+        view["problem"] = f"the clean-up does not run any more: {why}"
     view["classes"] = {name: _visit(visit, roots) for name, visit in visits.items()}
     return view
 

@@ -1,29 +1,24 @@
-"""Making worktrees: locks, hooks, settings of a repository, what others have there."""
+"""Making worktrees: hooks, filters, links, and what others have there."""
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
 import subprocess
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
-from msgspec import structs
 
 from forge_actors.domain.errors import WorktreeFailed
-from forge_actors.edges.git import leftovers
-from forge_actors.edges.git.repository_settings import read_settings
+from forge_actors.edges.git import leftovers, program
 from forge_actors.testing.worktree_contract import planned, refused
-from tests.edges.worktree_ground import GitGround, git
+from tests.edges.worktree_ground import GitGround, git, make
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from forge_actors.domain.worktrees import MadeWorktree
+    pass
 
 
 @pytest.fixture
@@ -31,117 +26,9 @@ def ground(tmp_path: Path) -> GitGround:
     return GitGround(tmp_path)
 
 
-async def make(ground: GitGround, job: str = "job", **changes: object) -> MadeWorktree:
-    worktrees, wanted = ground.worktrees(), ground.wanted(job, **changes)
-    return await worktrees.make(wanted, await planned(worktrees, wanted))
-
-
-@contextmanager
-def sleeping(**options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"], **options) as process:
-        yield process
-        process.kill()
-
-
 def sleepers() -> bool:
     found = subprocess.run(["pgrep", "-f", "^sleep 300.25$"], check=False)
     return found.returncode == 0
-
-
-# -- locks ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lock", ["index.lock", "config.lock", "HEAD.lock"])
-async def test_locks_of_the_users_checkout_are_in_nobodys_way(
-    lock: str, ground: GitGround
-) -> None:
-    """An editor holds its index, or a git of somebody the configuration."""
-    held = ground.common_dir / lock
-    held.touch()
-    async with trio.open_nursery() as nursery:
-        for number in range(12):
-            nursery.start_soon(make, ground, f"job{number}")
-    assert held.exists()
-    assert len(ground.branches()) == 12
-
-
-async def test_a_foreign_lock_is_waited_for(
-    ground: GitGround, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock = ground.common_dir / "refs" / "heads" / "mine.lock"
-    lock.touch()
-    seen: list[float] = []
-    sleep = trio.sleep
-
-    async def release(seconds: float) -> None:
-        seen.append(seconds)
-        if len(seen) == 3:
-            lock.unlink()
-        await sleep(0)
-
-    monkeypatch.setattr(leftovers.trio, "sleep", release)
-    await make(ground, pattern="mine")
-    assert len(seen) == 3
-
-
-async def test_a_foreign_lock_that_stays_is_named_and_never_removed(
-    ground: GitGround, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leftovers, "LOCK_SECONDS", 0.1)
-    lock = ground.common_dir / "refs" / "heads" / "mine.lock"
-    lock.touch()
-    with pytest.raises(WorktreeFailed, match="another git program holds") as failed:
-        await make(ground, pattern="mine")
-    assert str(lock) in str(failed.value)
-    assert lock.exists()
-
-
-async def test_a_lock_that_a_dead_git_left_for_this_job_is_removed_and_told(
-    ground: GitGround,
-) -> None:
-    wanted = ground.wanted("job")
-    known = await planned(ground.worktrees(), wanted)
-    ref = ground.common_dir / "refs" / "heads" / "forge" / "job.lock"
-    ref.parent.mkdir()
-    ref.touch()
-    made = await ground.worktrees().make(wanted, known)
-    assert made.unlocked == (str(ref),)
-    index = Path(made.place.git_dir) / "index.lock"
-    index.touch()
-    entered = await ground.worktrees().enter(wanted, known)
-    assert entered.unlocked == (str(index),)
-    assert not index.exists()
-
-
-async def test_a_lock_is_left_to_a_git_that_lives(ground: GitGround) -> None:
-    wanted = ground.wanted("job")
-    known = await planned(ground.worktrees(), wanted)
-    made = await ground.worktrees().make(wanted, known)
-    lock = Path(made.place.git_dir) / "index.lock"
-    lock.touch()
-    with sleeping(cwd=wanted.folder):
-        entered = await ground.worktrees().enter(wanted, known)
-        assert entered.unlocked == ()
-        assert lock.exists()
-
-
-async def test_a_git_that_an_earlier_runtime_started_is_waited_for(
-    ground: GitGround,
-) -> None:
-    wanted = ground.wanted("job")
-    known = await planned(ground.worktrees(), wanted)
-    environment = os.environ | {"FORGE_WORKTREE": wanted.folder}
-    with sleeping(env=environment) as left:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ground.worktrees().make, wanted, known)
-            with trio.move_on_after(0.3):
-                await trio.sleep_forever()
-            assert ground.branches() == {}, "it has begun beside the other one"
-            left.send_signal(signal.SIGKILL)
-    assert ground.files(wanted) is not None
-
-
-# -- what is there -------------------------------------------------------------------
 
 
 async def test_no_hook_of_the_repository_runs(ground: GitGround) -> None:
@@ -185,6 +72,29 @@ async def test_work_in_a_folder_that_was_begun_is_moved_aside_not_overwritten(
     assert ground.files(wanted) is None
     kept = list(Path(wanted.folder).parent.glob("job.left-*/new"))
     assert [path.read_text() for path in kept] == ["new\n"]
+
+
+async def test_what_the_system_refuses_is_told_and_harms_nobody_else(
+    ground: GitGround, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    wanted = ground.wanted("job")
+    known = await planned(ground.worktrees(), wanted)
+    with monkeypatch.context() as patch:
+        patch.setattr(program.trio.lowlevel, "open_process", full)
+        assert "Too many open files" in await refused(
+            ground.worktrees().make(wanted, known)
+        )
+    Path(wanted.folder).mkdir(parents=True)
+    (Path(wanted.folder) / "mine").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(leftovers.os, "rename", full)
+        assert "Too many open files" in await refused(
+            ground.worktrees().make(wanted, known)
+        )
+    await ground.worktrees().make(wanted, known)
 
 
 async def test_a_branch_with_work_outlives_an_undo(ground: GitGround) -> None:
@@ -331,88 +241,3 @@ async def test_a_repository_with_long_hashes_has_worktrees_too(tmp_path: Path) -
     ground = GitGround(tmp_path, "--object-format=sha256")
     await make(ground)
     assert len(ground.branches()["forge/job"]) == 64
-
-
-# -- settings of the repository ------------------------------------------------------
-
-
-def test_without_a_file_there_are_no_commands(ground: GitGround) -> None:
-    assert read_settings(str(ground.common_dir)).setup == ()
-
-
-def test_the_commands_and_their_time_are_read(ground: GitGround) -> None:
-    ground.settings(
-        "[worktree]\n"
-        'setup = ["npm ci", "make"]\nsetup_timeout = "5m"\nbranch = "x/{job}"'
-    )
-    found = read_settings(str(ground.common_dir))
-    assert (found.setup, found.setup_seconds) == (("npm ci", "make"), 300.0)
-    assert found.worktree.branch == "x/{job}"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[worktree]\nsetup = 3", "worktree.setup"),
-        ('[worktree]\nsetup = [""]', "worktree.setup[0]: is no command"),
-        ('[worktree]\nsteup = ["x"]', "did you mean 'setup'"),
-        ("[worktre]\n", "worktre"),
-        ('[worktree]\nsetup_timeout = "0s"', "setup_timeout"),
-        ('[worktree]\nbranch = "a b"', "worktree.branch"),
-        ("[worktree\n", "at line 1"),
-    ],
-)
-def test_what_is_wrong_in_the_file_is_named(
-    text: str, words: str, ground: GitGround
-) -> None:
-    path = ground.settings(text)
-    with pytest.raises(WorktreeFailed) as failed:
-        read_settings(str(ground.common_dir))
-    assert str(path) in str(failed.value)
-    assert words in str(failed.value)
-
-
-def test_a_file_of_others_runs_nothing(ground: GitGround, tmp_path: Path) -> None:
-    path = ground.settings("")
-    path.chmod(0o666)
-    with pytest.raises(WorktreeFailed, match="written by everybody"):
-        read_settings(str(ground.common_dir))
-    path.unlink()
-    path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(WorktreeFailed, match="is a link"):
-        read_settings(str(ground.common_dir))
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(WorktreeFailed, match="is no file"):
-        read_settings(str(ground.common_dir))
-    path.unlink()
-    if os.geteuid() == 0:
-        path.touch()
-        os.chown(path, 65534, 65534)
-        with pytest.raises(WorktreeFailed, match="belongs to another user"):
-            read_settings(str(ground.common_dir))
-
-
-async def test_the_pattern_of_the_job_beats_that_of_the_repository(
-    ground: GitGround,
-) -> None:
-    ground.settings('[worktree]\nbranch = "theirs/{job}"')
-    await make(ground, "one")
-    await make(ground, "two", pattern="mine/{job}")
-    assert set(ground.branches()) == {"theirs/one", "mine/two"}
-
-
-async def test_an_entered_one_has_its_set_up_until_that_was_done(
-    ground: GitGround,
-) -> None:
-    ground.settings('[worktree]\nsetup = ["true"]')
-    wanted = ground.wanted("job")
-    known = await planned(ground.worktrees(), wanted)
-    made = await ground.worktrees().make(wanted, known)
-    ready = structs.replace(known, state="ready")
-    assert made.place.setup == ("true",)
-    entered = await ground.worktrees().enter(wanted, ready)
-    assert entered.place.setup == ("true",)
-    Path(made.place.setup_state).write_text('{"done": true}')
-    entered = await ground.worktrees().enter(wanted, ready)
-    assert entered.place.setup == ()

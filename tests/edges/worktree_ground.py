@@ -13,8 +13,9 @@ import msgspec
 import trio
 
 from forge_actors.domain.branches import BranchNames
-from forge_actors.domain.worktrees import Worktree, WorktreeWanted
+from forge_actors.domain.worktrees import MadeWorktree, Worktree, WorktreeWanted
 from forge_actors.edges.git.worktrees import GitWorktrees
+from forge_actors.testing.worktree_contract import planned
 
 #: Makes a worktree like a runtime of its own, which can be killed.
 MAKER = """\
@@ -154,3 +155,9 @@ class GitGround:
             check=False,
         )
         return done.returncode
+
+
+async def make(ground: GitGround, job: str = "job", **changes: Any) -> MadeWorktree:
+    """Plan a worktree and make it."""
+    worktrees, wanted = ground.worktrees(), ground.wanted(job, **changes)
+    return await worktrees.make(wanted, await planned(worktrees, wanted))

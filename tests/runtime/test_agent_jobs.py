@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forge_actors.actors import supervisor
 from forge_actors.client import offline
-from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.requests import JobQuery
 from forge_actors.runtime import agent_runs
@@ -224,24 +225,42 @@ async def test_what_does_not_fit_an_agent_is_refused(
             await runtime.submit(repo, [], **fields)
 
 
-async def test_a_program_that_is_not_there_is_refused_with_where_it_was_searched(
-    repo: Path, home: Path, agents: dict[str, FakeAgent]
+async def test_a_job_whose_program_is_not_there_waits_until_it_is(
+    repo: Path,
+    home: Path,
+    agents: dict[str, FakeAgent],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(supervisor, "IDLE_PASS_SECONDS", 0.05)
+    folder = agents["codex"].path.parent
     agents["codex"].path.unlink()
     async with running(home) as runtime:
-        with pytest.raises(Refused, match=r"'codex'.*was not found in .*bin:"):
-            await runtime.submit(repo, [], agent="codex", prompt="Go.")
+        waits = await runtime.submit(repo, [], agent="codex", prompt="Go.")
+        other = await runtime.submit(repo, [], agent="claude", prompt="Go.")
+        assert (await other.wait()).state == "succeeded"
+        view = await waits.show()
+        assert view.state == "queued"
+        assert view.waiting is not None
+        assert (view.waiting["kind"], view.waiting["resource"]) == ("agent", "codex")
+        why = await waits.why()
+        assert "It waits for an agent program: the program 'codex'" in why
+        assert f"was not found in {folder}" in why
+        install(folder, "codex")
+        assert (await waits.wait()).state == "succeeded"
 
 
-async def test_a_program_that_goes_away_before_the_start_is_why_it_does_not(
+async def test_a_job_that_waits_for_its_program_waits_for_it_after_a_restart(
     repo: Path, home: Path, agents: dict[str, FakeAgent]
 ) -> None:
+    folder = agents["codex"].path.parent
+    agents["codex"].path.unlink()
     async with running(home) as runtime:
-        before = await runtime.submit(repo, ["sh", "-c", f"rm {agents['codex'].path}"])
-        job = await runtime.submit(
-            repo, [], agent="codex", prompt="Go.", after=[before.id]
-        )
-        view = await job.wait()
-    assert view.error is not None
-    assert view.error.code == "WORKER_START_FAILED"
-    assert "was not found in" in view.error.message
+        job = await runtime.submit(repo, [], agent="codex", prompt="Go.")
+    async with running(home) as runtime:
+        view = await runtime.control.job(job.id)
+        assert view.waiting is not None
+        assert view.waiting["kind"] == "agent"
+    install(folder, "codex")
+    async with running(home) as runtime:
+        [view] = await runtime.control.wait([job.id])
+    assert view.state == "succeeded"

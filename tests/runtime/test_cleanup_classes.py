@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.domain.maintenance import CleanLimits
 from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.walking import ASIDE, Remover
 from tests.runtime.cleanup_home import DAY, HOUR, Home
@@ -206,6 +207,15 @@ def test_what_nobody_knows_is_counted_and_stays(home: Home) -> None:
     assert 4 * MIB < report.size < 5 * MIB
     assert (home.path / "films" / "long.mkv").exists()
     assert (home.path / "agent.log").exists()
+
+
+def test_what_others_have_put_there_is_counted_only_up_to_a_number(
+    home: Home,
+) -> None:
+    for number in range(2000):
+        put(home.path / "films" / str(number))
+    assert home.report("other", limits=CleanLimits(scans=1000)).size is None
+    assert home.report("other").size is not None
 
 
 def test_a_plan_changes_nothing_at_all(home: Home) -> None:

@@ -102,6 +102,16 @@ def test_what_the_owner_does_not_forget_keeps_its_output(home: Home) -> None:
     assert home.logs() == ["old.1.stdout"]
 
 
+def test_where_the_output_cannot_be_reached_the_jobs_stay(home: Home) -> None:
+    home.job("old", 40 * DAY, output=1)
+    (home.path / "logs").rename(home.path.parent / "elsewhere")
+    (home.path / "logs").symlink_to(home.path.parent / "elsewhere")
+    found = home.clean("jobs", "logs", later=400 * DAY)
+    assert home.jobs() == ["old"]
+    assert set(found.skips) == {("logs", "it is a link, or no folder")}
+    assert home.logs() == ["old.1.stdout"]
+
+
 def test_switched_off_nothing_goes_and_it_is_measured_all_the_same(home: Home) -> None:
     home.job("old", 400 * DAY, output=MIB)
     home.log("lost")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from forge_actors.domain.errors import ActorStopped, InvalidInput, NotFound, Ref
 from forge_actors.domain.maintenance import CleanResult, Policy
 from forge_actors.domain.requests import JobRequest
 from forge_actors.edges.cleanup import process
+from forge_actors.runtime import admission
 from forge_actors.runtime.cleaning import clean_home
 from forge_actors.runtime.settings import Settings
 from tests.edges.test_clean_up import left_behind
@@ -81,6 +83,29 @@ async def test_a_job_that_just_goes_is_nothing_to_run_after(tmp_path: Path) -> N
             with pytest.raises(InvalidInput, match="removed by retention just now"):
                 await case.submit(after=[job])
             await gone.wait()
+
+
+async def test_a_job_that_goes_while_a_batch_is_checked_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with controlled(tmp_path) as case:
+        job = await case.submit()
+        await case.control.wait([job])
+        pauses = []
+
+        async def pause() -> None:
+            pauses.append("pause")
+            if len(pauses) == 2:  # the first job of the batch was checked
+                assert await forget(case, job) == [job]
+
+        monkeypatch.setattr(admission, "BUILT_AT_ONCE", 1)
+        patched = SimpleNamespace(lowlevel=SimpleNamespace(checkpoint=pause))
+        monkeypatch.setattr(admission, "trio", patched)
+        first = JobRequest("app", ["true"], read_only=True, after=[job])
+        second = JobRequest("app", ["true"], read_only=True)
+        with pytest.raises(InvalidInput, match="removed by retention just now"):
+            await case.control.submit([first, second])
+        assert len(pauses) == 2
 
 
 async def test_a_job_that_another_one_runs_after_stays(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.cleaning import ClassReport
 from forge_actors.domain.retention import (
     Candidate,
@@ -18,8 +20,6 @@ from forge_actors.domain.retention import (
 from forge_actors.edges.cleanup.visit import visiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from forge_actors.domain.cleaning import CleanClass, Desk
     from forge_actors.edges.cleanup.folders import Entry, Folder
     from forge_actors.edges.cleanup.visit import Visit
@@ -53,72 +53,89 @@ class _Artifacts:
         self._desk = visit.desk
         self._folder = folder
         self._policy = policy
+        self._entries: dict[str, Entry] = {}
 
     def run(self) -> ClassReport:
         report = ClassReport(self._visit.name)
-        entries = self._entries()
-        sizes: dict[str, int] = {}
-        whole = len(entries) < MOST
-        for name, entry in entries.items():
-            if not self._desk.may_go_on():
-                return report  # what is not measured cannot be compared
-            self._desk.scanned()
-            measured = self._visit.measure.tree(self._folder, entry)
-            sizes[name] = measured.bytes
-            whole = whole and measured.whole
-        verdicts = self._decided(entries, sizes)
-        left = sum(sizes.values())
-        for verdict in verdicts:
-            name = verdict.candidate.name
-            if verdict.goes and self._desk.may_go_on():
-                reason = verdict.reason
-                gone = self._visit.remove(
-                    self._folder, entries[name], reason, sizes[name]
-                )
-                left -= sizes[name] if gone and not self._desk.request.dry_run else 0
-        report.size = left if whole else None
+        self._look()
+        ended = self._ended()
+        # What is too old goes before anything is measured, which may take long.
+        verdicts = self._by_age(ended)
+        self._remove(verdicts)
         report.due_at = next_due(verdicts)
+        sizes = self._sizes()
+        if sizes is None:
+            return report
+        policy = Policy(bytes=self._policy.bytes, grace=self._policy.grace)
+        if self._policy.on:
+            theirs = [
+                self._of_job(job, at, sizes[job])
+                for job, at in ended.items()
+                if job in sizes
+            ]
+            self._remove(decide(theirs, policy, self._desk.request.now))
+        if not self._desk.request.dry_run:
+            sizes = {name: sizes[name] for name in self._entries}
+        report.size = sum(sizes.values())
         return report
 
-    def _entries(self) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def _look(self) -> None:
+        """See what there is, up to a number of folders."""
         for entry in self._folder.entries():
             if not entry.is_folder or JOB_ID.fullmatch(entry.name) is None:
                 what = self._visit.told(self._folder, entry.name)
                 self._visit.skip(what, "no folder of ours has such a name")
                 continue
-            found[entry.name] = entry
-            if len(found) == MOST:
+            self._entries[entry.name] = entry
+            if len(self._entries) == MOST:
                 break
-        return found
 
-    def _decided(
-        self, entries: dict[str, Entry], sizes: dict[str, int]
-    ) -> list[Verdict]:
-        ended = self._ended(entries)
-        theirs, lost = [], []
-        for name, entry in entries.items():
-            if name not in ended:
-                # Of a job that is gone they go as soon as they are past the grace.
-                lost.append(Candidate(name, entry.changed, sizes[name]))
-                continue
-            at = ended[name]
-            protected = "its job has not ended" if at is None else None
-            when = self._desk.request.now if at is None else at
-            theirs.append(Candidate(name, when, sizes[name], protected=protected))
-        now, policy = self._desk.request.now, self._policy
-        alone = Policy(policy.on, age=policy.grace, grace=policy.grace)
-        told = [
-            verdict._replace(reason=f"no job has them; {verdict.reason}")
-            for verdict in decide(lost, alone, now)
-        ]
-        return told + decide(theirs, policy, now)
-
-    def _ended(self, names: Iterable[str]) -> dict[str, float | None]:
-        """Of these, those that are jobs of the store, and when they ended."""
-        wanted = sorted(names)
+    def _ended(self) -> dict[str, float | None]:
+        """Those that are of jobs of the store, and when these ended."""
+        wanted = sorted(self._entries)
         found: dict[str, float | None] = {}
         for start in range(0, len(wanted), ASKED):
             asked = json.dumps(wanted[start : start + ASKED])
             found.update(self._desk.read("known_jobs", asked))
         return found
+
+    def _of_job(self, job: str, ended_at: float | None, size: int = 0) -> Candidate:
+        if ended_at is None:
+            now = self._desk.request.now
+            return Candidate(job, now, size, protected="its job has not ended")
+        return Candidate(job, ended_at, size)
+
+    def _by_age(self, ended: dict[str, float | None]) -> list[Verdict]:
+        now, policy = self._desk.request.now, self._policy
+        # Of a job that is gone they go as soon as they are past the grace.
+        lost = [
+            Candidate(name, entry.changed)
+            for name, entry in self._entries.items()
+            if name not in ended
+        ]
+        alone = Policy(policy.on, age=policy.grace, grace=policy.grace)
+        told = [
+            verdict._replace(reason=f"no job has them; {verdict.reason}")
+            for verdict in decide(lost, alone, now)
+        ]
+        theirs = [self._of_job(job, at) for job, at in ended.items()]
+        return told + decide(theirs, structs.replace(policy, bytes=None), now)
+
+    def _remove(self, verdicts: list[Verdict]) -> None:
+        """Remove what goes. In a dry run it counts as gone from then on too."""
+        for verdict in verdicts:
+            if not self._desk.may_go_on():
+                return
+            self._desk.scanned()
+            entry = self._entries[verdict.candidate.name]
+            if verdict.goes and self._visit.remove(self._folder, entry, verdict.reason):
+                del self._entries[entry.name]
+
+    def _sizes(self) -> dict[str, int] | None:
+        """How much each takes that is left; None if nobody can say of all of them."""
+        sizes: dict[str, int] = {}
+        for name, entry in self._entries.items():
+            if not self._desk.may_go_on():
+                return None
+            sizes[name] = self._visit.measure.tree(self._folder, entry).bytes
+        return sizes if len(sizes) < MOST else None

@@ -62,6 +62,9 @@ class JobCleaner:
     def run(self, desk: Desk, cursor: str | None) -> ClassReport:
         """See `Cleaner`."""
         with visiting(self.name, desk) as visit, visit.folder(LOGS) as logs:
+            if LOGS in visit.barred:
+                # Without its record nobody would know whose output it is.
+                return ClassReport(self.name)
             policy = policy_of(desk.rules, self.name)
             policy = structs.replace(policy, grace=max(policy.grace, JOB_GRACE))
             return _Jobs(visit, logs, policy).run(cursor)

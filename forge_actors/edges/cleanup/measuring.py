@@ -16,7 +16,7 @@ MAX_LINKED = 50_000
 #: Folders below each other that are looked into.
 MAX_DEPTH = 100
 #: Entries between two looks at whether there is time left.
-_LOOK_EVERY = 256
+LOOK_EVERY = 256
 
 
 class Measured(NamedTuple):
@@ -85,7 +85,7 @@ class Measure:
         size = 0
         try:
             for entry in folder.entries():
-                if self._entries % _LOOK_EVERY == 0 and not self._may_go_on():
+                if self._entries % LOOK_EVERY == 0 and not self._may_go_on():
                     self._out_of_time = True
                 if self._out_of_time:
                     self._whole = False

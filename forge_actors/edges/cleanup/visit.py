@@ -31,6 +31,8 @@ class Visit:
         self.measure = Measure(desk.may_go_on)
         #: None in a dry run: nothing is moved there, and so it is not made.
         self.remover = None if aside is None else Remover(aside, desk.may_go_on)
+        #: Folders of the home that are there and could not be gone into.
+        self.barred: set[str] = set()
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Folder | None]:
@@ -40,8 +42,10 @@ class Visit:
         try:
             found = self.home.folder(name)
         except Unsafe as problem:
+            self.barred.add(name)
             self.skip(name, problem.reason)
         except OSError as error:
+            self.barred.add(name)
             self.fail(name, os.strerror(error.errno or 0))
         if found is None:
             yield None

@@ -88,15 +88,16 @@ class GitWorktrees:
     async def undo(self, wanted: WorktreeWanted, known: Worktree) -> None:
         """See the port."""
         tidying = Tidying(wanted, known)
-        await until_left_alone(wanted.folder, LOCK_SECONDS)
-        async with self._turn(wanted.common_dir):
-            await tidying.clear()
-            if os.path.lexists(wanted.folder):  # it is as git left it
-                remove = ("worktree", "remove", "--force", "--force")
-                await tidying.git(*remove, wanted.folder)
-            if await _is_ours(wanted, known):
-                ref, commit = f"refs/heads/{known.branch}", known.base_commit or ""
-                await tidying.git("update-ref", "-d", ref, commit)
+        with _limit(wanted.seconds):
+            await until_left_alone(wanted.folder, LOCK_SECONDS)
+            async with self._turn(wanted.common_dir):
+                await tidying.clear()
+                if os.path.lexists(wanted.folder):  # it is as git left it
+                    remove = ("worktree", "remove", "--force", "--force")
+                    await tidying.git(*remove, wanted.folder)
+                if await _is_ours(wanted, known):
+                    ref, commit = f"refs/heads/{known.branch}", known.base_commit or ""
+                    await tidying.git("update-ref", "-d", ref, commit)
 
     def _turn(self, common_dir: str) -> trio.Lock:
         return self._turns.setdefault(common_dir, trio.Lock())
@@ -242,9 +243,12 @@ def _prepare_parents(folder: str) -> None:
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
-    """All of it has to be done in this time."""
+    """All of it has to be done in this time, and what goes wrong is told clearly."""
     try:
         with trio.fail_after(seconds):
             yield
     except trio.TooSlowError:
         raise WorktreeFailed(f"it was not ready within {seconds:g} s") from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise WorktreeFailed(f"{where}{error.strerror or error}") from None
