@@ -12,13 +12,14 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.looking import COMMIT_SECONDS, look_from
+from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
+    claims_from,
     job_from,
     pause_from,
     poison_from,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.capacity import RepositoryLimits
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.events import Event
     from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
@@ -186,6 +188,11 @@ class StoreReader:
             for row in rows
         ]
 
+    def claims(self, repo: str) -> dict[str, tuple[Claim, ...]]:
+        """See the port."""
+        rows = self.read_pending("claims_of", repo)
+        return {job: claims_from(text) for job, text in rows}
+
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)
         if spec is not None:
@@ -209,7 +216,7 @@ class StoreReader:
 
     def unfinished_looks(self) -> list[Look]:
         """See the port."""
-        rows = self.read_pending("unfinished_looks", COMMIT_SECONDS)
+        rows = self.read_pending("unfinished_looks")
         return list(map(self.look_of, rows))
 
     def oldest_look(self) -> str | None:
