@@ -129,6 +129,7 @@ class Admission:
     async def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place]
     ) -> tuple[list[Accepted], Move | None]:
+        await self._store.quiet()
         # What is unique is looked up and saved without a pause in between.
         pauses = not any(r.request_id or r.unique for r in requests)
         forgettings = self._store.forgettings
