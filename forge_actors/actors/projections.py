@@ -126,7 +126,7 @@ class _Projections:
             case BoardRang():
                 self._read_board()
             case FilesChanged(repos):
-                for repo in repos:
+                for repo in sorted(repos):
                     self._mark(repo, FILES_CHANGED)
             case Watched(repo, problem):
                 self._watches.answered(repo, problem)
@@ -231,9 +231,9 @@ class _Projections:
         limit: float,
     ) -> None:
         repo = repository.id
-        busy = self._context.running(repo)
+        busy, fence = self._context.running(repo), self._context.fence(repo)
         sample = await self._context.sampler.sample(repository, limit)
-        self._mailbox.tell(Sampled(repo, nonce, began, busy, assumed, sample))
+        self._mailbox.tell(Sampled(repo, nonce, began, busy, fence, assumed, sample))
 
     def _sampled(self, done: Sampled) -> None:
         del self._under_way[done.repo]
@@ -246,7 +246,9 @@ class _Projections:
             problem = done.sample.problem or "it gave no status"
             look = before.failed(done.nonce, problem, self._now)
         else:
-            look = before.sampled(done.nonce, status, done.began, busy=done.busy)
+            look = before.sampled(
+                done.nonce, status, done.began, busy=done.busy, fence=done.fence
+            )
             if before.status is not None and before.status.differs(status):
                 event = _changed(done.repo, status, self._now)
         if look.dirty is not None:

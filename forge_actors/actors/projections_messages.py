@@ -34,6 +34,7 @@ class Sampled(Struct, frozen=True):
     nonce: int
     began: float
     busy: bool
+    fence: int
     assumed: float
     sample: Sample
 
@@ -104,6 +105,8 @@ class Context(Struct, frozen=True):
     limits: Callable[[], LookLimits]
     #: A repository that is not removed.
     repository: Callable[[str], Repository | None]
+    #: The number of its last dispatch.
+    fence: Callable[[str], int]
     #: How many of its jobs have not ended, and whether any of them runs.
     active: Callable[[str], int]
     running: Callable[[str], bool]

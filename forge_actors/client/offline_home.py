@@ -42,8 +42,8 @@ SELECT id FROM job WHERE repo = ? AND state IN ('dispatched', 'running') ORDER B
 
 _LOOKED = "SELECT 1 FROM sqlite_master WHERE name = 'git_status'"
 _LOOKS = """\
-SELECT repo, sample, sampled_at, busy, nonce, looked_at, dirty_nonce, dirty_reason,
-    dirty_at, dirty_source, failures, error, retry_at
+SELECT repo, sample, sampled_at, busy, fence, nonce, looked_at, dirty_nonce,
+    dirty_reason, dirty_at, dirty_source, failures, error, retry_at
 FROM git_status"""
 _ATTENTION = """\
 SELECT id, state, finished_at FROM job
@@ -55,10 +55,7 @@ WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
-_SIZES = (
-    "SELECT name, json_extract(CAST(report AS TEXT), '$.size') AS size FROM clean_class"
-    " WHERE report IS NOT NULL AND size IS NOT NULL"
-)
+_SIZES = "SELECT name, size FROM clean_class WHERE size IS NOT NULL"
 _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 
@@ -224,7 +221,7 @@ def _repository(
         "counts": {state: counts[state] for state in STATES if state in counts},
         "running_jobs": [],
         "status": to_builtins(
-            status_view(look, time.time(), last, _moment, partial(offline.shown, home))
+            status_view(look, time.time(), fence, _moment, partial(offline.shown, home))
         ),
         "attention": attention_in(counts),
         "leases": [],

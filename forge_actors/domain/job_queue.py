@@ -1,13 +1,14 @@
 """The queue: what a repository's ledger holds, and what each of its jobs waits for.
 
 Jobs that wait for others or for their next attempt are kept here; those that are ready
-are in its lanes. A job that is held is in neither.
+are in its lanes. One that is held, or whose agent program is not there, is in neither.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.agentless import Agentless
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
 from forge_actors.domain.blockers import find_blocker, rank_of
 from forge_actors.domain.budgets import QueueBudgets
@@ -25,6 +26,7 @@ from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobError, State
@@ -54,6 +56,7 @@ class JobQueue:
         pause: Pause | None = None,
         backoff: Backoff = DEFAULT,
         isolates: bool = False,
+        agent_problem: AgentProblem | None = None,
         quarantined: Iterable[Quarantine] = (),
         poisoned: Iterable[Poison] = (),
     ) -> None:
@@ -74,6 +77,7 @@ class JobQueue:
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
         self._lanes = Lanes(overtake_after, known, isolates=isolates)
+        self._agentless = Agentless(agent_problem)
         self._budgets = QueueBudgets()
         self.backoff = backoff
         self._retries = Retries()
@@ -181,6 +185,9 @@ class JobQueue:
         if pause is not None:
             detail = describe(pause.scope)
             return Waiting("pause", pause.since, detail)
+        lack = self._agentless.lack_of(job_id)
+        if lack is not None:
+            return Waiting("agent", lack.since, lack.reason, resource=lack.agent)
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
         blocker = find_blocker(job, self.held, reservations, now)
@@ -248,11 +255,17 @@ class JobQueue:
 
     def _enter(self, job: Job, now: float) -> None:
         """Nothing but a hold, a pause or a lack keeps it from starting from here on."""
-        if job.held_at is None:
+        if job.held_at is None and not self._agentless.keeps(job, now):
             self._lanes.enter(job)
         if job.queue_budget is not None:
             self._budgets.begin(job.id, job.queue_budget)
             self._time(job.id, now)
+
+    def _leave_line(self, job: Job, now: float) -> None:
+        """Its program has gone away while it was ready: it waits for that."""
+        self._lanes.leave(job)
+        self._lanes.release(job.id)
+        self._time(job.id, now)
 
     def _time(self, job_id: str, now: float) -> None:
         """Let its queue budget go on, or stand still."""
@@ -266,6 +279,7 @@ class JobQueue:
         """Neither to start nor for others; one that has a lease has done so before."""
         if job.id in self._lanes.ready:
             self._lanes.leave(job)
+        self._agentless.forget(job.id)
         self._lanes.release(job.id)
         self._unmet.pop(job.id, None)
         self._retries.forget(job.id)

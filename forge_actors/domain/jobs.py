@@ -199,6 +199,8 @@ class Job(Struct, kw_only=True, gc=False):
     held_at: float | None = None
     #: It may be given a worktree in place of a checkout that others hold.
     isolatable: bool = False
+    #: The agent whose program it needs.
+    agent: str | None = None
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):

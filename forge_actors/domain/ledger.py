@@ -137,6 +137,9 @@ class Ledger(Steerable):
         if not self._may_start():
             return [], None
         job = self._lanes.best(tokens, self.held, now)
+        while job and job.agent is not None and self._agentless.keeps(job, now):
+            self._leave_line(job, now)
+            job = self._lanes.best(tokens, self.held, now)
         if job is None:
             return [], None
         isolated = self._isolate(job, now)
@@ -336,6 +339,9 @@ class Ledger(Steerable):
 
     def announce(self, now: float) -> list[Change]:
         """Look again at all of it, and save what the first waiting jobs wait for."""
+        for able in self._agentless.take_able():
+            self._lanes.enter(self.jobs[able])
+            self._time(able, now)
         self._lanes.reconsider()
         changes: list[Change] = []
         states: dict[Lane, State | None] = {}

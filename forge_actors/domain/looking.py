@@ -25,9 +25,6 @@ AFTER_RESTART = "jobs ran since, or while it was made"
 SETTLE_SECONDS = 0.1
 #: Seconds between two samples of one repository, however often it is marked.
 GAP_SECONDS = 0.5
-#: Seconds that a dispatch may take to be durable. Less than a mark takes to be
-#: answered, or the sample that answers the end of a job would seem to be before it.
-COMMIT_SECONDS = 0.05
 #: Seconds until a sample that failed is tried again; doubled each time, up to this.
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 #: Failures in a row after which only the safety round tries again.
@@ -83,6 +80,8 @@ class Look(Struct, frozen=True):
     sampled_at: float | None = None
     #: Whether jobs of the repository ran then: what they did later is not in it.
     busy: bool = False
+    #: The number of the last dispatch before it.
+    fence: int = 0
     #: The mark that the last sample answered.
     nonce: int = 0
     #: When it was last tried, well or not: the order of the safety round.
@@ -106,7 +105,13 @@ class Look(Struct, frozen=True):
         return structs.replace(self, dirty=Mark(nonce, reason, at, source))
 
     def sampled(
-        self, nonce: int, status: GitStatus, now: float, *, busy: bool = False
+        self,
+        nonce: int,
+        status: GitStatus,
+        now: float,
+        *,
+        busy: bool = False,
+        fence: int = 0,
     ) -> Look:
         """A sample that was begun for mark `nonce` found this."""
         return structs.replace(
@@ -114,6 +119,7 @@ class Look(Struct, frozen=True):
             status=status,
             sampled_at=now,
             busy=busy,
+            fence=fence,
             nonce=max(self.nonce, nonce),
             looked_at=now,
             dirty=self._unanswered(nonce),
@@ -178,28 +184,27 @@ class Look(Struct, frozen=True):
             retry_at=retry_at,
         )
 
-    def outdated(self, last_dispatch: float) -> bool:
-        """Whether a job may have changed it since, though nobody marked it.
+    def outdated(self, fence: int) -> bool:
+        """Whether a job may have changed it since, though nobody marked it; `fence` is
+        that of the last dispatch of the repository.
 
         A mark is saved a moment after the end that it is for, and a crash may come in
         between. But the dispatch is durable: what ended later was dispatched after the
-        sample, or ran while that was made.
+        look, or ran while that was made.
         """
-        if self.dirty is not None:
-            return False
-        since = 0.0 if self.sampled_at is None else self.sampled_at - COMMIT_SECONDS
-        return self.busy or last_dispatch > since
+        return self.dirty is None and (self.busy or fence > self.fence)
 
 
 def look_from(row: tuple[Any, ...]) -> Look:
     """What a store has of a look: the repository, the status as JSON, and the rest."""
-    repo, sample, sampled_at, busy, nonce, looked_at = row[:6]
-    mark, reason, at, source, failures, error, retry_at = row[6:]
+    repo, sample, sampled_at, busy, fence, nonce, looked_at = row[:7]
+    mark, reason, at, source, failures, error, retry_at = row[7:]
     return Look(
         repo,
         status=None if sample is None else _status(sample),
         sampled_at=sampled_at,
         busy=bool(busy),
+        fence=fence,
         nonce=nonce,
         looked_at=looked_at,
         dirty=None if mark is None else Mark(mark, reason, at, source),

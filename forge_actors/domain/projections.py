@@ -70,7 +70,7 @@ class LeaseView(Struct, frozen=True):
 def status_view(
     look: Look | None,
     now: float,
-    last_dispatch: float,
+    fence: int,
     moment: Callable[[float], str],
     shown: Callable[[str], str] = str,
 ) -> StatusView:
@@ -83,7 +83,7 @@ def status_view(
         reason = f"looking at it failed{times}: {shown(look.error)}"
     elif look.dirty is not None:
         reason = look.dirty.reason
-    elif look.outdated(last_dispatch):
+    elif look.outdated(fence):
         reason = AFTER_RESTART
     status = look.status
     if status is None or look.sampled_at is None:

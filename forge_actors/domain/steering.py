@@ -17,13 +17,12 @@ from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, repository_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.quarantine import Quarantine
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -63,10 +62,12 @@ class Steerable(JobQueue):
         changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
         if job.id not in self._unmet and self._retries.due(job.id) is None:
             if on:
-                self._lanes.leave(job)
+                if job.id in self._lanes.ready:
+                    self._lanes.leave(job)
+                self._agentless.forget(job.id)
                 self._lanes.release(job.id)
                 changes += self._wait_in(job, "queued", now, reason="it is held")
-            else:
+            elif not self._agentless.keeps(job, now):
                 self._lanes.enter(job)
             self._time(job.id, now)
         return changes
@@ -122,11 +123,9 @@ class Steerable(JobQueue):
 
     # -- where it is -----------------------------------------------------------------
 
-    def relocated(self, jobs: Iterable[Job], quarantined: Iterable[Quarantine]) -> None:
-        """The folder of the repository is another one, and so are the claims of these,
-        as they were saved, while they wait or run or are kept."""
-        claims = {job.id: job.claims for job in jobs}
-        claims |= {left.job: left.claims for left in quarantined}
+    def relocated(self, claims: Mapping[str, tuple[Claim, ...]]) -> None:
+        """The folder of the repository is another one, and so are the claims of these
+        jobs, as they were saved, while they wait or run or are kept."""
         for job_id, wanted in claims.items():
             if (left := self.quarantined.get(job_id)) is not None:
                 self.quarantined[job_id] = structs.replace(left, claims=wanted)

@@ -50,7 +50,7 @@ class RepositoryControl(ControlBase):
     async def repositories(self) -> list[RepositoryView]:
         tally, rows = self._store.tally, self._store.read("looks")
         looks = {row[0]: row for row in rows}
-        counts, dispatched = tally.waiting_and_running(), self._last_dispatches()
+        counts, fences = tally.waiting_and_running(), dict(self._store.read("fences"))
         views: list[RepositoryView] = []
         for repo in self._registry.all():
             if len(views) % PIECE == PIECE - 1:
@@ -61,7 +61,7 @@ class RepositoryControl(ControlBase):
             views.append(
                 structs.replace(
                     view,
-                    status=self._status(look, dispatched.get(repo.id, 0.0)),
+                    status=self._status(look, fences.get(repo.id, 0)),
                     attention=tally.attention_of(repo.id),
                 )
             )
@@ -79,7 +79,7 @@ class RepositoryControl(ControlBase):
         [(fence, last)] = self._store.read("repository_turn", repo.id)
         view = structs.replace(
             self._repository_view(repo, (waiting, len(running)), note),
-            status=self._status(self._store.look(repo.id), last),
+            status=self._status(self._store.look(repo.id), fence),
             attention=attention_in(found),
         )
         return RepositoryDetails(
@@ -100,15 +100,12 @@ class RepositoryControl(ControlBase):
         waiting = self._store.tally.active_of(repo.id) - running
         return self._repository_view(repo, (waiting, running), note)
 
-    def _last_dispatches(self) -> dict[str, float]:
-        return dict(self._store.read("last_dispatches"))
-
-    def _status(self, look: Look | None, last_dispatch: float) -> StatusView:
+    def _status(self, look: Look | None, fence: int) -> StatusView:
         ahead, now = self._clock.ahead(), self._clock.now()
         return status_view(
             look,
             now,
-            last_dispatch - ahead,
+            fence,
             lambda at: timestamp(at + ahead),
             lambda problem: shown_text(problem, self._roots),
         )

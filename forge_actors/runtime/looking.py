@@ -50,6 +50,7 @@ class Looking:
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
+        self._limits = settings().look_limits()
         self._scope = trio.CancelScope()
         #: Set once nothing is looked at any more.
         self.ended = trio.Event()
@@ -77,8 +78,9 @@ class Looking:
                 watch=watch,
                 clock=self._clock,
                 board=self.board,
-                limits=lambda: self._settings().look_limits(),
+                limits=lambda: self._limits,
                 repository=self._registry.get,
+                fence=self._fence,
                 active=self._store.tally.active_of,
                 running=lambda repo: bool(self._store.tally.running_of(repo)),
                 saving=lambda: self._store.trouble is None,
@@ -98,6 +100,7 @@ class Looking:
 
     def limits_changed(self) -> None:
         """Other settings hold from now on."""
+        self._limits = self._settings().look_limits()
         if self._mailbox is not None:
             with suppress(MailboxClosed):
                 self._mailbox.tell(LimitsChanged())
@@ -111,6 +114,10 @@ class Looking:
         elif self.unwatched is not None:
             said.append(f"files are not watched: {self.unwatched}")
         return said
+
+    def _fence(self, repo: str) -> int:
+        [(fence, _)] = self._store.read("repository_turn", repo)
+        return int(fence)
 
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem

@@ -95,6 +95,7 @@ class Parts:
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
         self._programs = AgentPrograms(self._agents)
+        store.agent_problem = self._agents.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()

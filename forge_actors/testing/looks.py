@@ -21,8 +21,8 @@ class LooksInMemory:
     def unfinished_looks(self) -> list[Look]:
         return [
             look
-            for look, last_dispatch in self._all()
-            if look.dirty is not None or look.outdated(last_dispatch)
+            for look, fence in self._all()
+            if look.dirty is not None or look.outdated(fence)
         ]
 
     def oldest_look(self) -> str | None:
@@ -30,10 +30,10 @@ class LooksInMemory:
         oldest = min(looks, key=lambda look: (look.looked_at, look.repo), default=None)
         return None if oldest is None else oldest.repo
 
-    def _all(self) -> list[tuple[Look, float]]:
+    def _all(self) -> list[tuple[Look, int]]:
         rows = self._pending
         return [
-            (rows.looks.get(repo.id, Look(repo.id)), repo.last_dispatch)
+            (rows.looks.get(repo.id, Look(repo.id)), repo.fence)
             for repo in rows.repositories.values()
             if repo.removed_at is None
         ]

@@ -25,7 +25,11 @@ STATUS = GitStatus("main", "a" * 40, "origin/main", 1, 2, 3, 4, 5, 6, True, "reb
 
 
 async def check_a_look_is_kept_whole(open_: Open) -> None:
-    look = Look("repo").marked(JOB_ENDED, 10.0).sampled(1, STATUS, 11.0, busy=True)
+    look = (
+        Look("repo")
+        .marked(JOB_ENDED, 10.0)
+        .sampled(1, STATUS, 11.0, busy=True, fence=7)
+    )
     look = look.marked("files changed", 12.0, "source").failed(1, "git is gone", 13.0)
     async with open_() as store:
         await store.save([repository()]).wait()
@@ -41,16 +45,16 @@ async def check_a_look_is_kept_whole(open_: Open) -> None:
 
 
 async def check_what_needs_a_look_is_found_again(open_: Open) -> None:
-    clean = Look("clean").sampled(1, STATUS, 50.0)
+    clean = Look("clean").sampled(1, STATUS, 50.0, fence=1)
     busy = Look("busy").sampled(1, STATUS, 50.0, busy=True)
     marked = Look("marked").sampled(1, STATUS, 50.0).marked(JOB_ENDED, 51.0)
-    older = Look("older").sampled(1, STATUS, 10.0)
+    older = Look("older").sampled(1, STATUS, 50.0)
     async with open_() as store:
         names = ("clean", "busy", "marked", "older", "never", "idle")
         for name in names:
             store.save([repository(name)])
         store.save(list(map(LookSaved, (clean, busy, marked, older))))
-        # At 20, as all that is dispatched by these checks.
+        # The first dispatch of each.
         for name in ("older", "clean", "never"):
             store.save([job(f"job-{name}", name), dispatched(f"job-{name}", name)])
     async with open_() as store:

@@ -64,6 +64,7 @@ class World:
             board=self.board,
             limits=lambda: self.limits,
             repository=self.repository,
+            fence=lambda repo: self.store.durable.repositories[repo].fence,
             active=lambda repo: repo in self.active,
             running=lambda repo: repo in self.running,
             saving=lambda: self.saving,

@@ -17,7 +17,7 @@ HEAD = "0123456789" * 4
 
 def view(status: GitStatus | None, *, at: float = 100.0, now: float = 103.0) -> Any:
     look = None if status is None else Look("repo").sampled(0, status, at)
-    made = status_view(look, now, 0.0, lambda seconds: f"at {seconds:g}")
+    made = status_view(look, now, 0, lambda seconds: f"at {seconds:g}")
     return msgspec.to_builtins(made)
 
 
@@ -52,21 +52,21 @@ def test_a_status_in_a_line(
 
 def test_what_may_be_out_of_date_is_marked_and_says_why() -> None:
     look = Look("repo").sampled(0, GitStatus("main", HEAD), 100.0)
-    marked = status_view(look.marked(JOB_ENDED, 101.0), 165.0, 0.0, str)
+    marked = status_view(look.marked(JOB_ENDED, 101.0), 165.0, 0, str)
     found = msgspec.to_builtins(marked)
     assert age(found) == "1m 5s?"
     assert (found["stale"], found["reason"]) == (True, "a job ended")
-    failed = status_view(look.failed(0, "git is gone", 102.0), 165.0, 0.0, str)
+    failed = status_view(look.failed(0, "git is gone", 102.0), 165.0, 0, str)
     assert failed.reason == "looking at it failed: git is gone"
     again = look.failed(0, "a", 102.0).failed(0, "b", 103.0)
-    assert "2 times: B" in str(status_view(again, 165.0, 0.0, str, str.upper).reason)
+    assert "2 times: B" in str(status_view(again, 165.0, 0, str, str.upper).reason)
     assert failed.clean, "what was known is still shown"
 
 
 def test_jobs_that_ran_since_make_it_stale() -> None:
-    look = Look("repo").sampled(0, GitStatus("main", HEAD), 100.0)
-    assert not status_view(look, 200.0, 99.0, str).stale
-    assert status_view(look, 200.0, 150.0, str).reason is not None
+    look = Look("repo").sampled(0, GitStatus("main", HEAD), 100.0, fence=7)
+    assert not status_view(look, 200.0, 7, str).stale
+    assert status_view(look, 200.0, 8, str).reason is not None
 
 
 def test_the_page_leaves_out_what_says_nothing() -> None:

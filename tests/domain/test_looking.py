@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from forge_actors.domain.git_status import GitStatus
 from forge_actors.domain.looking import (
-    COMMIT_SECONDS,
     FILES_CHANGED,
     GAP_SECONDS,
     JOB_ENDED,
@@ -17,7 +16,6 @@ from forge_actors.domain.looking import (
     OVERHEAD,
     PATIENCE,
     ROUND,
-    SETTLE_SECONDS,
     Look,
     Pace,
     Waiting,
@@ -97,14 +95,13 @@ def test_a_mark_that_comes_while_a_last_try_fails_is_kept() -> None:
 
 
 def test_jobs_that_may_have_changed_something_unmarked_are_noticed() -> None:
-    look = Look("repo").sampled(0, STATUS, 100.0)
-    assert not look.outdated(50.0)
-    assert look.outdated(101.0)
-    assert look.outdated(100.0 - COMMIT_SECONDS / 2), "it may not have been durable"
-    assert Look("repo").sampled(0, STATUS, 100.0, busy=True).outdated(50.0)
-    assert not Look("repo").outdated(0.0), "it never had a job"
-    assert Look("repo").outdated(50.0)
-    assert SETTLE_SECONDS > COMMIT_SECONDS, "or each job would leave it outdated"
+    look = Look("repo").sampled(0, STATUS, 100.0, fence=7)
+    assert not look.outdated(7)
+    assert look.outdated(8)
+    assert Look("repo").sampled(0, STATUS, 100.0, busy=True, fence=7).outdated(7)
+    assert not Look("repo").outdated(0), "it never had a job"
+    assert Look("repo").outdated(1)
+    assert not look.marked(JOB_ENDED, 101.0).outdated(8), "it is marked already"
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:

@@ -27,10 +27,9 @@ from forge_actors.domain.git_status import (
 )
 from forge_actors.domain.redaction import bounded, redact
 from forge_actors.edges.git.checkout import clean_environment
+from forge_actors.edges.git.spawning import spawn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forge_actors.domain.git_status import GitStatus
     from forge_actors.domain.repositories import Repository
 
@@ -56,8 +55,6 @@ _STATUS = (
     *("--no-renames", "--ignore-submodules=dirty"),
     *("--", ":(top,exclude,glob)**/.ai/harness/**"),
 )
-#: All that can be ignored.
-_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
 class GitSampler:
@@ -86,7 +83,7 @@ class GitSampler:
         if problem is not None:
             return _failed(problem, time.thread_time() - began)
         try:
-            process = _Process(repository.path, self._environment)
+            process = await self._start(repository.path)
         except OSError as error:
             return _failed(_cannot_start(error), time.thread_time() - began)
         ours = time.thread_time() - began
@@ -105,6 +102,34 @@ class GitSampler:
         status, problem = _outcome(repository.path, output, process)
         return Sample(ours + time.thread_time() - began, status, problem)
 
+    async def _start(self, path: str) -> _Process:
+        """One git process.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        output, theirs = os.pipe2(os.O_CLOEXEC)
+        errors = -1
+        try:
+            os.set_blocking(output, False)
+            # Not a pipe: nobody would empty it, and git would wait.
+            errors = _sized_file(MAX_STDERR)
+            argv = ("git", "-C", path, *_OPTIONS, *_STATUS)
+            # A checkout that lost its .git is not one of a repository around it.
+            around = {"GIT_CEILING_DIRECTORIES": os.path.dirname(path)}
+            environment = {**self._environment, **around}
+            pid = await trio.to_thread.run_sync(
+                spawn, argv, environment, theirs, errors
+            )
+            return _Process(pid, _handle(pid), output, errors)
+        except BaseException:
+            os.close(output)
+            if errors >= 0:
+                os.close(errors)
+            raise
+        finally:
+            os.close(theirs)
+
     async def _end(self, repo: str, process: _Process) -> None:
         process.kill()
         with trio.move_on_after(KILL_SECONDS):
@@ -117,28 +142,17 @@ class GitSampler:
 class _Process:
     """One git process, the first of a session of its own."""
 
-    def __init__(self, path: str, environment: Mapping[str, str]) -> None:
-        self._output, theirs = os.pipe2(os.O_CLOEXEC)
-        #: Not a pipe: nobody would empty it, and git would wait.
-        self._errors = -1
-        try:
-            os.set_blocking(self._output, False)
-            self._errors = _sized_file(MAX_STDERR)
-            self.pid = _spawn(path, environment, theirs, self._errors)
-            self._handle = _handle(self.pid)
-        except BaseException:
-            os.close(self._output)
-            if self._errors >= 0:
-                os.close(self._errors)
-            raise
-        finally:
-            os.close(theirs)
+    def __init__(self, pid: int, handle: int, output: int, errors: int) -> None:
+        self.pid = pid
+        self._handle = handle
+        self._output = output
+        self._errors = errors
         #: CPU seconds, exit code and last words, once it is gone.
         self.cost = 0.0
         self.code: int | None = None
         self.said = ""
         # It never takes a processor from who runs. (To lower the priority of a process
-        # that runs can take milliseconds, in which we stand still.)
+        # that runs can take milliseconds, in which all of us would stand still.)
         with suppress(OSError):
             os.sched_setscheduler(self.pid, os.SCHED_BATCH, os.sched_param(0))
 
@@ -190,25 +204,6 @@ class _Process:
         for fd in (self._handle, self._output, self._errors):
             os.close(fd)
         return True
-
-
-def _spawn(path: str, environment: Mapping[str, str], output: int, errors: int) -> int:
-    actions = (
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, output, 1),
-        (os.POSIX_SPAWN_DUP2, errors, 2),
-    )
-    # By posix_spawn, as a fork would copy the tables of all our memory.
-    return os.posix_spawnp(
-        "git",
-        ("git", "-C", path, *_OPTIONS, *_STATUS),
-        # A checkout that lost its .git is not one of a repository around it.
-        {**environment, "GIT_CEILING_DIRECTORIES": os.path.dirname(path)},
-        file_actions=actions,
-        setsid=True,
-        setsigmask=(),
-        setsigdef=_SIGNALS,
-    )
 
 
 def _sized_file(size: int) -> int:

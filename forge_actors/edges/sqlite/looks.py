@@ -25,6 +25,7 @@ def save_look(db: apsw.Connection, sql: dict[str, str], change: LookSaved) -> No
         None if look.status is None else _encode(look.status),
         look.sampled_at,
         look.busy,
+        look.fence,
         look.nonce,
         look.looked_at,
         *marked,

@@ -3,34 +3,34 @@
 -- name: save_look
 -- Of a repository that is not removed.
 INSERT OR REPLACE INTO git_status (
-    repo, sample, sampled_at, busy, nonce, looked_at, dirty_nonce, dirty_reason,
+    repo, sample, sampled_at, busy, fence, nonce, looked_at, dirty_nonce, dirty_reason,
     dirty_at, dirty_source, failures, error, retry_at
 )
-SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 FROM repository WHERE id = ? AND removed_at IS NULL;
 
 -- name: forget_look
 DELETE FROM git_status WHERE repo = ?;
 
 -- name: look
-SELECT repo, sample, sampled_at, busy, nonce, looked_at, dirty_nonce, dirty_reason,
+SELECT repo, sample, sampled_at, busy, fence, nonce, looked_at, dirty_nonce, dirty_reason,
     dirty_at, dirty_source, failures, error, retry_at
 FROM git_status WHERE repo = ?;
 
 -- name: looks
-SELECT repo, sample, sampled_at, busy, nonce, looked_at, dirty_nonce, dirty_reason,
+SELECT repo, sample, sampled_at, busy, fence, nonce, looked_at, dirty_nonce, dirty_reason,
     dirty_at, dirty_source, failures, error, retry_at
 FROM git_status;
 
 -- name: unfinished_looks
--- Marked, or jobs may have changed something since: they ran then, or began later, or
--- just before, so that their dispatch may not have been durable.
-SELECT id, sample, sampled_at, coalesce(busy, 0), coalesce(nonce, 0),
-    coalesce(looked_at, 0), dirty_nonce, dirty_reason, dirty_at, dirty_source,
-    coalesce(failures, 0), error, retry_at
+-- Marked, or jobs may have changed something since: they ran then, or began later.
+SELECT id, sample, sampled_at, coalesce(busy, 0), coalesce(git_status.fence, 0),
+    coalesce(nonce, 0), coalesce(looked_at, 0), dirty_nonce, dirty_reason, dirty_at,
+    dirty_source, coalesce(failures, 0), error, retry_at
 FROM repository LEFT JOIN git_status ON repo = id
 WHERE removed_at IS NULL AND (
-    dirty_nonce IS NOT NULL OR busy = 1 OR last_dispatch > coalesce(sampled_at - ?, 0)
+    dirty_nonce IS NOT NULL OR busy = 1
+    OR repository.fence > coalesce(git_status.fence, 0)
 );
 
 -- name: oldest_look
@@ -49,3 +49,6 @@ WHERE repo = ? AND (
 -- Of the jobs among these ids, given as one JSON array.
 SELECT id, fence, claims FROM job
 WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id;
+
+-- name: fences
+SELECT id, fence FROM repository WHERE removed_at IS NULL;

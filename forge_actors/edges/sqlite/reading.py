@@ -12,13 +12,14 @@ from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
-from forge_actors.domain.looking import COMMIT_SECONDS, look_from
+from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
+    claims_from,
     job_from,
     pause_from,
     poison_from,
@@ -31,7 +32,9 @@ from forge_actors.edges.sqlite.statements import queries
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.capacity import RepositoryLimits
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.events import Event
     from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
@@ -58,6 +61,8 @@ class StoreReader:
         self.limits = limits
         #: The clock of the runtime; without one moments are stored as they come.
         self.clock: Clock | None = None
+        #: Says why the program of an agent cannot run; without it all of them can.
+        self.agent_problem: AgentProblem | None = None
         #: Specs of the jobs accepted last, so that most starts need not read theirs.
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
@@ -144,6 +149,7 @@ class StoreReader:
             pause=None if scope is None else pause_from(row[5:]),
             backoff=self.limits.backoff,
             isolates=self.limits.isolates,
+            agent_problem=self.agent_problem,
             quarantined=map(quarantine_from, left),
             poisoned=map(poison_from, aside),
         )
@@ -182,6 +188,11 @@ class StoreReader:
             for row in rows
         ]
 
+    def claims(self, repo: str) -> dict[str, tuple[Claim, ...]]:
+        """See the port."""
+        rows = self.read_pending("claims_of", repo)
+        return {job: claims_from(text) for job, text in rows}
+
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)
         if spec is not None:
@@ -205,7 +216,7 @@ class StoreReader:
 
     def unfinished_looks(self) -> list[Look]:
         """See the port."""
-        rows = self.read_pending("unfinished_looks", COMMIT_SECONDS)
+        rows = self.read_pending("unfinished_looks")
         return list(map(self.look_of, rows))
 
     def oldest_look(self) -> str | None:

@@ -61,6 +61,8 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         queue_budget=details.budgets.queue,
     )
     job.isolatable = may_be_isolated(job, details)
+    if details.agent is not None:
+        job.agent = details.agent.name
     return job
 
 

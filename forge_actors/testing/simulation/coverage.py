@@ -28,6 +28,7 @@ ROWS = (
     "Quarantined",
     "QuarantineEnded",
     "WorktreeChanged",
+    "LookSaved",
     "RepositoryChanged",
     "SettingsChanged",
     "Noted",
@@ -58,6 +59,7 @@ def _faults() -> list[Place]:
     # Of two that live in different processes either may die at what the other does.
     crashes += [(deed, "service") for deed in DEEDS]
     crashes += [(f"worktree {step}", "service") for step in STEPS]
+    crashes.append(("sample", "service"))
     crashes += [(f"commit {row}", "agent") for row in ("JobDispatched", "JobEnded")]
     found: list[Place] = [
         (kind, point, when) for point, kind in crashes for when in _WHENS
@@ -74,6 +76,7 @@ def _faults() -> list[Place]:
     found += [("fail", f"commit {row}", "before") for row in ROWS]
     found += [("fail", f"worktree {step}", "before") for step in STEPS]
     found += [("slow", f"worktree {step}", "before") for step in STEPS]
+    found += [("slow", "sample", "before"), ("fail", "sample", "before")]
     return found
 
 

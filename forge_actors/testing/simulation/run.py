@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PATIENCE = 1200.0
 #: Seconds that clients have to come to an end by themselves.
 CLIENTS_SECONDS = 20.0
+#: Seconds in which what was saved of the repositories comes to be true.
+STATUS_SECONDS = 60.0
 #: Seconds that what was said last may be on its way.
 LAST_WORDS = 3.0
 
@@ -148,6 +150,7 @@ class _Simulation:
             added_at=now,
         )
         world.repositories[name] = added.id
+        world.places.add(added)
         data: dict[str, object] = {"name": name, "path": path}
         event = Event("repository_added", now, added.id, data=data)
         change = RepositoryAdded(added, event)
@@ -188,6 +191,15 @@ class _Simulation:
             return
         await trio.sleep(LAST_WORDS)
         await self._look_for_leaks()
+        await self._look_at_statuses()
+
+    async def _look_at_statuses(self) -> None:
+        """What was saved of each repository is what is there, whatever came between."""
+        world = self._world
+        with trio.move_on_after(STATUS_SECONDS):
+            await world.until(lambda: not world.unseen)
+        if world.unseen:
+            world.fail("every end is looked at", f"not known: {world.unseen}")
 
     async def _fail_with_reasons(self) -> None:
         world = self._world

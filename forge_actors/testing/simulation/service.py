@@ -23,6 +23,7 @@ from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.worktree_orders import WorktreeOrders
 from forge_actors.testing.simulation.launcher import SimulatedLauncher
+from forge_actors.testing.simulation.sampler import SimulatedLooking
 from forge_actors.testing.simulation.store import SimulatedStore
 from forge_actors.testing.simulation.worktrees import SimulatedWorktrees
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity import Offer
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.ports import Git
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.waiting import Waiting
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -89,6 +89,7 @@ class Service:
         owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
         self.worktrees = SimulatedWorktrees(world)
+        self.looking = SimulatedLooking(world, self.store, self.clock)
         self.launcher = SimulatedLauncher(world, owner, bound=world.bound)
         self.mailbox: Mailbox[supervisor_messages.Message]
         self.clients: trio.Nursery
@@ -203,7 +204,7 @@ class Service:
             ),
         )
         real = cast("SqliteStore", store)
-        self.registry = Registry(real, cast("Git", None), self.clock, world.ids)
+        self.registry = Registry(real, world.places, self.clock, world.ids)
         self.admission = Admission(
             real,
             self.registry,
@@ -213,9 +214,15 @@ class Service:
             SecretFolder(HOME),
             self._submitted,
         )
+        moved: list[str] = []
+        self.registry.relocated = moved.append
         self.mailbox = await nursery.start(self._supervise, context)
+        self.registry.relocated = self._relocated
+        for repo in moved:
+            self._relocated(repo)
         store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
+        nursery.start_soon(self.looking.run)
 
     def _name_of(self, job: str) -> str | None:
         """That of a job which may not be durable yet."""
@@ -235,7 +242,11 @@ class Service:
         finally:
             self._ended.set()
 
+    def _relocated(self, repo: str) -> None:
+        self._tell(supervisor_messages.Relocated(repo))
+
     def _submitted(self, repo: str, jobs: tuple[Job, ...]) -> None:
+        self.looking.board.used(repo)
         self._tell(supervisor_messages.Submitted(repo, jobs))
 
     def _tell(self, message: supervisor_messages.Message) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.ledger import Ledger
+    from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Repository
     from forge_actors.testing.simulation.world import World
@@ -65,6 +66,8 @@ class SimulatedStore(MemoryStore):
         self.limits = limits
         self._clock = clock
         self.dead = False
+        #: Told of the repository of every job that ends.
+        self.ended_in: Callable[[str | None], object] = lambda _: None
         #: Another one took over what is durable.
         self.fenced = trio.Event()
         #: Why nothing can be saved now.
@@ -194,6 +197,7 @@ class SimulatedStore(MemoryStore):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
                     self._tell_of_end()
+                    self.ended_in(change.event.repo)
         for move in moves:
             if self.dead:
                 return
@@ -241,6 +245,16 @@ class SimulatedStore(MemoryStore):
         if self.owner == self.durable.owner:
             self._world.referee.reloaded(jobs)
         return jobs
+
+    def look(self, repo: str) -> Look | None:
+        look = super().look(repo)
+        return None if look is None else self._taken_in(look)
+
+    def unfinished_looks(self) -> list[Look]:
+        return list(map(self._taken_in, super().unfinished_looks()))
+
+    def _taken_in(self, look: Look) -> Look:
+        return look.taken_in(self._clock.ahead(), self._clock.now())
 
     def spec(self, job: str) -> JobSpec:
         self._may_fail("read spec")

@@ -10,12 +10,14 @@ import trio
 
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.runtime.ids import IdSource
+from forge_actors.testing.checkouts import FakeCheckouts
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.simulation.agent import Agent
 from forge_actors.testing.simulation.books import Books, Violation
 from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
+from forge_actors.testing.simulation.places import Places
 from forge_actors.testing.simulation.referee import Referee
 from forge_actors.testing.simulation.rows import SimulatedRows
 from forge_actors.testing.worktrees import Checkouts
@@ -66,8 +68,11 @@ class World:
         self.faults = Injector(plan.faults, self._crash)
         #: What is durable.
         self.rows = SimulatedRows()
+        self.places = Places()
         #: Branches and worktrees on the disk.
         self.checkouts = Checkouts()
+        #: What git says of the repositories: each process adds a file to its own.
+        self.statuses = FakeCheckouts()
         self.books = Books()
         self.machine = Machine(self)
         self.referee = Referee(self)
@@ -101,6 +106,20 @@ class World:
     def epoch(self) -> int:
         """That of the runtime that may write."""
         return 0 if self.rows.owner is None else self.rows.owner.epoch
+
+    @property
+    def unseen(self) -> list[str]:
+        """Repositories of which something else is saved than what git would say."""
+        return [
+            repo
+            for repo, status in self.statuses.status.items()
+            if self.rows.repositories[repo].removed_at is None
+            and (
+                (look := self.rows.looks.get(repo)) is None
+                or look.dirty is not None
+                or look.status != status
+            )
+        ]
 
     @property
     def now(self) -> float:

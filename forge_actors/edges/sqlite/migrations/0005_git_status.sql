@@ -7,6 +7,8 @@ CREATE TABLE git_status (
     sampled_at    REAL,
     -- Whether jobs of the repository ran then.
     busy          INTEGER NOT NULL DEFAULT 0 CHECK (busy = 0 OR busy = 1),
+    -- The number of the last dispatch before it.
+    fence         INTEGER NOT NULL DEFAULT 0,
     -- The mark that it answered.
     nonce         INTEGER NOT NULL DEFAULT 0,
     -- When it was tried last, well or not.
