@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.worktree_views import WorktreeRemoved
 
+
 @pytest.fixture(autouse=True)
 def in_line_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that is busy with other tests its turn would not come in time."""
