@@ -72,6 +72,7 @@ class Looking:
         watch = FolderWatch()
         sampler = GitSampler()
         while self.given_up is None:
+            self.unwatched = None
             context = projections.Context(
                 store=self._store,
                 sampler=sampler,
@@ -81,7 +82,7 @@ class Looking:
                 limits=lambda: self._limits,
                 repository=self._registry.get,
                 fence=self._fence,
-                active=self._store.tally.active_of,
+                active=lambda repo: self._store.tally.active_of(repo),
                 running=lambda repo: bool(self._store.tally.running_of(repo)),
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
