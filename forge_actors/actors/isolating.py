@@ -19,6 +19,8 @@ from forge_actors.domain.launch import Secrets
 from forge_actors.domain.worktrees import GIT_PLACES, Worktree
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ports import Clock, Locks, Saved, Store, Worktrees
     from forge_actors.domain.worktrees import MadeWorktree, WorktreeWanted
@@ -49,14 +51,19 @@ class Isolating(Struct, frozen=True):
             if spec.isolation is not None:
                 return  # its next attempt looks at its own
             left = self.locks.remove_left(spec.cwd, began, receipt.ended_at)
-            events = [("lock_removed", {"path": path}) for path in left.removed]
-            events += [
+            told = [("lock_removed", {"path": path}) for path in left.removed]
+            told += [
                 ("lock_kept", {"path": path, "reason": why}) for path, why in left.kept
             ]
-            now, job = self.clock.now(), receipt.job
-            for kind, data in events:
-                event = Event(kind, now, repo, job, dict(data))
-                self.store.save([Noted(event)], lazy=True)
+            self._note(repo, receipt.job, told)
+
+    def _note(
+        self, repo: str, job: str, told: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> None:
+        now = self.clock.now()
+        for kind, data in told:
+            event = Event(kind, now, repo, job, dict(data))
+            self.store.save([Noted(event)], lazy=True)
 
     async def prepare(self, order: LaunchOrder) -> LaunchOrder:
         """The order of a job in its worktree, which is ready; or why there is none.
@@ -96,17 +103,19 @@ class Isolating(Struct, frozen=True):
             raise WorktreeFailed("its worktree is being removed; a retry has a new one")
         if known is not None and known.state == "ready":
             made = await self.worktrees.enter(wanted, known)
+            told = [("lock_removed", {"path": path}) for path in made.unlocked]
+            self._note(wanted.repo, wanted.job, told)
             return _placed(order, wanted, made)
         if known is None or known.state == "removed":
             known = await self._begin(wanted)
         made = await self.worktrees.make(wanted, known)
-        told: dict[str, object] = {}
+        about: dict[str, object] = {}
         if made.unlocked:
-            told["unlocked"] = made.unlocked
+            about["unlocked"] = made.unlocked
         if made.set_aside is not None:
-            told["set_aside"] = made.set_aside
+            about["set_aside"] = made.set_aside
         ready = structs.replace(known, state="ready", reason=None)
-        await self._save(ready, "worktree_made", told).wait()
+        await self._save(ready, "worktree_made", about).wait()
         return _placed(order, wanted, made)
 
     async def _begin(self, wanted: WorktreeWanted) -> Worktree:
