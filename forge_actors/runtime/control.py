@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
+from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
-from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
 class RuntimeControl(
     ArtifactControl,
     RepositoryControl,
     SteeringControl,
-    WorktreeControl,
+    FollowingControl,
     CleaningControl,
     ServiceControl,
 ):

@@ -23,6 +23,7 @@ from forge_actors.edges.sqlite.rows import job_from, spec_from
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
@@ -88,7 +89,7 @@ class Retries:
         job = structs.replace(
             old.job,
             id=new,
-            claims=inherited(old.job.claims, old.job.id, new),
+            claims=_claims(old, new),
             state="queued" if self._met(after) else "waiting_for_dependency",
             after=after,
             attempt=0,
@@ -134,6 +135,14 @@ class Retries:
         if self._earlier is None:
             self._earlier = dict(self._store.read_pending("newest_retries"))
         return self._earlier.get(job)
+
+
+def _claims(old: Old, new: str) -> tuple[Claim, ...]:
+    """Those of a retry: a worktree of its own, unless it goes on in that of others."""
+    isolation = old.spec.isolation
+    if isolation is not None and isolation.of is not None:
+        return old.job.claims
+    return inherited(old.job.claims, old.job.id, new)
 
 
 def read_old(store: SqliteStore, ids: Sequence[str]) -> list[Old]:
