@@ -18,8 +18,9 @@ Number = TypeVar("Number", int, float)
 
 #: What stops a program. `usage`: what its account may use is spent until a stated
 #: moment. `rate`: too many requests for now. `overload`: the service has no room.
-#: `auth`: it is not logged in. `budget`: the money it was given is spent.
-LimitKind = Literal["usage", "rate", "overload", "auth", "budget"]
+#: `auth`: it is not logged in. `budget`: the money of its account is spent.
+#: `program`: it cannot run at all, as it is not there.
+LimitKind = Literal["usage", "rate", "overload", "auth", "budget", "program"]
 
 #: Characters kept of a final text, and of each other text of a report.
 MAX_FINAL_TEXT = 16 * 1024
@@ -84,6 +85,8 @@ class LimitHit(Struct, frozen=True, omit_defaults=True):
     kind: LimitKind
     text: str = ""
     retry_at: float | None = None
+    #: It is a limit that the job itself was given, which concerns no other.
+    own: bool = False
 
 
 class Question(Struct, frozen=True):

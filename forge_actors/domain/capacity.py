@@ -128,6 +128,11 @@ class Capacity:
         self.pressure: str | None = None
         #: The kinds of which nothing is granted: their providers are paused.
         self.closed: frozenset[str] = frozenset()
+        #: The kinds of which nothing is granted now: the accounts of their providers
+        #: are closed, or a job has just returned to one.
+        self.barred: frozenset[str] = frozenset()
+        #: The kinds to which jobs return one by one.
+        self.returning: frozenset[str] = frozenset()
         self._held: dict[str, dict[str, None]] = {kind: {} for kind in limits.tokens}
         self._repos: dict[str, dict[str, None]] = {}
 
@@ -166,7 +171,7 @@ class Capacity:
         A kind that the settings no longer name has none left.
         """
         limit = self.limits.tokens.get(kind, 0)
-        if self.closed and kind in self.closed:
+        if kind in self.closed or kind in self.barred:
             return 0
         if self.pressure is None:
             return limit

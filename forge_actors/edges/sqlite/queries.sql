@@ -47,7 +47,7 @@ WHERE id = ? AND attempt = ? AND fence = ?
 
 -- name: requeue_job
 -- dispatched, running -> waiting: another attempt
-UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?
+UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?, refused = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
 
@@ -93,6 +93,15 @@ DELETE FROM pause WHERE scope = ?;
 
 -- name: pauses
 SELECT scope, since, jobs FROM pause ORDER BY scope;
+
+-- name: keep_account
+INSERT OR REPLACE INTO account (
+    provider, open, since, reason, job, retry_at, stated, tries, detail
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: accounts
+SELECT provider, open, since, reason, job, retry_at, stated, tries, detail
+FROM account ORDER BY provider;
 
 -- name: add_repository
 INSERT INTO repository (
@@ -172,7 +181,7 @@ FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 -- name: load_jobs
 -- The queue of one repository as its ledger needs it.
 SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec
+    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec, refused
 FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
