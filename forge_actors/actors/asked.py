@@ -112,8 +112,7 @@ class Asked:
 
     def relocated(self, repo: str, store: Store) -> None:
         """What the jobs claim is other folders now; nobody asked, but it was saved."""
-        jobs, _ = store.load_readable_jobs(repo)
-        self._ledger.relocated(jobs, store.load(repo).quarantined.values())
+        self._ledger.relocated(store.claims(repo))
 
     def stop(self, job: str, reason: StopReason, grace: float | None) -> None:
         attempt = self._ledger.jobs[job].attempt

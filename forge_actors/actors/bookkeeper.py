@@ -73,7 +73,8 @@ class Bookkeeper:
         before = self._visits.get(clean_class)
         cursor = None if before is None else before.cursor
         # Without its cursor: one that fails at a place does not begin there for ever.
-        await self._keep(ClassVisit(clean_class, self._clock.wall()))
+        size = None if before is None else before.size
+        await self._keep(ClassVisit(clean_class, self._clock.wall(), size=size))
         return cursor
 
     async def visited(self, report: ClassReport) -> None:
@@ -83,7 +84,10 @@ class Bookkeeper:
         before = self._visits.get(report.clean_class)
         began_at = self._clock.wall() if before is None else before.visited_at
         name, cursor = report.clean_class, report.cursor
-        await self._keep(ClassVisit(name, began_at, cursor, report))
+        size = report.size
+        if size is None and before is not None:
+            size = before.size
+        await self._keep(ClassVisit(name, began_at, cursor, report, size))
 
     async def _keep(self, visit: ClassVisit) -> None:
         self._visits[visit.clean_class] = visit

@@ -55,10 +55,7 @@ WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
-_SIZES = (
-    "SELECT name, json_extract(CAST(report AS TEXT), '$.size') AS size FROM clean_class"
-    " WHERE report IS NOT NULL AND size IS NOT NULL"
-)
+_SIZES = "SELECT name, size FROM clean_class WHERE size IS NOT NULL"
 _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.claims import conflict, first_conflict
-from forge_actors.domain.isolation import is_of_checkout
+from forge_actors.domain.isolation import is_of_checkout, isolated
 from forge_actors.domain.priority import Rank, rank
 
 if TYPE_CHECKING:
@@ -49,12 +49,15 @@ def only_checkout(
     now: float,
 ) -> tuple[str, ...]:
     """Who keeps a job from starting, if none of them does by anything but a claim of a
-    checkout; nobody if one does."""
+    checkout; nobody if one does, or would keep it from a worktree of its own."""
     place = rank_of(job, now)
+    there = isolated(job.claims, job.id)
     ahead = (first for first in reservations if rank_of(first, now) < place)
     held = [*leases.items(), *((first.id, first.claims) for first in ahead)]
     found: dict[str, None] = {}
     for holder, claims in held:
+        if first_conflict(there, claims) is not None:
+            return ()  # one that only reads becomes one that writes
         for mine, theirs in _conflicts(job.claims, claims):
             if not (is_of_checkout(mine) and is_of_checkout(theirs)):
                 return ()

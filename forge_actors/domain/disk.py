@@ -66,9 +66,7 @@ def sizes_of(visits: Iterable[ClassVisit]) -> dict[str, object]:
     A class that it has not measured is not in it.
     """
     sizes = {
-        visit.clean_class: visit.report.size
-        for visit in visits
-        if visit.report is not None and visit.report.size is not None
+        visit.clean_class: visit.size for visit in visits if visit.size is not None
     }
     return {"bytes": sum(sizes.values()), "classes": sizes}
 

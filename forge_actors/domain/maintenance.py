@@ -82,6 +82,8 @@ class ClassVisit(Struct, frozen=True):
     cursor: str | None = None
     #: None while the visit lasts, and for ever if it never ended.
     report: ClassReport | None = None
+    #: Bytes that it had in the home when they were counted last.
+    size: int | None = None
 
 
 class CleanRun(Struct, frozen=True):

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from forge_actors.domain.changes import Change, ForgottenJob
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.git_status import Sample
     from forge_actors.domain.jobs import Job, JobSpec, State
@@ -165,6 +166,10 @@ class Store(Protocol):
         self, repo: str
     ) -> tuple[list[Job], dict[str, tuple[State, Exception]]]:
         """The same, but for those that cannot be read; of these the states, and why."""
+
+    def claims(self, repo: str) -> dict[str, tuple[Claim, ...]]:
+        """What its jobs that have not ended claim, and what ended ones left held, as
+        it was saved."""
 
     def spec(self, job: str) -> JobSpec:
         """What the ledger does not hold of a job."""

@@ -17,14 +17,13 @@ from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, repository_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.quarantine import Quarantine
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -125,11 +124,9 @@ class Steerable(JobQueue):
 
     # -- where it is -----------------------------------------------------------------
 
-    def relocated(self, jobs: Iterable[Job], quarantined: Iterable[Quarantine]) -> None:
-        """The folder of the repository is another one, and so are the claims of these,
-        as they were saved, while they wait or run or are kept."""
-        claims = {job.id: job.claims for job in jobs}
-        claims |= {left.job: left.claims for left in quarantined}
+    def relocated(self, claims: Mapping[str, tuple[Claim, ...]]) -> None:
+        """The folder of the repository is another one, and so are the claims of these
+        jobs, as they were saved, while they wait or run or are kept."""
         for job_id, wanted in claims.items():
             if (left := self.quarantined.get(job_id)) is not None:
                 self.quarantined[job_id] = structs.replace(left, claims=wanted)

@@ -129,6 +129,7 @@ class Admission:
     async def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place]
     ) -> tuple[list[Accepted], Move | None]:
+        await self._store.quiet()
         # What is unique is looked up and saved without a pause in between.
         pauses = not any(r.request_id or r.unique for r in requests)
         forgettings = self._store.forgettings
@@ -329,7 +330,8 @@ class Admission:
             request_id=short(request.request_id, f"{prefix}request_id"),
         )
         if details.request_id is not None:
-            details = structs.replace(details, digest=digest_of(job, spec, details))
+            digest = digest_of(job, spec, details, repo.path)
+            details = structs.replace(details, digest=digest)
         return JobAdded(job, spec, details, accepted_event(job, details))
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:

@@ -70,7 +70,16 @@ class KnownRepositories:
     ) -> None:
         """Save and hold what changes; as it was before if it cannot be saved."""
         before = [self._by_id.get(change.repository.id) for change in changes]
-        saved = self._store.save(changes)
+        moved = [
+            change.repository.id
+            for change in changes
+            if isinstance(change, RepositoryChanged) and change.moved is not None
+        ]
+        if moved:
+            # Before anybody is told of jobs that were accepted at the new place.
+            saved = self._store.save(changes, then=partial(self._tell, moved))
+        else:
+            saved = self._store.save(changes)
         after = [change.repository for change in changes]
         self._exchange(before, [repo for repo in after if repo.removed_at is None])
         try:
@@ -78,15 +87,16 @@ class KnownRepositories:
         except StoreFailed:
             self._exchange(after, [repo for repo in before if repo is not None])
             raise
-        for change in changes:
-            if isinstance(change, RepositoryChanged) and change.moved is not None:
-                self.relocated(change.repository.id)
+
+    def _tell(self, moved: Sequence[str]) -> None:
+        for repo in moved:
+            self.relocated(repo)
 
     def _save_soon(self, change: RepositoryChanged) -> bool:
         """Hold a change now and save it without waiting; False if it cannot be."""
         repo = change.repository
         try:
-            self._store.save([change], then=partial(self.relocated, repo.id))
+            self._store.save([change], then=partial(self._tell, [repo.id]))
         except StoreFailed:
             return False
         self._exchange([self._by_id.get(repo.id)], [repo])

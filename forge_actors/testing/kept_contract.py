@@ -177,7 +177,7 @@ async def check_the_oldest_job_that_has_not_ended_is_known(open_: Open) -> None:
 
 async def check_visits_and_runs_are_kept(open_: Open) -> None:
     report = ClassReport("logs", removed=3, skipped={"it is young": 2})
-    visit = ClassVisit("logs", 70.0, "cursor", report)
+    visit = ClassVisit("logs", 70.0, "cursor", report, size=5)
     run = CleanRun(60.0, runs=4, error="it failed", more=True)
     async with open_() as store:
         assert _kept(store).clean_run() is None

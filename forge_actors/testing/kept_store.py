@@ -124,6 +124,9 @@ class KeptMemory:
         if notify is not None:
             notify()
 
+    async def quiet(self) -> None:
+        """What is saved is always written at once here."""
+
     def clean_run(self) -> CleanRun | None:
         return self.durable.run
 

@@ -43,10 +43,13 @@ async def check_jobs_that_have_not_ended_follow_their_repository(open_: Open) ->
         saved = store.save([change])
         # At once, for whoever loads it or starts a job before that is durable.
         assert store.spec("waits").cwd == "/new/sub"
+        assert store.claims("repo")["runs"] == new
         await saved.wait()
         assert store.spec("waits").cwd == "/new/sub"
     async with open_() as store:
         assert store.spec("waits").cwd == "/new/sub"
+        expected = {"waits": new, "runs": new, "beside": other, "ended": new}
+        assert store.claims("repo") == expected
         found = {held.id: held.claims for held in store.load_jobs("repo")}
         assert found == {"waits": new, "runs": new, "beside": other}
         assert store.load("repo").quarantined["ended"].claims == new

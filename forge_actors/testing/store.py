@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.worktrees import Worktree
@@ -222,6 +223,13 @@ class MemoryStore(KeptMemory, LooksInMemory):
             if job.repo == repo and job.state not in TERMINAL
         ]
         return sorted(jobs, key=lambda job: (job.queued_at, job.id))
+
+    def claims(self, repo: str) -> dict[str, tuple[Claim, ...]]:
+        rows = self._pending
+        active = [job for job in rows.jobs.values() if job.state not in TERMINAL]
+        claims = {job.id: job.claims for job in active if job.repo == repo}
+        left = (left for left in rows.quarantined.values() if left.repo == repo)
+        return claims | {each.job: each.claims for each in left}
 
     def spec(self, job: str) -> JobSpec:
         return self._pending.specs[job]

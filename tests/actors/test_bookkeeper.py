@@ -118,6 +118,17 @@ async def test_a_visit_is_saved_before_it_is_answered() -> None:
         assert store.durable.visits["logs"].cursor == "n"
 
 
+async def test_a_size_is_known_until_it_is_another_one() -> None:
+    store = MemoryStore()
+    async with keeping(store) as books:
+        for size, known in [(7, 7), (None, 7), (9, 9)]:
+            await books.visiting("logs")
+            await books.visited(ClassReport("logs", size=size))
+            assert store.durable.visits["logs"].size == known
+        await books.visiting("logs")
+        assert store.durable.visits["logs"].size == 9
+
+
 async def test_a_dry_run_saves_nothing() -> None:
     store = MemoryStore()
     async with keeping(store, dry_run=True) as books:

@@ -56,8 +56,9 @@ def test_a_problem_says_what_to_do() -> None:
 
 def test_the_home_is_the_sum_of_what_was_measured() -> None:
     visits = [
-        ClassVisit("jobs", 1.0, report=ClassReport("jobs", size=5)),
-        ClassVisit("store", 1.0, report=ClassReport("store", size=7)),
+        ClassVisit("jobs", 1.0, report=ClassReport("jobs", size=5), size=5),
+        # It is visited now, or was not measured this time.
+        ClassVisit("store", 1.0, size=7),
         ClassVisit("events", 1.0, report=ClassReport("events")),
         ClassVisit("logs", 1.0),
     ]

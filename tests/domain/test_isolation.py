@@ -111,6 +111,19 @@ def test_what_is_in_its_way_otherwise_is_waited_for(held: str, wanted: str) -> N
     assert made.waiting("b", 21.0).holders == ("a",)
 
 
+def test_one_that_only_reads_is_not_isolated_into_what_is_reserved() -> None:
+    """What it claims in a worktree of its own is more than what it claimed before."""
+    made = Ledger("repo", isolates=True, workers=8, overtake_after=5.0)
+    made.add(job("h", isolatable=False), (), 10.0)
+    assert [type(change) for change in dispatch(made)] == [JobDispatched]
+    made.add(job("r", claims("write:release:1"), isolatable=False), (), 10.0)
+    made.add(job("a", claims("read:repo-content:*"), queued_at=11.0), (), 11.0)
+    assert dispatch(made) == []
+    assert made.leases.keys() == {"h"}
+    end(made, "h", 21.0)
+    assert [change.job for change in dispatch(made)] == ["r"]
+
+
 def test_one_other_claim_in_its_way_is_enough_to_wait() -> None:
     wanted = claims("write:repo-content:*", "write:heavy-check:x")
     made = ledger(job("a", claims("write:repo-content:*")), job("b", wanted))

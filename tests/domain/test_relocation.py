@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import Event
@@ -64,8 +63,7 @@ def test_the_ledger_goes_by_the_claims_there() -> None:
         ledger.add(job, (), 0.0)
     assert dispatch_any(ledger, 1.0) == "a"
     assert ledger.offers(1.0) == ()
-    moved = [structs.replace(job, claims=_at("/new")) for job in (runs, waits)]
-    ledger.relocated([*moved, make_job("unknown")], ())
+    ledger.relocated(dict.fromkeys(("a", "b", "unknown"), _at("/new")))
     assert ledger.leases == {"a": _at("/new")}
     assert ledger.jobs["b"].claims == _at("/new")
     # One that names the new place waits for what runs, and goes on after it.
@@ -84,7 +82,7 @@ def test_jobs_that_do_not_conflict_there_may_start() -> None:
         ledger.add(job, (), 0.0)
     dispatch_any(ledger, 1.0)
     assert ledger.offers(1.0) == ()
-    ledger.relocated([structs.replace(runs, claims=_at("/new"))], ())
+    ledger.relocated({"a": _at("/new"), "b": _at("/old")})
     assert [offer.job for offer in ledger.offers(1.0)] == ["b"]
 
 
@@ -93,7 +91,7 @@ def test_what_is_kept_is_kept_there() -> None:
         "z", "repo", 1, 1, _at("/old"), (ProcessIdentity("boot", 1, 1),), "stuck", 0.0
     )
     ledger = Ledger("repo", backoff=AT_ONCE, quarantined=[left])
-    ledger.relocated((), [structs.replace(left, claims=_at("/new"))])
+    ledger.relocated({"z": _at("/new")})
     assert ledger.held == {"z": _at("/new")}
 
 

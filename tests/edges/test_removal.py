@@ -295,3 +295,14 @@ def test_nothing_goes_while_its_job_runs(lab: Lab) -> None:
     lab.facts.job = "running"
     assert lab.remove().reason == "a job in it is running"
     assert lab.tree.exists()
+
+
+def test_hundreds_of_files_are_all_on_the_branch(lab: Lab) -> None:
+    names = [f"d{number % 7}/{number}.txt" for number in range(300)]
+    lab.write(lab.tree, {name: f"{name}\n" for name in names})
+    (lab.tree / "link").symlink_to("a.txt")
+    assert lab.remove().gone
+    gone(lab)
+    git(lab.repo, "checkout", "-q", BRANCH)
+    assert all((lab.repo / name).read_text() == f"{name}\n" for name in names)
+    assert (lab.repo / "link").readlink() == Path("a.txt")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+import trio.testing
 
 from forge_actors.domain.changes import (
     CleanRunChanged,
@@ -14,7 +16,7 @@ from forge_actors.domain.changes import (
     JobsForgotten,
     Noted,
 )
-from forge_actors.domain.errors import WriterFenced
+from forge_actors.domain.errors import StoreFailed, WriterFenced
 from forge_actors.domain.events import Event
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.maintenance import CleanRun
@@ -103,8 +105,8 @@ async def test_a_vacuum_is_broken_off_by_whoever_saves(
             super().run()
 
         def break_off(self) -> None:
-            go_on.set()
             super().break_off()
+            go_on.set()
 
     monkeypatch.setattr(upkeep, "Vacuum", Slow)
     async with opened(path) as store:
@@ -119,6 +121,45 @@ async def test_a_vacuum_is_broken_off_by_whoever_saves(
             await store.save([job("urgent")]).wait()
         assert path.stat().st_size >= before
         assert store.read("job_state", "urgent") == [("queued",)]
+
+
+async def test_what_is_saved_during_a_vacuum_is_saved_in_its_order_after_it(
+    path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, go_on = threading.Event(), threading.Event()
+
+    class Complete(upkeep.Vacuum):
+        """One that cannot be broken off any more."""
+
+        def run(self) -> None:
+            super().run()
+            self.ended.clear()
+            done.set()
+            go_on.wait(10)
+            self.ended.set()
+
+    monkeypatch.setattr(upkeep, "Vacuum", Complete)
+    async with opened(path) as store:
+        await forget(store, await fill(store, 300))
+        async with trio.open_nursery() as nursery:
+            vacuum: Any = store.upkeep
+            nursery.start_soon(lambda: vacuum(may_vacuum=True))
+            await trio.to_thread.run_sync(done.wait)
+            told: list[str] = []
+            for name in ("a", "b"):
+                store.save([job(name)], then=partial(told.append, name))
+            twice = store.save([job("a")])  # refused by the file, and by it alone
+            nursery.start_soon(store.quiet)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert told == []
+            assert store.read("job_state", "a") == []
+            go_on.set()
+            with pytest.raises(StoreFailed, match="could not be saved"):
+                await twice.wait()
+        await store.save([]).wait()
+        assert told == ["a", "b"]
+        assert store.tally.by_state() == {"queued": 2}
+        assert store.active == 2
 
 
 async def test_the_last_event_stays_whatever_is_asked_for(path: Path) -> None:

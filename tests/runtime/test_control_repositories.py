@@ -194,3 +194,24 @@ async def test_a_retry_follows_a_repository_that_moved_since(tmp_path: Path) -> 
         assert chunk.data.decode() == f"{tmp_path}/third/sub\n"
         # What the old one was stays what it was.
         assert (await case.control.job(old)).cwd == str(tmp_path / "app" / "sub")
+
+
+async def test_a_request_is_the_same_where_its_repository_was_moved_to(
+    tmp_path: Path,
+) -> None:
+    async with controlled(tmp_path) as case:
+        (tmp_path / "app" / "sub").mkdir()
+        options: dict[str, Any] = {
+            "cwd": "sub",
+            "claims": ["write:workspace", "read:path:sub"],
+            "request_id": "once",
+        }
+        [first] = await case.control.submit([JobRequest("app", ["true"], **options)])
+        await case.control.wait([first.id])
+        (tmp_path / "app").rename(tmp_path / "moved")
+        place = str(tmp_path / "moved")
+        for repo in (place, "app"):
+            [again] = await case.control.submit([JobRequest(repo, ["true"], **options)])
+            assert (again.id, again.existing) == (first.id, True)
+        with pytest.raises(Refused, match="which is not the same as this one"):
+            await case.submit("app", "false", **options)

@@ -247,7 +247,7 @@ async def test_what_was_not_saved_is_as_it_was(
         repo = await case.add(old)
         old.rename(new)
         with monkeypatch.context() as patch:
-            patch.setattr(case.store, "save", lambda _: Lost())
+            patch.setattr(case.store, "save", lambda *_, **__: Lost())
             for act in (case.found(new), case.registry.remove(repo)):
                 with pytest.raises(StoreFailed):
                     await act

@@ -271,10 +271,17 @@ def a_lost_job_is_over_whatever_is_left_of_it(patch: pytest.MonkeyPatch) -> None
     patch.setattr(ledger.Ledger, "_quarantine", keep_nothing)
 
 
+def an_actor_does_not_hear_that_its_repository_moved(
+    patch: pytest.MonkeyPatch,
+) -> None:
+    patch.setattr(ledger.Ledger, "relocated", lambda *_: None)
+
+
 #: Those that the store refuses: the actor that asks for it fails, time and again.
 REFUSED: tuple[Mutation, ...] = (the_fence_begins_anew_with_each_ledger,)
 
 MUTATIONS: tuple[Mutation, ...] = (
+    an_actor_does_not_hear_that_its_repository_moved,
     the_fence_begins_anew_with_each_ledger,
     a_dispatch_gets_the_fence_of_the_last_one,
     the_agent_serves_an_older_runtime,

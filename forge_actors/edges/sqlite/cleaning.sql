@@ -4,11 +4,11 @@
 SELECT name, visited_at, cursor FROM clean_class;
 
 -- name: clean_visits
-SELECT name, visited_at, cursor, report FROM clean_class;
+SELECT name, visited_at, cursor, report, size FROM clean_class;
 
 -- name: keep_visit
-INSERT OR REPLACE INTO clean_class (name, visited_at, cursor, report)
-VALUES (?, ?, ?, ?);
+INSERT OR REPLACE INTO clean_class (name, visited_at, cursor, report, size)
+VALUES (?, ?, ?, ?, ?);
 
 -- name: clean_run
 SELECT began_at, ended_at, looked_at, runs, failures, in_a_row, removed, bytes, error,

@@ -47,7 +47,7 @@ def forget_events(
 def keep_visit(db: apsw.Connection, sql: dict[str, str], change: ClassVisited) -> None:
     visit = change.visit
     report = None if visit.report is None else _encode(visit.report)
-    values = (visit.clean_class, visit.visited_at, visit.cursor, report)
+    values = (visit.clean_class, visit.visited_at, visit.cursor, report, visit.size)
     db.execute(sql["keep_visit"], values)
 
 
@@ -74,6 +74,6 @@ def visits_from(
     rows: Iterable[tuple[Any, ...]],
 ) -> Iterator[tuple[CleanClass, ClassVisit]]:
     """The rows of the query `clean_visits`."""
-    for name, visited_at, cursor, report in rows:
+    for name, visited_at, cursor, report, size in rows:
         told = None if report is None else _report(report)
-        yield name, ClassVisit(name, visited_at, cursor, told)
+        yield name, ClassVisit(name, visited_at, cursor, told, size)

@@ -118,6 +118,12 @@ WHERE id = ?;
 -- Those that may start again where their repository is now.
 SELECT id, claims, spec FROM job WHERE repo = ? AND finished_at IS NULL;
 
+-- name: claims_of
+-- Of jobs that have not ended, and what others left held.
+SELECT id, claims FROM job WHERE repo = ?1 AND finished_at IS NULL
+UNION ALL
+SELECT job, claims FROM quarantine WHERE repo = ?1;
+
 -- name: move_job
 UPDATE job SET claims = ?, spec = ? WHERE id = ?;
 

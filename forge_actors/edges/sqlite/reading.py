@@ -19,6 +19,7 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
+    claims_from,
     job_from,
     pause_from,
     poison_from,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.capacity import RepositoryLimits
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.events import Event
     from forge_actors.domain.looking import Look
     from forge_actors.domain.ports import Clock
@@ -185,6 +187,11 @@ class StoreReader:
             convert(dict(zip(names, row, strict=True)), Repository, strict=False)
             for row in rows
         ]
+
+    def claims(self, repo: str) -> dict[str, tuple[Claim, ...]]:
+        """See the port."""
+        rows = self.read_pending("claims_of", repo)
+        return {job: claims_from(text) for job, text in rows}
 
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)

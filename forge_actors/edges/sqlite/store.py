@@ -142,9 +142,18 @@ class SqliteStore(UpkeptStore):
             StaleFence: it is of an attempt that is not the current one; the history
                 says so.
         """
-        if self._vacuum is not None:
-            self._vacuum.break_off()
         move = Move(changes, then)
+        if self._vacuum is None:
+            self._take(move)
+        else:
+            self._vacuum.hold(move)
+        if not self._pending.is_set():
+            self._pending.set()
+        if not lazy and not self._urgent.is_set():
+            self._urgent.set()
+        return move
+
+    def _take(self, move: Move) -> None:
         if self.trouble is None:
             self._write_or_hold_back(move)
         elif self._fence is not None:
@@ -153,11 +162,6 @@ class SqliteStore(UpkeptStore):
             raise self._refusal()
         else:
             self._moves.append(move)
-        if not self._pending.is_set():
-            self._pending.set()
-        if not lazy and not self._urgent.is_set():
-            self._urgent.set()
-        return move
 
     def _write_or_hold_back(self, move: Move) -> None:
         try:
@@ -233,6 +237,7 @@ class SqliteStore(UpkeptStore):
                     with trio.move_on_after(LAZY_SECONDS):
                         await self._urgent.wait()
                 await self._settle()
+                await self.quiet()
                 self.commit()
                 while self.trouble is not None:
                     if self._fence is not None:
@@ -299,10 +304,6 @@ class SqliteStore(UpkeptStore):
         self.active -= 1
         self._specs.pop(change.job, None)
         self.ends.tell(change.job, change.state, change.event.repo)
-
-    def last_end(self) -> float | None:
-        """See the port."""
-        return self.tally.last_end
 
     def once_ended(self, notify: Callable[[], object]) -> None:
         """See the port. Nobody pays for it while nobody waits."""

@@ -1,13 +1,14 @@
 """The half of a store that a clean-up needs: what may go, and giving up free pages.
 
 Whatever takes long is done by a connection of its own in a thread. Only a vacuum holds
-up those who write, so it is done while no job waits or runs, and broken off as soon as
-anybody saves anything.
+up those who save, so it is done while no job waits or runs, and broken off as soon as
+anybody saves anything. The loop never waits for it.
 """
 
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -39,14 +40,14 @@ if TYPE_CHECKING:
     )
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
+    from forge_actors.edges.sqlite.move import Move
+    from forge_actors.edges.sqlite.tally import Tally
 
 #: A vacuum is worth it from so many free bytes on, if they are so large a part of it.
 WORTH_BYTES = 64 << 20
 WORTH_SHARE = 0.2
 #: Steps of SQLite between two looks whether a vacuum was broken off.
 PROGRESS_STEPS = 10_000
-#: Seconds that whoever saves waits for a vacuum that was broken off.
-BREAK_OFF_LIMIT = 5.0
 
 _encode = msgspec.json.Encoder().encode
 _events = msgspec.json.Decoder(list[Event]).decode
@@ -57,11 +58,16 @@ class UpkeptStore(OwnedStore):
 
     #: Jobs without a durable end, those included that are not durable yet.
     active: int
+    tally: Tally
     #: What jobs run after that have not ended, as long as somebody wants to know.
     _dependencies: set[str] | None = None
     _vacuum: Vacuum | None = None
     #: How often jobs were removed; whoever looked at one before may look again.
     forgettings = 0
+
+    def last_end(self) -> float | None:
+        """See the port."""
+        return self.tally.last_end
 
     def clean_run(self) -> CleanRun | None:
         """See the port."""
@@ -155,12 +161,41 @@ class UpkeptStore(OwnedStore):
         return free * size >= WORTH_BYTES and free >= WORTH_SHARE * pages
 
     async def _make_vacuum(self, path: Path) -> None:
+        if self._db.in_transaction:
+            return
         vacuum = self._vacuum = Vacuum(path)
         try:
             await trio.to_thread.run_sync(vacuum.run, abandon_on_cancel=True)
         finally:
             vacuum.break_off()
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(vacuum.ended.wait)
             self._vacuum = None
+            self._let_in(vacuum.held)
+            vacuum.over.set()
+
+    def _let_in(self, held: Sequence[Move]) -> None:
+        """Take what was saved while nothing could be written."""
+        for move in held:
+            try:
+                self._take(move)
+            except StoreFailed as error:
+                move.settle(error)
+            except Exception as error:  # noqa: BLE001 - of whoever saved it
+                move.settle(StoreFailed(f"it could not be saved: {error}"))
+
+    @abstractmethod
+    def _take(self, move: Move) -> None:
+        """Write a move, or see to it that it is written later."""
+
+    async def quiet(self) -> None:
+        """Return when what is saved is written at once, and so seen by whoever looks.
+
+        A vacuum that goes on is broken off.
+        """
+        if self._vacuum is not None:
+            self._vacuum.break_off()
+            await self._vacuum.over.wait()
 
     async def _looking(self, query: str) -> list[object]:
         """The first column of a named query, found in a thread."""
@@ -169,44 +204,56 @@ class UpkeptStore(OwnedStore):
 
 
 class Vacuum:
-    """One vacuum, in a thread, that can be broken off by another one."""
+    """One vacuum, in a thread, that can be broken off by another one.
+
+    While it copies what it made back into the file it cannot be, which takes as long as
+    writing that much; so whoever saves does not wait, but is held.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: apsw.Connection | None = None
-        self._over = False
+        self._broken_off = False
         self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._ended.set()
+        #: What was saved meanwhile, in its order.
+        self.held: list[Move] = []
+        #: It holds nothing in the file any more, and then: nor anybody who saves.
+        self.ended = threading.Event()
+        self.over = trio.Event()
+
+    def hold(self, move: Move) -> None:
+        """Keep a move until it is over, which is soon from now on."""
+        self.held.append(move)
+        self.break_off()
 
     def run(self) -> None:
         """Give the free pages of the store back to the disk, unless broken off."""
-        with self._lock:
-            if self._over:
-                return
-            self._ended.clear()
-            db = self._db = apsw.Connection(str(self._path))
         try:
-            db.set_busy_timeout(0)  # whoever writes now is more important
-            # An interrupt that comes before the statement would be lost.
-            db.set_progress_handler(lambda: self._over, PROGRESS_STEPS)
-            with suppress(apsw.BusyError, apsw.InterruptError):
-                db.execute("VACUUM")
-                # The file gets shorter when the log is folded back into it.
-                db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        finally:
             with self._lock:
-                self._db = None
-            db.close()
-            self._ended.set()
+                if self._broken_off:
+                    return
+                db = self._db = apsw.Connection(str(self._path))
+            try:
+                db.set_busy_timeout(0)  # whoever writes now is more important
+                # An interrupt that comes before the statement would be lost.
+                db.set_progress_handler(lambda: self._broken_off, PROGRESS_STEPS)
+                with suppress(apsw.BusyError, apsw.InterruptError):
+                    db.execute("VACUUM")
+                    # The file gets shorter when the log is folded back into it.
+                    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            finally:
+                with self._lock:
+                    self._db = None
+                db.close()
+        finally:
+            self.ended.set()
 
     def break_off(self) -> None:
-        """Return when it holds nobody up any more."""
+        """Have it end, if it still can without being complete."""
         with self._lock:
-            self._over = True
+            self._broken_off = True
             if self._db is not None:
                 self._db.interrupt()
-        self._ended.wait(BREAK_OFF_LIMIT)
 
 
 def _look(path: Path, query: str) -> list[object]:

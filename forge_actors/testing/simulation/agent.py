@@ -234,6 +234,8 @@ class Agent:
             receipt["forced"] = True
         if process.follows:
             receipt["after_job"] = {"exit_code": 0}
+        if process.leaves_files:
+            receipt["artifacts"] = {}
         if process.paused_seconds:
             receipt["paused_seconds"] = process.paused_seconds
         self._desk.ended(key, receipt)

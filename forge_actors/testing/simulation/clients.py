@@ -75,14 +75,22 @@ class Clients:
                 world.clock.shift(operation.value)
             case "pressure":
                 world.pressure = "simulated" if operation.value else None
+            case "move":
+                world.places.move(operation.target)
+                self._ask(operation)
             case "vanish":
                 world.gone.add(self.repo(operation.target))
             case "appear":
                 world.gone.discard(self.repo(operation.target))
-            case _ if world.service is None:
-                self._waiting.append(operation)
             case _:
-                self._start(world.service, operation)
+                self._ask(operation)
+
+    def _ask(self, operation: Operation) -> None:
+        """Ask the service, or wait for one."""
+        if self._world.service is None:
+            self._waiting.append(operation)
+        else:
+            self._start(self._world.service, operation)
 
     def connected(self, service: Service) -> None:
         """A service runs: go on with what waits for one."""
@@ -266,6 +274,11 @@ class Clients:
         with suppress(MailboxClosed):
             actor.tell(repository_messages.SetEnabled(on))
 
+    async def _relocate(self, service: Service, operation: Operation) -> None:
+        """Say where it is by now."""
+        name = operation.target
+        await service.registry.relocate(name, self._world.places.paths[name])
+
     async def _remove(self, service: Service, operation: Operation) -> None:
         """Cancel what is active, then take the repository out."""
         repo = service.registry.named(operation.target)
@@ -315,6 +328,7 @@ class Clients:
         **dict.fromkeys(("pause", "resume"), _pause),
         **dict.fromkeys(("drain", "undrain"), _drain),
         **dict.fromkeys(("enable", "disable"), _enable),
+        "move": _relocate,
         "remove": _remove,
         "limits": _limits,
         "restart": _restart,

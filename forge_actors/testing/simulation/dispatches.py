@@ -31,6 +31,9 @@ class Dispatches:
             fail("held means held", f"{case.job} is dispatched")
         if case.repo in self._books.removed:
             fail("removed means removed", f"{case.job} is dispatched")
+        known = case.known_at <= self._world.now
+        if known and change.event.data["claims"] != case.claims:
+            fail("what is held is told", f"{case.job} with other claims than saved")
         if not self._books.met(case):
             fail("after means after", f"{case.job} before {case.after}")
         self._judge_pauses(case)

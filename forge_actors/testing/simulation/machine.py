@@ -71,6 +71,8 @@ class Process:
         self.grace: float = order["grace"]
         #: A command comes after it; here it takes no time and succeeds.
         self.follows: bool = order.get("after_job") is not None
+        #: Files of it are collected, which takes no time either.
+        self.leaves_files: bool = order.get("artifacts") is not None
         self.stop_signal: str = order["stop_signal"]
         self.run = run
         self.identity = identity

@@ -44,6 +44,8 @@ CLAIMS = (
     "write:path:src/a",
     "write:path:src/b",
     "write:path:docs",
+    "write:workspace",
+    "write:workspace",
     "read:repo-content:*",
     "write:build-cache:one",
     "write:integration",
@@ -249,7 +251,7 @@ def _operation(
             # Few, so that what begins is often ended too.
             scopes = ["all", f"repo:{repositories[0]}", f"provider:{PROVIDERS[0]}"]
             target, value = chance.choice(scopes), chance.random() < 0.5
-        case "disable" | "enable" | "remove" | "vanish":
+        case "disable" | "enable" | "remove" | "vanish" | "move":
             target = chance.choice(repositories)
         case "submit":
             target = chance.choice(names)
@@ -283,6 +285,7 @@ _VERBS = (
     *["disable", "enable"],
     *["remove"] * 5,
     *["vanish"] * 3,
+    *["move"] * 5,
     "submit",
     *["limits"] * 3,
     *["clock"] * 3,

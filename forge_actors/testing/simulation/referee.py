@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.relocation import Relocation
     from forge_actors.testing.simulation.machine import Process
     from forge_actors.testing.simulation.world import World
 
@@ -112,6 +113,8 @@ class Referee:
             case RepositoryChanged(repository):
                 if repository.removed_at is not None:
                     self._retired(repository.id)
+                if change.moved is not None:
+                    self._relocated(repository.id, change.moved)
             case _:
                 pass
         event = change.event
@@ -208,6 +211,15 @@ class Referee:
         if not self._dispatches.is_blocked(case):
             self._world.fail("isolated only if it must be", case.job)
         case.claims, case.isolatable = claims, False
+
+    def _relocated(self, repo: str, moved: Relocation) -> None:
+        for case in self._books.open_cases:
+            if case.repo == repo:
+                case.claims = moved.claims(case.claims)
+                self._news_for(case)
+        kept = self._books.quarantined.get(repo, {})
+        for job, claims in kept.items():
+            kept[job] = moved.claims(claims)
 
     def _retired(self, repo: str) -> None:
         self._books.removed.add(repo)

@@ -150,6 +150,7 @@ class _Simulation:
             added_at=now,
         )
         world.repositories[name] = added.id
+        world.places.add(added)
         data: dict[str, object] = {"name": name, "path": path}
         event = Event("repository_added", now, added.id, data=data)
         change = RepositoryAdded(added, event)

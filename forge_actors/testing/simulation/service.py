@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity import Offer
     from forge_actors.domain.changes import Change
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.ports import Git
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.waiting import Waiting
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -205,7 +204,7 @@ class Service:
             ),
         )
         real = cast("SqliteStore", store)
-        self.registry = Registry(real, cast("Git", None), self.clock, world.ids)
+        self.registry = Registry(real, world.places, self.clock, world.ids)
         self.admission = Admission(
             real,
             self.registry,
@@ -215,7 +214,12 @@ class Service:
             SecretFolder(HOME),
             self._submitted,
         )
+        moved: list[str] = []
+        self.registry.relocated = moved.append
         self.mailbox = await nursery.start(self._supervise, context)
+        self.registry.relocated = self._relocated
+        for repo in moved:
+            self._relocated(repo)
         store.save([Noted(Event("runtime_ready", self.clock.now()))])
         await store.save([]).wait()
         nursery.start_soon(self.looking.run)
@@ -237,6 +241,9 @@ class Service:
                 await supervisor.run(context, task_status=task_status)
         finally:
             self._ended.set()
+
+    def _relocated(self, repo: str) -> None:
+        self._tell(supervisor_messages.Relocated(repo))
 
     def _submitted(self, repo: str, jobs: tuple[Job, ...]) -> None:
         self.looking.board.used(repo)

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.removal import Checkpoint
 from forge_actors.edges.cleanup.worktrees.census import Tree
-from forge_actors.edges.cleanup.worktrees.objects import BlobWriter, make_durable
+from forge_actors.edges.cleanup.worktrees.objects import (
+    AT_ONCE,
+    BlobWriter,
+    in_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,22 +97,34 @@ class Maker:
         return self._commit(tree, [head] if head else [], _STAGED.format(worktree))
 
     def _blobs(self, contents: Contents) -> dict[str, str]:
-        blobs = {}
+        blobs: dict[str, str] = {}
         with BlobWriter(self._git) as writer:
-            for path in contents.changed:
-                if contents.census.files[path].is_link:
-                    blobs[path] = writer.write_bytes(self._tree.target(path))
-                    continue
-                fd = self._tree.open(path)
-                try:
-                    blobs[path] = writer.write(fd)
-                finally:
-                    os.close(fd)
+            for start in range(0, len(contents.changed), AT_ONCE):
+                paths = contents.changed[start : start + AT_ONCE]
+                blobs |= self._written(writer, contents, paths)
             # A file that was only announced to git is there as one without content.
             if any(entry.oid in _EMPTY for entry in contents.staged):
-                writer.write_bytes(b"")
-        make_durable(self._git, blobs.values())
+                fd = in_memory(b"")
+                try:
+                    writer.write([fd])
+                finally:
+                    os.close(fd)
         return blobs
+
+    def _written(
+        self, writer: BlobWriter, contents: Contents, paths: tuple[str, ...]
+    ) -> dict[str, str]:
+        fds: list[int] = []
+        try:
+            for path in paths:
+                if contents.census.files[path].is_link:
+                    fds.append(in_memory(self._tree.target(path)))
+                else:
+                    fds.append(self._tree.open(path))
+            return dict(zip(paths, writer.write(fds), strict=True))
+        finally:
+            for fd in fds:
+                os.close(fd)
 
     def _entries(self, contents: Contents, blobs: dict[str, str]) -> list[str]:
         """The lines of the index of the checkpoint."""

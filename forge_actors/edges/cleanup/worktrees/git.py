@@ -1,7 +1,7 @@
 """The git program, called so that nothing of a user runs and nothing is locked.
 
 No hook, filter, pager or signature is started, nothing is fetched, and nothing is ever
-collected from an object store. What git writes is on the disk when it returns.
+collected from an object store.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _CONFIG = {
     "core.untrackedCache": "false",
     "core.checkStat": "default",
     "core.ignoreStat": "false",
-    "core.fsync": "all",
+    # Objects of their own files are synced together, when all are written.
+    "core.fsync": "all,-loose-object",
     "core.fsyncMethod": "fsync",
     "index.sparse": "false",
     "gc.auto": "0",

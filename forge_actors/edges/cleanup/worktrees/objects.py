@@ -6,6 +6,7 @@ than it is, and would be all that is left.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 from typing import TYPE_CHECKING, Self
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from forge_actors.edges.cleanup.worktrees.git import Git
 
+#: Objects that one git is asked for before its answers are read.
+AT_ONCE = 64
+#: Objects from which on it is cheaper to sync all of the disk.
+MAX_SYNCS = 64
 _PIECE = 1 << 20
 _HASH = ("hash-object", "-w", "-t", "blob", "--no-filters")
 
@@ -45,47 +50,47 @@ class BlobWriter:
         if self._child is not None:
             end(self._child)
 
-    def write(self, fd: int) -> str:
-        """The name of the blob that an open file is now.
+    def write(self, fds: list[int]) -> list[str]:
+        """The names of the blobs that some open files are now.
 
         Raises:
-            GitFailed: it was not written.
+            GitFailed: one was not written.
         """
         if not self._alone:
             try:
-                return self._write_by_path(fd)
+                return self._write_by_path(fds)
             except GitFailed:
                 # Nobody may look into a process that has changed its user.
                 self._alone = True
-        told = self._git.run(*_HASH, "--stdin", source=fd)
-        return told.decode().strip()
+        return [
+            self._git.run(*_HASH, "--stdin", source=fd).decode().strip() for fd in fds
+        ]
 
-    def _write_by_path(self, fd: int) -> str:
+    def _write_by_path(self, fds: list[int]) -> list[str]:
         if self._child is None:
             self._child = self._git.start(*_HASH, "--stdin-paths")
         stdin, stdout = _pipes(self._child)
-        # By a path that leads to what we have opened, and to nothing else.
+        # By paths that lead to what we have opened, and to nothing else.
+        lines = "".join(f"/proc/{os.getpid()}/fd/{fd}\n" for fd in fds)
         try:
-            stdin.write(f"/proc/{os.getpid()}/fd/{fd}\n".encode())
+            stdin.write(lines.encode())
             stdin.flush()
-            name = stdout.readline().decode().strip()
+            names = [stdout.readline().decode().strip() for _ in fds]
         except OSError:
-            name = ""
-        if not name:
+            names = [""]
+        if not all(names):
             _, words = self._child.communicate()
             text = words.decode("utf-8", "replace").strip()
             raise GitFailed(f"git hash-object: {text or 'it ended too soon'}")
-        return name
+        return names
 
-    def write_bytes(self, content: bytes) -> str:
-        """The same for some bytes."""
-        fd = os.memfd_create("blob", os.MFD_CLOEXEC)
-        try:
-            os.write(fd, content)
-            os.lseek(fd, 0, os.SEEK_SET)
-            return self.write(fd)
-        finally:
-            os.close(fd)
+
+def in_memory(content: bytes) -> int:
+    """A descriptor of a file that has some bytes, and no name."""
+    fd = os.memfd_create("blob", os.MFD_CLOEXEC)
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
 
 def read_back(git: Git, tips: Iterable[str], without: Iterable[str]) -> int:
@@ -103,15 +108,17 @@ def read_back(git: Git, tips: Iterable[str], without: Iterable[str]) -> int:
     child = git.start("cat-file", "--batch")
     try:
         stdin, stdout = _pipes(child)
-        for name in names:
-            stdin.write(name + b"\n")
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            stdin.write(b"\n".join(some) + b"\n")
             stdin.flush()
-            _check(stdout, name)
+            for name in some:
+                _check(stdout, name)
     except OSError as error:
         raise GitFailed(f"git cat-file: {error.strerror}") from None
     finally:
         end(child)
-    make_durable(git, (name.decode() for name in names))
+    _make_durable(git, [name.decode() for name in names])
     return len(names)
 
 
@@ -134,30 +141,43 @@ def _check(stdout: IO[bytes], name: bytes) -> None:
         raise GitFailed(f"the object {name.decode()} is damaged")
 
 
-def make_durable(git: Git, names: Iterable[str]) -> None:
+def _make_durable(git: Git, names: list[str]) -> None:
     """See that objects of their own files are on the disk, and so are their names.
 
     Raises:
         GitFailed: the disk does not take them.
     """
+    common = git.run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    store = os.path.join(os.fsdecode(common.removesuffix(b"\n")), "objects")
     try:
-        _make_durable(git, names)
+        if len(names) > MAX_SYNCS and _sync_disk_of(store):
+            return
+        folders = set()
+        for name in names:
+            folder = os.path.join(store, name[:2])
+            if os.path.exists(os.path.join(folder, name[2:])):
+                _sync(os.path.join(folder, name[2:]))
+                folders.add(folder)
+        for folder in (*sorted(folders), store):
+            _sync(folder)
     except OSError as error:
         problem = error.strerror or str(error)
         raise GitFailed(f"the objects are not on the disk: {problem}") from None
 
 
-def _make_durable(git: Git, names: Iterable[str]) -> None:
-    common = git.run("rev-parse", "--path-format=absolute", "--git-common-dir")
-    store = os.path.join(os.fsdecode(common.removesuffix(b"\n")), "objects")
-    folders = set()
-    for name in names:
-        folder = os.path.join(store, name[:2])
-        if os.path.exists(os.path.join(folder, name[2:])):
-            _sync(os.path.join(folder, name[2:]))
-            folders.add(folder)
-    for folder in (*sorted(folders), store):
-        _sync(folder)
+def _sync_disk_of(path: str) -> bool:
+    """Sync everything on the disk of a path; False where the system cannot do that."""
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        return False
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(fd)
+    return True
 
 
 def _sync(path: str) -> None:

@@ -5,7 +5,9 @@ CREATE TABLE clean_class (
     visited_at    REAL NOT NULL DEFAULT 0,
     cursor        TEXT,
     -- The last report as JSON.
-    report        BLOB
+    report        BLOB,
+    -- Bytes that it had in the home when they were counted last.
+    size          INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- The runs as a whole, one row.
