@@ -45,7 +45,7 @@ class ProviderAccounts:
         self._capacity = capacity
         self._tell = tell
         now = self._clock.now()
-        self._accounts = Accounts(context.accounts, now, context.return_gap)
+        self._accounts = Accounts(context.accounts, now)
         self._alarm = Alarm(ring, math.inf)
         self.run = self._alarm.run
         self.stop = self._alarm.stop
@@ -101,7 +101,8 @@ class ProviderAccounts:
 
     def granted(self, grant: Grant) -> None:
         """A grant was given."""
-        if self._accounts.granted(grant.tokens, grant.id, self._clock.now()):
+        now, gap = self._clock.now(), self._capacity.limits.return_gap
+        if self._accounts.granted(grant.tokens, grant.id, now, gap):
             self.bar()
 
     # -- what may be granted ---------------------------------------------------------

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.maintenance_context import Context as MaintenanceContext
-from forge_actors.domain.accounts import RETURN_GAP, Account
+from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.restarts import RestartPolicy
@@ -43,8 +43,6 @@ class Context(Struct, frozen=True):
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
     accounts: tuple[Account, ...] = ()
-    #: Seconds from one start to the next while jobs return to a provider.
-    return_gap: float = RETURN_GAP
     #: Somebody may be there to see to what refuses a job, such as a login.
     attended: bool = True
     #: What runs outlives this runtime, so a worker that is killed only lets go of it.

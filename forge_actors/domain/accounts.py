@@ -120,7 +120,9 @@ class AccountView(Struct, frozen=True):
 
     reason: str
     since: str
+    #: Null: until somebody opens it. Not `stated`: one job tries then.
     until: str | None
+    stated: bool
     job: str | None
     detail: str
 
@@ -139,11 +141,8 @@ class Accounts:
     time once `retry_at` has come.
     """
 
-    def __init__(
-        self, known: Iterable[Account] = (), now: float = 0.0, gap: float = RETURN_GAP
-    ) -> None:
+    def __init__(self, known: Iterable[Account] = (), now: float = 0.0) -> None:
         self._known = {each.provider: each for each in known}
-        self.gap = gap
         self._trials: dict[str, _Trial] = {}
         #: Of those whose jobs return: when the next one may start.
         self._next: dict[str, float] = {
@@ -226,7 +225,9 @@ class Accounts:
                     self._trials[name], begun = _Trial(), True
         return changes, begun or bool(changes)
 
-    def granted(self, tokens: Iterable[str], grant: str, now: float) -> bool:
+    def granted(
+        self, tokens: Iterable[str], grant: str, now: float, gap: float = RETURN_GAP
+    ) -> bool:
         """A grant was given; whether that closes anything for the moment."""
         if not (self._trials or self._next):
             return False
@@ -240,7 +241,7 @@ class Accounts:
         if name not in self._next:
             return False
         jitter = RETURN_JITTER * (2.0 * _chance(f"{name}:{grant}") - 1.0)
-        self._next[name] = now + self.gap * (1.0 + jitter)
+        self._next[name] = now + gap * (1.0 + jitter)
         return True
 
     def returned(

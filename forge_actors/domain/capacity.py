@@ -52,6 +52,8 @@ class Limits(Struct, frozen=True):
     overtake_after: float = 30 * 60.0
     #: Why there are fewer workers than were set, if there are.
     fewer_workers: str | None = None
+    #: Seconds from one start to the next where jobs return to a provider.
+    return_gap: float = 1.0
 
 
 def fitting(limits: Limits, files: OpenFiles) -> Limits:

@@ -272,7 +272,7 @@ SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;
 
 -- name: active_of_repository
@@ -289,7 +289,7 @@ SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
 
 -- name: retry_jobs
