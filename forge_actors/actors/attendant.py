@@ -15,7 +15,7 @@ import trio
 from forge_actors.actors import maintenance, maintenance_messages
 from forge_actors.actors.supervisor_messages import AttendantEnded
 from forge_actors.domain.errors import MailboxClosed, Unavailable, WriterFenced
-from forge_actors.domain.poison import cause
+from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class Attendant(Generic[M]):
         while self._actor is not None and not self._stops:
             try:
                 await self._actor(task_status=self)
-            except WriterFenced:
-                break  # the runtime ends, and says so itself
             except Exception as error:
+                if only(error, WriterFenced):
+                    break  # the runtime ends, and says so itself
                 log.exception("the %s failed", self._name)
                 if not self._history.allow(trio.current_time()):
                     self.given_up = cause(error)

@@ -6,20 +6,23 @@ so whoever owns the job next can go on from there.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
 from msgspec import Struct, structs
 
-from forge_actors.domain.changes import WorktreeChanged
+from forge_actors.domain.changes import Noted, WorktreeChanged
 from forge_actors.domain.errors import Unavailable, WorktreeFailed
 from forge_actors.domain.events import Event
 from forge_actors.domain.launch import Secrets
 from forge_actors.domain.worktrees import GIT_PLACES, Worktree
 
 if TYPE_CHECKING:
-    from forge_actors.domain.launch import LaunchOrder
-    from forge_actors.domain.ports import Clock, Saved, Store, Worktrees
+    from collections.abc import Mapping, Sequence
+
+    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from forge_actors.domain.ports import Clock, Locks, Saved, Store, Worktrees
     from forge_actors.domain.worktrees import MadeWorktree, WorktreeWanted
 
 #: Seconds in which what was begun of a worktree is to be taken back.
@@ -27,11 +30,40 @@ UNDO_SECONDS = 20.0
 
 
 class Isolating(Struct, frozen=True):
-    """What workers make worktrees with."""
+    """What workers make worktrees with, and look after what is left in checkouts."""
 
     store: Store
     worktrees: Worktrees
     clock: Clock
+    locks: Locks | None = None
+
+    def look_after(self, repo: str, receipt: Receipt) -> None:
+        """Have the locks removed that a job left which did not end well.
+
+        It holds its claims until that is done, so no other job works there.
+        """
+        began = receipt.started_at
+        well = receipt.ending == "exit" and receipt.exit_code == 0
+        if self.locks is None or well or began is None or not receipt.complete:
+            return
+        with suppress(Exception):  # whatever is wrong with it, its exit is to be told
+            spec = self.store.spec(receipt.job)
+            if spec.isolation is not None:
+                return  # its next attempt looks at its own
+            left = self.locks.remove_left(spec.cwd, began, receipt.ended_at)
+            told = [("lock_removed", {"path": path}) for path in left.removed]
+            told += [
+                ("lock_kept", {"path": path, "reason": why}) for path, why in left.kept
+            ]
+            self._note(repo, receipt.job, told)
+
+    def _note(
+        self, repo: str, job: str, told: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> None:
+        now = self.clock.now()
+        for kind, data in told:
+            event = Event(kind, now, repo, job, dict(data))
+            self.store.save([Noted(event)], lazy=True)
 
     async def prepare(self, order: LaunchOrder) -> LaunchOrder:
         """The order of a job in its worktree, which is ready; or why there is none.
@@ -71,17 +103,19 @@ class Isolating(Struct, frozen=True):
             raise WorktreeFailed("its worktree is being removed; a retry has a new one")
         if known is not None and known.state == "ready":
             made = await self.worktrees.enter(wanted, known)
+            told = [("lock_removed", {"path": path}) for path in made.unlocked]
+            self._note(wanted.repo, wanted.job, told)
             return _placed(order, wanted, made)
         if known is None or known.state == "removed":
             known = await self._begin(wanted)
         made = await self.worktrees.make(wanted, known)
-        told: dict[str, object] = {}
+        about: dict[str, object] = {}
         if made.unlocked:
-            told["unlocked"] = made.unlocked
+            about["unlocked"] = made.unlocked
         if made.set_aside is not None:
-            told["set_aside"] = made.set_aside
+            about["set_aside"] = made.set_aside
         ready = structs.replace(known, state="ready", reason=None)
-        await self._save(ready, "worktree_made", told).wait()
+        await self._save(ready, "worktree_made", about).wait()
         return _placed(order, wanted, made)
 
     async def _begin(self, wanted: WorktreeWanted) -> Worktree:

@@ -180,7 +180,8 @@ class _Projections:
     def _put(self, look: Look) -> None:
         self._looks[look.repo] = look
         if look.repo not in self._under_way:
-            self._waiting.put(look.repo, look.due)
+            active = bool(self._context.active(look.repo))
+            self._waiting.put(look.repo, look.due(active=active))
 
     # -- samples ---------------------------------------------------------------------
 

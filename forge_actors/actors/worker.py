@@ -174,6 +174,8 @@ class Worker:
             self._tell_exit(receipt)
 
     def _tell_exit(self, receipt: Receipt) -> None:
+        if receipt.exit_code != 0 and self._isolating is not None:
+            self._isolating.look_after(self._grant.repo, receipt)
         try:
             self._repository.tell(WorkerExited(receipt.job, receipt.attempt, receipt))
         except MailboxClosed:

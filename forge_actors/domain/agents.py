@@ -240,6 +240,9 @@ class AgentAdapter(Protocol):
         what a resumed session had used.
         """
 
+    def keeps(self, session: str, env: Mapping[str, str]) -> bool:
+        """Whether the program still has a session, so that it can be resumed."""
+
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         """Ask the program whether it is logged in. It reaches out to nobody."""
 

@@ -56,6 +56,8 @@ KINDS: tuple[str, ...] = (
     "repository_status_changed",
     "repository_set_aside",
     "repository_taken_back",
+    "lock_removed",
+    "lock_kept",
     "worktree_making",
     "worktree_made",
     "worktree_failed",

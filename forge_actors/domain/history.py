@@ -120,7 +120,7 @@ class History:
         try:
             if event.kind.startswith("job_"):
                 self._job(event.kind, repo, event.job, event.data)
-            elif event.kind.startswith("worktree_"):
+            elif event.kind.startswith(("worktree_", "lock_")):
                 pass  # nobody holds anything by it
             elif event.kind.startswith("repository_"):
                 self._repository(event.kind, repo, event.data)

@@ -25,6 +25,8 @@ AFTER_RESTART = "jobs ran since, or while it was made"
 SETTLE_SECONDS = 0.1
 #: Seconds between two samples of one repository, however often it is marked.
 GAP_SECONDS = 0.5
+#: The same while it has more jobs, which will change it again.
+BUSY_SETTLE_SECONDS, BUSY_GAP_SECONDS = 2.0, 5.0
 #: Seconds until a sample that failed is tried again; doubled each time, up to this.
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 #: Failures in a row after which only the safety round tries again.
@@ -153,14 +155,17 @@ class Look(Struct, frozen=True):
             return None
         return last
 
-    @property
-    def due(self) -> float:
-        """When the sample that the mark asks for is to be made; infinite without."""
+    def due(self, *, active: bool) -> float:
+        """When the sample that the mark asks for is to be made; infinite without.
+
+        `active`: the repository has jobs that have not ended.
+        """
         if self.dirty is None:
             return math.inf
-        due = self.dirty.at + SETTLE_SECONDS
+        due = self.dirty.at + (BUSY_SETTLE_SECONDS if active else SETTLE_SECONDS)
         if self.looked_at:
-            due = max(due, self.looked_at + GAP_SECONDS)
+            gap = BUSY_GAP_SECONDS if active else GAP_SECONDS
+            due = max(due, self.looked_at + gap)
         return due if self.retry_at is None else max(due, self.retry_at)
 
     def taken_in(self, ahead: float, now: float) -> Look:

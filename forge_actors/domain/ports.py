@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity, Repository
     from forge_actors.domain.worktrees import (
+        LeftLocks,
         MadeWorktree,
         Worktree,
         WorktreePlan,
@@ -326,3 +327,11 @@ class FileWatch(Protocol):
     async def changed(self) -> set[str]:
         """Wait until files changed in one or more; those. Changes while nobody waits
         are told to whoever waits next."""
+
+
+class Locks(Protocol):
+    """The locks of git programs."""
+
+    def remove_left(self, folder: str, since: float, until: float) -> LeftLocks:
+        """Remove those that a job left in its checkout, when it ran there from `since`
+        until `until`. One that may be somebody else's stays, and is told."""

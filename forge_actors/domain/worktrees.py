@@ -121,6 +121,14 @@ class MadeWorktree(Struct, frozen=True):
     set_aside: str | None = None
 
 
+class LeftLocks(Struct, frozen=True):
+    """Locks in a checkout that a job may have left."""
+
+    removed: tuple[str, ...] = ()
+    #: Those that may be somebody else's, each with why.
+    kept: tuple[tuple[str, str], ...] = ()
+
+
 def worktree_view(
     isolation: Isolation, known: Worktree | None, home: str
 ) -> dict[str, object]:

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.agents import AgentRun
-from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
+from forge_actors.edges.node import logs
+from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.prompts import PromptFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from forge_actors.domain.agents import AgentAdapter
@@ -38,6 +40,16 @@ DEFAULT_KIND = "agent-run"
 UNNAMED_KIND = "repository-command"
 #: The provider whose program is not put into a worktree unless somebody asks for it.
 IN_CHECKOUT = "github-copilot"
+
+
+#: What a program is asked when it goes on with a session.
+GO_ON = """\
+You were interrupted while you worked on this. Look at what is done already, and go on
+with what you were asked to do.
+"""
+#: Attempts before this one, and bytes of the output of each, that are looked at for it.
+LOOKED_BACK = 5
+HEAD = 256 * 1024
 
 
 class AgentOrder(LaunchOrder, frozen=True, kw_only=True):
@@ -61,6 +73,7 @@ class Agents:
     def __init__(
         self, home: Path | str, environ: Mapping[str, str], allowed: Mapping[str, str]
     ) -> None:
+        self._home = str(home)
         self._prompts = PromptFolder(home)
         self._environ = environ
         self._allowed = allowed
@@ -114,16 +127,20 @@ class Agents:
         prompt = self._prompts.path(agent.prompt)
         try:
             of = finding.adapter(agent.name)
-            run = self._run(of, order.job, order.attempt, order.argv)
-        except (InvalidInput, Refused) as error:
+            program = order.argv[0]
+            if of.program is not None:
+                program = finding.find(of, self.environment(of))
+            run = self._run(of, spec, program, order.argv, order.job, order.attempt)
+            made = of.invocation(run)
+            if run.resume is not None:
+                prompt = self._prompts.path(self._prompts.keep(GO_ON, field="prompt"))
+        except (InvalidInput, Refused, StoreFailed) as error:
             return structs.replace(order, problem=str(error))
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            why = f"the adapter of {agent.name} made no command: {error!r}"
+            return structs.replace(order, problem=why)
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
-        try:
-            made = of.invocation(run)
-        except Exception as error:  # noqa: BLE001 - an adapter can be of others
-            why = f"the adapter of {of.name} made no command: {error!r}"
-            return structs.replace(order, problem=why)
         fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
         fields |= {
             "argv": made.argv,
@@ -146,13 +163,13 @@ class Agents:
             of = finding.adapter(agent.name)
         except (InvalidInput, Refused):
             return None
-        if run is None:
-            argv = decode_argv(list(spec.argv), field="argv")
-            run = self._named(argv[0], argv, of, job, attempt)
         zone = spec.env.get("TZ") or self._allowed.get("TZ")
         try:
+            if run is None:
+                argv = decode_argv(list(spec.argv), field="argv")
+                run = self._run(of, spec, argv[0], argv, job, attempt)
             reader = of.reader(run, now=now, zone=zone, before=None)
-            chosen = run.session if run.session in of.invocation(run).argv else None
+            chosen = run.resume or _chosen(of, run)
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             _log.warning("the adapter of %s reads nothing: %r", of.name, error)
             return None
@@ -177,22 +194,37 @@ class Agents:
         return None
 
     def _run(
-        self, of: AgentAdapter, job: str, attempt: int, argv: tuple[str, ...]
-    ) -> AgentRun:
-        program = argv[0]
-        if of.program is not None:
-            program = finding.find(of, self.environment(of))
-        return self._named(program, argv, of, job, attempt)
-
-    def _named(
         self,
+        of: AgentAdapter,
+        spec: JobSpec,
         program: str,
         argv: tuple[str, ...],
-        of: AgentAdapter,
         job: str,
         attempt: int,
     ) -> AgentRun:
-        return AgentRun(program, argv[1:], session_of(job, attempt))
+        """A further attempt resumes the last session that the program has kept."""
+        run = AgentRun(program, argv[1:], session_of(job, attempt))
+        if attempt == 1:
+            return run
+        env = {**self.environment(of), **spec.env}
+        for earlier in range(attempt - 1, max(0, attempt - 1 - LOOKED_BACK), -1):
+            for session in self._sessions(of, job, earlier):
+                if of.keeps(session, env):
+                    return structs.replace(run, resume=session)
+        return run
+
+    def _sessions(self, of: AgentAdapter, job: str, attempt: int) -> Iterator[str]:
+        """The sessions that an attempt may have had: the one that it told at the
+        beginning of its output, and the one that was chosen for it."""
+        run = AgentRun(of.name, session=session_of(job, attempt))
+        output = AgentOutput(
+            of.name, of.reader(run, now=0.0, zone=None, before=None), None
+        )
+        base = log_base(self._home, job, attempt)
+        output.feed(logs.read(base, "stdout", 0, HEAD).data)
+        for session in (output.session, _chosen(of, run)):
+            if session is not None:
+                yield session
 
     def environment(self, of: AgentAdapter) -> dict[str, str]:
         """What its program would have, as a job of this home."""
@@ -202,6 +234,11 @@ class Agents:
 
     def _given(self, names: frozenset[str]) -> dict[str, str]:
         return {name: self._environ[name] for name in names if name in self._environ}
+
+
+def _chosen(of: AgentAdapter, run: AgentRun) -> str | None:
+    """The name of the session, if the program lets us choose it."""
+    return run.session if run.session in of.invocation(run).argv else None
 
 
 def session_of(job: str, attempt: int) -> str:

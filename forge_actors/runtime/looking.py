@@ -72,6 +72,7 @@ class Looking:
         watch = FolderWatch()
         sampler = GitSampler()
         while self.given_up is None:
+            self.unwatched = None
             context = projections.Context(
                 store=self._store,
                 sampler=sampler,
@@ -81,8 +82,8 @@ class Looking:
                 limits=lambda: self._limits,
                 repository=self._registry.get,
                 fence=self._fence,
-                active=self._store.tally.active_of,
-                running=lambda repo: bool(self._store.tally.running_of(repo)),
+                active=self._active,
+                running=self._running,
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
             )
@@ -118,6 +119,14 @@ class Looking:
     def _fence(self, repo: str) -> int:
         [(fence, _)] = self._store.read("repository_turn", repo)
         return int(fence)
+
+    # The tally is another one once the store was taken over.
+
+    def _active(self, repo: str) -> int:
+        return self._store.tally.active_of(repo)
+
+    def _running(self, repo: str) -> bool:
+        return bool(self._store.tally.running_of(repo))
 
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem

@@ -27,8 +27,10 @@ from forge_actors.domain.ownership import claim_of
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.cleanup.process import CleanUpProgram
 from forge_actors.edges.git.checkout import GitProgram
+from forge_actors.edges.git.left_locks import GitLocks
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
+from forge_actors.edges.mounts import shared_with_others
 from forge_actors.edges.sqlite.rows import (
     account_from,
     launched_from,
@@ -142,7 +144,12 @@ class Parts:
                 self._agents.order,
             ),
             gone=self.registry.gone,
-            isolating=Isolating(self._store, GitWorktrees(), self._clock),
+            isolating=Isolating(
+                self._store,
+                GitWorktrees(),
+                self._clock,
+                GitLocks(shared_with_others),
+            ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
             unclaimed={},

@@ -137,6 +137,7 @@ async def check_a_session_that_was_killed_is_resumed(stage: Stage) -> None:
     begun = await _run(stage, "success")
     session, used = begun.report.session, begun.report.usage
     assert session is not None, "it was chosen, or was told"
+    assert stage.adapter.keeps(session, stage.env)
     stage.play("works")
     async with _running(stage, resume=session, before=used) as killed:
         await stage.at_work(killed)
@@ -157,7 +158,9 @@ async def check_a_session_that_was_killed_is_resumed(stage: Stage) -> None:
 
 async def check_a_session_that_is_gone_is_no_success(stage: Stage) -> None:
     stage.play("success")
-    async with _running(stage, resume=str(uuid.uuid4())) as ran:
+    session = str(uuid.uuid4())
+    assert not stage.adapter.keeps(session, stage.env)
+    async with _running(stage, resume=session) as ran:
         pass
     assert ran.status == 1
     assert not ran.good

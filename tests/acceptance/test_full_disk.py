@@ -37,6 +37,8 @@ def crowded(make_service: Callable[[str], LiveService]) -> Iterator[LiveService]
     service = make_service()
     settings = (service.home / "settings.toml").read_text()
     with small_disk(service.home, DISK_KIB):
+        # Otherwise jobs would be refused before it is full.
+        settings += "[disk]\nwarn_free = 0\nrefuse_free = 0\n"
         (service.home / "settings.toml").write_text(settings)
         service.start()
         service.add("app")

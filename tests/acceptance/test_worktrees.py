@@ -155,3 +155,38 @@ branch = "from-file/{{job}}"
     batch = {"repo": "app", "argv": ["true"], "isolate": True, "base": "HEAD"}
     [job] = service.batch([batch])
     assert service.end_of(job)["worktree"]["base"] == "HEAD"
+
+
+def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
+    service: LiveService, app: Path
+) -> None:
+    """A commit whose editor is open gets no chance to remove its lock."""
+    mark = service.marker()
+    bell = service.bell()
+    editor = f"sh -c '{bell.ring}; exec sleep {mark}'"
+    script = f'(GIT_EDITOR="{editor}" git commit -a --allow-empty); exit 1'
+    job = service.bash("app", f"echo $$ > pid; {script}", "--grace", "0s")
+    bell.wait()
+    lock = app / ".git" / "index.lock"
+    assert lock.exists()
+    lines = subprocess.check_output(["pgrep", "-f", "^git commit"], text=True).split()
+    cwds = {pid: Path(f"/proc/{pid}/cwd").resolve() for pid in lines}
+    for pid, cwd in cwds.items():
+        if cwd == app:
+            subprocess.run(["kill", "-9", pid], check=True)
+    subprocess.run(["pkill", "-9", "-f", f"sleep {mark}"], check=True)
+    assert service.end_of(job)["state"] == "failed"
+    told = service.until(job, "lock_removed")
+    assert told.data["path"] == str(lock)
+    later = service.bash("app", "git add pid")
+    assert service.end_of(later)["state"] == "succeeded", service.log(later)
+
+
+def test_the_lock_of_a_person_is_never_removed(service: LiveService, app: Path) -> None:
+    lock = app / ".git" / "index.lock"
+    lock.touch()
+    job = service.bash("app", "git add file")
+    assert service.end_of(job)["state"] == "failed"
+    told = service.until(job, "lock_kept")
+    assert told.data["reason"] == "it did not come while the job ran"
+    assert lock.exists()

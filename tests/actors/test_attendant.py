@@ -13,7 +13,8 @@ from forge_actors.actors.maintenance_context import Context
 from forge_actors.actors.maintenance_messages import Clean
 from forge_actors.actors.supervisor_messages import OpenMaintenance
 from forge_actors.domain.cleaning import CleanRequest
-from forge_actors.domain.errors import Unavailable
+from forge_actors.domain.errors import ActorStopped, Unavailable
+from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.domain.maintenance import Policy
 from forge_actors.testing.clean_up import FakeCleanUp
 from forge_actors.testing.store import MemoryStore
@@ -127,4 +128,24 @@ async def test_one_that_fails_for_good_harms_nobody_else(
         await made.submit(made.job("a"))
         await made.finish("a")
         assert made.store.durable.jobs["a"].state == "succeeded"  # type: ignore[union-attr]
+        made.mailbox.tell(supervisor.Stop("shutdown"))
+
+
+async def test_one_that_may_not_write_any_more_is_let_go(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with world(started=False) as made, trio.open_nursery() as nursery:
+        clean_up = attend(made)
+        await made.start(nursery)
+        await trio.testing.wait_all_tasks_blocked()
+        assert isinstance(made.store, MemoryStore)
+        other = MemoryStore(durable=made.store.durable)
+        other.take_over("other", ProcessIdentity("b", 1, 1), "r", 1.0)
+        with pytest.raises(ActorStopped):
+            await clean(made)
+        with pytest.raises(Unavailable, match="does not run"):
+            await clean(made)
+        assert clean_up.orders == []
+        assert caplog.records == []
+        made.store.durable.owner = None
         made.mailbox.tell(supervisor.Stop("shutdown"))

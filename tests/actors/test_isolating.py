@@ -16,7 +16,7 @@ from forge_actors.actors.worker import Worker
 from forge_actors.domain.branches import BranchNames
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.launch import Receipt, Secrets, WorkerExited, WorkerStarted
-from forge_actors.domain.worktrees import Worktree, WorktreeWanted
+from forge_actors.domain.worktrees import LeftLocks, Worktree, WorktreeWanted
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.launcher import FakeLauncher
 from forge_actors.testing.made_changes import job, repository
@@ -264,3 +264,41 @@ async def test_a_pause_before_the_launch_lets_it_begin_paused() -> None:
         assert [each.key for each in case.launcher.paused] == [("job", 1)]
         case.worker.suspend(False)
         case.launcher.finish("job", exit_code=0)
+
+
+class SomeLocks:
+    """The port `Locks`: what there is to be found, and where it was looked for."""
+
+    def __init__(self, left: LeftLocks) -> None:
+        self.left = left
+        self.looked: list[tuple[str, float, float]] = []
+
+    def remove_left(self, folder: str, since: float, until: float) -> LeftLocks:
+        self.looked.append((folder, since, until))
+        return self.left
+
+
+@pytest.mark.parametrize("code", [0, 1])
+async def test_locks_are_looked_for_when_a_job_did_not_end_well(code: int) -> None:
+    locks = SomeLocks(LeftLocks(("/app/x.lock",), (("/app/y.lock", "it is older"),)))
+    async with opened() as case, trio.open_nursery() as nursery:
+        case.order = structs.replace(case.order, wanted=None)
+        isolating = Isolating(case.store, case.worktrees, FakeClock(), locks)
+        case.worker._isolating = isolating
+        nursery.start_soon(case.run)
+        await trio.testing.wait_all_tasks_blocked()
+        case.launcher.finish("job", exit_code=code)
+        await trio.testing.wait_all_tasks_blocked()
+        receipt = case.receipt
+        await case.store.save([]).wait()
+        told = {
+            event.kind: event.data
+            for event in case.store.durable.events
+            if event.kind.startswith("lock_")
+        }
+        if code == 0:
+            assert (locks.looked, told) == ([], {})
+        else:
+            assert locks.looked == [("/", receipt.started_at, receipt.ended_at)]
+            assert told["lock_removed"] == {"path": "/app/x.lock"}
+            assert told["lock_kept"] == {"path": "/app/y.lock", "reason": "it is older"}

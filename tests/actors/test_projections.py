@@ -42,6 +42,20 @@ async def test_many_ends_are_few_samples() -> None:
         assert world.look("repo").dirty is None
 
 
+async def test_a_queue_is_looked_at_now_and_then_and_when_it_is_done() -> None:
+    async with World("repo").open() as world:
+        world.active.add("repo")
+        for _ in range(120):
+            world.board.ended("repo")
+            await trio.sleep(0.1)
+        assert len(world.sampler.begun) == 2
+        world.checkouts.change("repo")
+        world.active.clear()
+        world.board.ended("repo")
+        await trio.sleep(SOON)
+        assert world.look("repo").status == structs.replace(CLEAN, untracked=1)
+
+
 async def test_an_end_during_a_sample_asks_for_another_one() -> None:
     async with World("repo").open() as world:
         world.sampler.takes = 5.0

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from forge_actors.domain.git_status import GitStatus
 from forge_actors.domain.looking import (
+    BUSY_GAP_SECONDS,
+    BUSY_SETTLE_SECONDS,
     FILES_CHANGED,
     GAP_SECONDS,
     JOB_ENDED,
@@ -16,6 +18,7 @@ from forge_actors.domain.looking import (
     OVERHEAD,
     PATIENCE,
     ROUND,
+    SETTLE_SECONDS,
     Look,
     Pace,
     Waiting,
@@ -30,7 +33,11 @@ def test_a_sample_answers_the_mark_it_was_begun_for() -> None:
     assert look.dirty is not None
     done = look.sampled(look.dirty.nonce, STATUS, 11.0)
     assert done.dirty is None
-    assert (done.status, done.sampled_at, done.due) == (STATUS, 11.0, math.inf)
+    assert (done.status, done.sampled_at, done.due(active=False)) == (
+        STATUS,
+        11.0,
+        math.inf,
+    )
 
 
 def test_a_mark_that_came_meanwhile_stays() -> None:
@@ -40,7 +47,16 @@ def test_a_mark_that_came_meanwhile_stays() -> None:
     assert later.dirty is not None
     assert later.dirty.reason == FILES_CHANGED
     assert later.dirty.at == 10.0, "its place in line is that of the first"
-    assert later.due == 10.2 + GAP_SECONDS
+    assert later.due(active=False) == 10.2 + GAP_SECONDS
+
+
+def test_a_repository_with_more_jobs_is_left_to_them_for_a_while() -> None:
+    look = Look("repo").marked(JOB_ENDED, 10.0)
+    assert look.due(active=False) == 10.0 + SETTLE_SECONDS
+    assert look.due(active=True) == 10.0 + BUSY_SETTLE_SECONDS
+    again = look.sampled(1, STATUS, 12.0).marked(JOB_ENDED, 12.1)
+    assert again.due(active=False) == 12.0 + GAP_SECONDS
+    assert again.due(active=True) == 12.0 + BUSY_GAP_SECONDS
 
 
 def test_the_same_source_keeps_the_mark_and_another_one_supersedes_it() -> None:
@@ -70,7 +86,7 @@ def test_failures_back_off_and_keep_what_was_known() -> None:
     for number in range(1, PATIENCE):
         look = look.failed(1, "git is gone", 10.0)
         assert look.dirty is not None
-        assert look.due == 10.0 + retry_delay(number)
+        assert look.due(active=False) == 10.0 + retry_delay(number)
     assert retry_delay(1) == 1.0
     assert retry_delay(4) == 8.0
     assert retry_delay(1000) == LONGEST_RETRY
@@ -78,7 +94,7 @@ def test_failures_back_off_and_keep_what_was_known() -> None:
     assert look.dirty is None, "the safety round is left"
     assert (look.status, look.sampled_at, look.error) == (STATUS, 5.0, "git is gone")
     # Whoever marks it now does not make it be tried at once.
-    assert look.marked(JOB_ENDED, 100.0).due == 99.0 + LONGEST_RETRY
+    assert look.marked(JOB_ENDED, 100.0).due(active=False) == 99.0 + LONGEST_RETRY
     well = look.sampled(2, STATUS, 200.0)
     assert (well.failures, well.error, well.retry_at) == (0, None, None)
 
@@ -109,7 +125,7 @@ def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
     look = saved.taken_in(ahead=0.0, now=1000.0)
     assert look.dirty is not None
     assert (look.dirty.at, look.looked_at) == (1000.0, 1000.0)
-    assert look.due <= 1000.0 + LONGEST_RETRY
+    assert look.due(active=False) <= 1000.0 + LONGEST_RETRY
     ahead = saved.taken_in(ahead=10.0, now=6000.0)
     assert ahead.looked_at == 4990.0
 

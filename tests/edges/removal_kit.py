@@ -173,6 +173,8 @@ def _of_archives(preserved: Path) -> set[str]:
 
 def _of_worktree(tree: Path) -> set[str]:
     """What its HEAD reaches, and what is staged in it."""
+    if git(tree, "rev-parse", "HEAD", ok=False) == "":
+        return set()  # git knows it no more
     names = git(tree, "rev-list", "--objects", "HEAD").splitlines()
     staged = git(tree, "ls-files", "--stage").splitlines()
     oids = [line.split(" ")[0] for line in names]

@@ -155,6 +155,15 @@ async def test_one_that_says_too_much_is_ended(tmp_path: Path) -> None:
         await clean_up.run(order(str(tmp_path)), Noting())
 
 
+async def test_one_that_goes_on_and_on_is_ended(tmp_path: Path) -> None:
+    said = '{"op":"visiting","clean_class":"logs"}'
+    report = '{"op":"visited","report":{"clean_class":"logs"}}'
+    script = f"import sys\nwhile True: print({said!r}), print({report!r}, flush=True)"
+    clean_up = CleanUpProgram((sys.executable, "-c", script))
+    with pytest.raises(CleanUpFailed, match="begins anew"):
+        await clean_up.run(order(str(tmp_path)), Noting())
+
+
 async def test_a_program_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(CleanUpFailed, match="could not be started: No such file"):
         await CleanUpProgram(("/nothing/there",)).run(order(str(tmp_path)), Noting())

@@ -151,6 +151,32 @@ def test_what_takes_the_place_of_something_seen_is_not_taken_for_it(
         victim.assert_whole()
 
 
+class Killed(BaseException):
+    """As the end of the program at this moment."""
+
+
+def test_a_clean_up_that_is_killed_at_any_moment_is_ended_by_the_next(
+    home: Path,
+) -> None:
+    def die() -> None:
+        raise Killed
+
+    killed = 0
+    while True:
+        fresh_home(home)
+        with pytest.MonkeyPatch.context() as patch:
+            Calls(killed, die).listen(patch)
+            try:
+                clean(home)
+            except Killed:
+                killed += 1
+            else:
+                break
+        clean(home)
+        assert [path.name for path in home.rglob("*")] == ["removing", "logs"]
+    assert killed > 30
+
+
 #: Exchanges names for links, over and over, until it is ended.
 SWAPS = """
 import ctypes, os, sys

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forge_actors import open_runtime
 from forge_actors.actors import supervisor
 from forge_actors.client import offline
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.requests import JobQuery
 from forge_actors.runtime import agent_runs
+from forge_actors.runtime.agents import session_of
 from forge_actors.runtime.views import as_json
 from forge_actors.testing.agents import NAMES, FakeAgent, install
 from tests.runtime.embedding_kit import (
     home,  # noqa: F401 - a fixture
     repo,  # noqa: F401 - a fixture
 )
-from tests.runtime.kit import running
+from tests.runtime.kit import running, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +130,51 @@ async def test_an_agent_that_stays_after_its_end_is_ended_and_has_succeeded(
     assert view.signal == "SIGTERM"
     assert view.problem is not None
     assert "after its final event" in view.problem
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_job_that_was_interrupted_goes_on_in_its_session(
+    name: str, repo: Path, home: Path, agents: dict[str, FakeAgent]
+) -> None:
+    agents[name].play("works", wait=0.0)
+    async with open_runtime(home, settings(), stop="shutdown") as runtime:
+        job = await runtime.submit(
+            repo, [], agent=name, prompt=MARK, replay="safe", grace=5
+        )
+        chunk = await runtime.control.read_log(
+            job.id, "stdout", 0, limit=100_000, wait=True
+        )
+        assert chunk.data
+    agents[name].play("echoes")
+    async with running(home) as runtime:
+        [view] = await runtime.control.wait([job.id])
+    assert (view.state, view.attempt) == ("succeeded", 2)
+    assert view.agent is not None
+    assert view.agent.session
+    assert "You were interrupted" in view.agent.text
+    assert f"[{view.agent.session}]" in view.agent.text, "the session was resumed"
+    if name != "codex":
+        assert view.agent.session == session_of(job.id, 1)
+
+
+async def test_a_session_that_was_not_kept_is_begun_anew(
+    repo: Path, home: Path, tmp_path: Path, agents: dict[str, FakeAgent]
+) -> None:
+    agents["claude"].play("works")
+    async with open_runtime(home, settings(), stop="shutdown") as runtime:
+        job = await runtime.submit(
+            repo, [], agent="claude", prompt=MARK, replay="safe", isolate=False
+        )
+        await runtime.control.read_log(job.id, "stdout", 0, limit=100_000, wait=True)
+    for file in (tmp_path / ".claude").rglob("*.jsonl"):
+        file.unlink()
+    agents["claude"].play("echoes")
+    async with running(home) as runtime:
+        [view] = await runtime.control.wait([job.id])
+    assert (view.state, view.attempt) == ("succeeded", 2)
+    assert view.agent is not None
+    assert view.agent.session == session_of(job.id, 2)
+    assert view.agent.text.startswith(f"{MARK} []")
 
 
 async def test_an_end_after_a_cancel_does_not_undo_it(

@@ -44,7 +44,7 @@ async def test_where_a_program_is_is_known_at_once_and_the_rest_is_asked(
     assert f"was not found in {tmp_path}/bin:" in first["copilot"].detail
     async with trio.open_nursery() as nursery:
         nursery.start_soon(programs.run)
-        while programs.look()[0].detail == UNKNOWN:
+        while any(program.detail == UNKNOWN for program in programs.look()):
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
     known = {program.name: program for program in programs.look()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from forge_actors.domain.maintenance import CleanLimits
 from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.walking import ASIDE, Remover
 from tests.runtime.cleanup_home import DAY, HOUR, Home
+from tests.small_disk import needs_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +110,32 @@ def test_prompts_go_when_no_job_has_them(home: Home) -> None:
     [(what, _)] = home.clean("temporary", later=16 * 60).removals
     assert what == f"prompts/{unused}"
     assert names(home.path / "prompts") == [used, "notes.md"]
+
+
+@needs_root
+def test_one_thing_that_cannot_be_touched_keeps_nobody_from_the_others(
+    home: Home, tmp_path: Path
+) -> None:
+    put(home.path / "settings.toml.new")
+    home.repository("gone", removed_at=1.0)
+    (home.path / "worktrees" / "gone").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    place = home.path / "importing"
+    place.mkdir()
+    for target in (place, home.path / "worktrees" / "gone"):
+        command = ["mount", "--bind", str(tmp_path / "other"), str(target)]
+        subprocess.run(command, check=True)
+    try:
+        found = home.clean("temporary", "repositories", later=400 * DAY)
+    finally:
+        for target in (place, home.path / "worktrees" / "gone"):
+            subprocess.run(["umount", str(target)], check=True)
+    assert [what for what, _ in found.removals] == ["settings.toml.new"]
+    assert {reason for _, reason in found.skips} == {
+        "something is mounted there",
+        "something is kept in it",
+    }
+    assert not any(report.failed for report in found.reports.values())
 
 
 def test_a_removal_that_was_cut_off_is_ended(home: Home) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from forge_actors.domain.cleaning import CleanRequest
 from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.edges.cleanup import process
 from forge_actors.runtime.homes import REMOVED_LOG
 from tests.runtime.test_isolation import Isolated, git, opened
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.worktree_views import WorktreeRemoved
+
+
+@pytest.fixture(autouse=True)
+def in_line_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that is busy with other tests its turn would not come in time."""
+    monkeypatch.setattr(process, "_put_last_in_line", lambda _: None)
+
 
 DIRTY = "echo dirty > src/file; echo new > new; echo log > x.log"
 

@@ -32,6 +32,7 @@ from forge_actors.edges.agents.lines import (
 from forge_actors.edges.agents.options import has_option
 from forge_actors.edges.agents.refusals import kind_of_status, kind_of_text
 from forge_actors.edges.agents.reset_times import reset_time
+from forge_actors.edges.agents.sessions import has_file, is_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,6 +85,12 @@ class Claude:
         self, run: AgentRun, *, now: float, zone: str | None, before: Usage | None
     ) -> ClaudeReader:
         return ClaudeReader(now, zone)
+
+    def keeps(self, session: str, env: Mapping[str, str]) -> bool:
+        pattern = f"projects/*/{session}.jsonl"
+        return is_name(session) and has_file(
+            env, "CLAUDE_CONFIG_DIR", ".claude", pattern
+        )
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         if any(env.get(name) for name in sorted(self.credentials)):

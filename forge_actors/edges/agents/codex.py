@@ -24,6 +24,7 @@ from forge_actors.edges.agents.lines import decoded, integer, table, text, type_
 from forge_actors.edges.agents.options import has_option
 from forge_actors.edges.agents.refusals import kind_of_text
 from forge_actors.edges.agents.reset_times import reset_time
+from forge_actors.edges.agents.sessions import has_file, is_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -67,6 +68,10 @@ class Codex:
     ) -> CodexReader:
         fresh = Usage(0, 0, 0) if run.resume is None else Usage()
         return CodexReader(now, zone, before or fresh)
+
+    def keeps(self, session: str, env: Mapping[str, str]) -> bool:
+        pattern = f"sessions/*/*/*/rollout-*-{session}.jsonl"
+        return is_name(session) and has_file(env, "CODEX_HOME", ".codex", pattern)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         if env.get("CODEX_API_KEY"):

@@ -36,6 +36,9 @@ class Command:
     ) -> CommandReader:
         return CommandReader()
 
+    def keeps(self, session: str, env: Mapping[str, str]) -> bool:
+        return False
+
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         return Login(None, "nobody knows")
 

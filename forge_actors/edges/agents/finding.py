@@ -27,7 +27,7 @@ USERS_OWN = (".local/bin",)
 #: What an adapter has, as `AgentAdapter` says.
 REQUIRED = (
     *("name", "provider", "program", "stop_signal", "grace", "ends_after_stop"),
-    *("variables", "credentials", "invocation", "reader", "login"),
+    *("variables", "credentials", "invocation", "reader", "keeps", "login"),
 )
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")

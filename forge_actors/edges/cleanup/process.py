@@ -22,6 +22,7 @@ import msgspec
 import psutil
 import trio
 
+from forge_actors.domain.cleaning import CLASSES
 from forge_actors.domain.errors import CleanUpFailed, ForgeError
 from forge_actors.domain.maintenance import MAX_NAMED, CleanResult
 from forge_actors.domain.redaction import bounded
@@ -53,6 +54,8 @@ KEPT = (
 WORKER = "FORGE_RUNTIME_MAINTENANCE_WORKER"
 #: Has another value in each run.
 MARK = "FORGE_CLEAN_UP"
+#: Visits of one run.
+MOST = len(CLASSES)
 _READ = 64 << 10
 
 
@@ -235,6 +238,8 @@ class _Talk:
             if isinstance(said, wire.Told):
                 self._name(said)
                 continue
+            if isinstance(said, wire.Visited) and len(self.result.reports) >= MOST:
+                raise CleanUpFailed("the clean-up is not understood: it begins anew")
             try:
                 answer: wire.Heard = await self._answer(said)
             except ForgeError as error:

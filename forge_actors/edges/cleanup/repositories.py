@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.cleaning import ClassReport
 from forge_actors.domain.retention import Candidate, decide, next_due, policy_of
+from forge_actors.edges.cleanup.folders import Unsafe
 from forge_actors.edges.cleanup.visit import visiting
 
 if TYPE_CHECKING:
@@ -70,8 +72,9 @@ def _clean(
 
 
 def _is_empty(parent: Folder, entry: Entry) -> bool:
-    folder = parent.folder(entry.name, entry.identity)
-    if folder is None:
-        return False
-    with folder:
-        return next(folder.entries(), None) is None
+    with suppress(OSError, Unsafe):
+        folder = parent.folder(entry.name, entry.identity)
+        if folder is not None:
+            with folder:
+                return next(folder.entries(), None) is None
+    return False

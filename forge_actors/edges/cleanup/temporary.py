@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
 from forge_actors.domain.cleaning import ClassReport
 from forge_actors.domain.retention import DAY, Candidate, decide, next_due, policy_of
+from forge_actors.edges.cleanup.folders import Unsafe
 from forge_actors.edges.cleanup.visit import visiting
 from forge_actors.edges.cleanup.walking import ASIDE
 
@@ -154,8 +156,11 @@ class _Temporary:
 
 def _touched(folder: Folder, entry: Entry) -> float:
     """When something was last changed in it, or in what it holds."""
-    found = folder.folder(entry.name, entry.identity) if entry.is_folder else None
-    if found is None:
-        return entry.changed
-    with found:
-        return max([entry.changed, *(each.changed for each in found.entries())])
+    moments = [entry.changed]
+    # What cannot be looked into is as old as it says itself.
+    with suppress(OSError, Unsafe):
+        found = folder.folder(entry.name, entry.identity) if entry.is_folder else None
+        if found is not None:
+            with found:
+                moments += [each.changed for each in found.entries()]
+    return max(moments)

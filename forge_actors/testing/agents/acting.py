@@ -7,7 +7,8 @@ Scenes: `success`, `empty` (a good end without a word), `acts` (with a command),
 last event), `partial` (the last line is cut), `works` (until a signal), `stays` (it
 does not leave after its good end), `grandchild` (it leaves a process in a session of
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
-`leaks` (it prints its environment).
+`leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
+brackets, the session that it resumed).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONG = 10_000_000
 #: The process that a scene leaves behind.
@@ -48,10 +52,12 @@ class Scene:
 class Stage:
     """One run of a program: its scene, its arguments, its prompt and its sessions."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: tuple[str, str], session_file: str) -> None:
+        #: The variable and the default of its folder, and where in it sessions are.
+        self.home = home
+        self.session_file = session_file
         self.path = Path(sys.argv[1])
         self.arguments = sys.argv[2:]
-        self.sessions = self.path.with_name(f"{self.path.name}.sessions")
         self.prompt = ""
         self.scene = self._scene(self.path.with_name(f"{self.path.name}.scene"))
 
@@ -67,6 +73,12 @@ class Stage:
             return Scene(**json.loads(path.read_text()))
         return Scene()
 
+    def answer(self, resumed: str | None) -> str:
+        """The words of its answer."""
+        if self.scene.name == "echoes":
+            return f"{self.prompt.strip()} [{resumed or ''}]"
+        return self.scene.text
+
     def option(self, *names: str) -> str | None:
         """The value of an option, written `--name value` or `--name=value`."""
         for index, argument in enumerate(self.arguments):
@@ -78,15 +90,26 @@ class Stage:
         return None
 
     def knows(self, session: str) -> bool:
-        return (self.sessions / session).exists()
+        return any(self._files(session))
 
     def remember(self, session: str, **state: Any) -> None:
-        self.sessions.mkdir(exist_ok=True)
-        (self.sessions / session).write_text(json.dumps(state))
+        """Keep a session where the real program keeps it."""
+        known = next(self._files(session), None)
+        path = known or self._folder() / self.session_file.format(session=session)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(state))
 
     def recall(self, session: str) -> dict[str, Any]:
-        state: dict[str, Any] = json.loads((self.sessions / session).read_text())
+        state: dict[str, Any] = json.loads(next(self._files(session)).read_text())
         return state
+
+    def _files(self, session: str) -> Iterator[Path]:
+        return self._folder().glob(self.session_file.format(session=session))
+
+    def _folder(self) -> Path:
+        variable, default = self.home
+        named = os.environ.get(variable)
+        return Path(named) if named else Path.home() / default
 
     def before_the_end(self) -> None:
         """What the scenes do that have nothing to do with an agent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -27,7 +28,9 @@ REFUSALS = {
 
 
 def main() -> None:
-    stage = Stage()
+    slug = re.sub(r"[^0-9A-Za-z]", "-", os.getcwd())
+    home = ("CLAUDE_CONFIG_DIR", ".claude")
+    stage = Stage(home, f"projects/{slug}/{{session}}.jsonl")
     if stage.arguments == ["--version"]:
         print(f"{VERSION} (Claude Code)")
         return
@@ -84,7 +87,7 @@ def _run(stage: Stage) -> None:
 
 
 def _play(stage: Stage, session: str) -> None:
-    name, words = stage.scene.name, stage.scene.text
+    name, words = stage.scene.name, stage.answer(stage.option("--resume"))
     if name in REFUSALS:
         status, error, words = REFUSALS[name]
         content = [{"type": "text", "text": words}]

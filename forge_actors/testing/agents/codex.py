@@ -31,7 +31,8 @@ FAILURES = {
 
 
 def main() -> None:
-    stage = Stage()
+    day = "sessions/2026/11/30/rollout-2026-11-30T08-00-00-{session}.jsonl"
+    stage = Stage(("CODEX_HOME", ".codex"), day)
     if stage.arguments == ["--version"]:
         print(VERSION)
         return
@@ -78,7 +79,7 @@ def _run(stage: Stage) -> None:
         _item("command_execution", command="cat", aggregated_output="x" * LONG)
     stage.before_the_end()
     if name != "empty":
-        _item("agent_message", text=stage.scene.text)
+        _item("agent_message", text=stage.answer(_resumed(stage.arguments)))
     # Of the whole thread, not of this run.
     total = {key: before[key] + used for key, used in USED.items()}
     stage.remember(thread, **total)

@@ -32,7 +32,7 @@ FAILURES = {
 
 
 def main() -> None:
-    stage = Stage()
+    stage = Stage(("COPILOT_HOME", ".copilot"), "session-state/{session}/events.jsonl")
     if stage.arguments == ["--version"]:
         print(VERSION)
         return
@@ -63,7 +63,7 @@ def main() -> None:
         _event("tool.execution_complete", result={"content": "x" * LONG})
     stage.before_the_end()
     if name != "empty":
-        _message(stage.scene.text, [])
+        _message(stage.answer(stage.option("--resume")), [])
     _event("assistant.idle")
     _result(session, 0)
     stage.after_the_end()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from contextlib import suppress
+import tempfile
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.removal import Archive, KeptRef
-from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
+from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed, lent
 from forge_actors.edges.cleanup.worktrees.packing import open_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from forge_actors.domain.removal import Receipt
     from forge_actors.edges.cleanup.folders import Folder
@@ -122,59 +122,79 @@ def _sync_refs(git: Git, worktree: str) -> None:
                 os.close(fd)
 
 
-def bundle(git: Git, folder: Folder, place: str, commits: Mapping[str, str]) -> Archive:
-    """Write commits that nothing else holds to a bundle in `folder`, which is `place`.
+def bundle(git: Git, folder: Folder, commits: Mapping[str, str]) -> Archive:
+    """Write commits that nothing else holds to a bundle in a folder.
 
     It is for a repository in which no ref can be written.
 
     Raises:
         GitFailed: it is not whole.
     """
-    scratch = os.path.join(place, ".bundle.git")
-    shutil.rmtree(scratch, ignore_errors=True)
     kind = git.run("rev-parse", "--show-object-format").decode().strip()
     try:
-        git.run("init", "--quiet", "--bare", f"--object-format={kind}", scratch)
-        _lend(git, scratch)
-        other = Git(scratch)
-        text = "".join(
-            f"create refs/heads/{name} {oid}\n" for name, oid in commits.items()
-        )
-        other.run("update-ref", "--stdin", text=text.encode())
-        excluded = git.run(
-            *("for-each-ref", "--format=%(objectname)", "refs/heads", "refs/remotes")
-        ).decode()
-        # What the repository has under a name need not be in it, with the exception
-        # of what is to be kept.
-        without = [oid for oid in excluded.split() if oid not in commits.values()]
-        text = "".join(f"^{oid}\n" for oid in without)
-        path = os.path.join(place, BUNDLE)
-        create = ("bundle", "create", "--quiet", path, "--all", "--stdin")
-        other.run(*create, text=text.encode())
-        with open(path, "rb") as file:
-            os.fsync(file.fileno())
-        os.fsync(folder.fd)
+        with tempfile.TemporaryDirectory(prefix="forge-actors-") as scratch:
+            git.run("init", "--quiet", "--bare", f"--object-format={kind}", scratch)
+            _lend(git, scratch)
+            _write_bundle(git, Git(scratch), folder, commits)
     except OSError as error:
         raise GitFailed(f"the bundle cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     made = _hashed(folder, len(commits))
-    check_bundle(git, folder, place, made)
+    check_bundle(git, folder, made)
     return made
 
 
-def check_bundle(git: Git, folder: Folder, place: str, made: Archive) -> None:
+def _write_bundle(
+    git: Git, other: Git, folder: Folder, commits: Mapping[str, str]
+) -> None:
+    """By another repository, which has the objects of the first one and other refs."""
+    text = "".join(f"create refs/heads/{name} {oid}\n" for name, oid in commits.items())
+    other.run("update-ref", "--stdin", text=text.encode())
+    told = git.run(
+        *("for-each-ref", "--format=%(objectname)", "refs/heads", "refs/remotes")
+    )
+    # What the repository has under a name need not be in it, if it is not to be kept.
+    without = [oid for oid in told.decode().split() if oid not in commits.values()]
+    text = "".join(f"^{oid}\n" for oid in without)
+    with suppress(FileNotFoundError):
+        os.unlink(BUNDLE, dir_fd=folder.fd)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(BUNDLE, flags, 0o600, dir_fd=folder.fd)
+    try:
+        create = ("bundle", "create", "--quiet", "-", "--all", "--stdin")
+        other.run(*create, text=text.encode(), sink=fd)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.fsync(folder.fd)
+
+
+def check_bundle(git: Git, folder: Folder, made: Archive) -> None:
     """
     Raises:
         GitFailed: the bundle is not what was written, or cannot be used.
     """
+    with opened_bundle(git, folder, made) as (reader, path):
+        reader.run("bundle", "verify", "--quiet", path)
+
+
+@contextmanager
+def opened_bundle(git: Git, folder: Folder, made: Archive) -> Iterator[tuple[Git, str]]:
+    """A git on the same repository, and the path by which it finds a bundle.
+
+    Raises:
+        GitFailed: the bundle is not what was written.
+    """
     try:
         found = _hashed(folder, made.files)
+        fd = open_plain(folder, BUNDLE)
     except OSError as error:
         raise GitFailed(f"{BUNDLE}: {error.strerror}") from None
-    if found != made:
-        raise GitFailed(f"{BUNDLE} is not what was written")
-    git.run("bundle", "verify", "--quiet", os.path.join(place, BUNDLE))
+    try:
+        if found != made:
+            raise GitFailed(f"{BUNDLE} is not what was written")
+        yield Git(git.git_dir, lends=(fd,)), lent(fd)
+    finally:
+        os.close(fd)
 
 
 def _hashed(folder: Folder, count: int) -> Archive:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _LFS = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 _LFS_BYTES = 1024
 _PIECE = 1 << 20
+#: A copy of the index of the user, and one of ours, beside the receipt.
+SCRATCH = (".index", ".index.new")
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Staged(NamedTuple):
@@ -142,12 +146,23 @@ def everything(root: Folder, limits: Limits) -> Contents:
     return Contents(census, (), none, changed, none, (), (), nested)
 
 
-def copy_index(admin: str, to: str) -> None:
+def copy_index(admin: str, to: Folder) -> None:
     """Copy the index of a worktree, with its time: git trusts what is older than it."""
-    with suppress(FileNotFoundError):
-        os.unlink(to)
-    with suppress(FileNotFoundError):
-        shutil.copy2(os.path.join(admin, "index"), to, follow_symlinks=False)
+    for name in SCRATCH:
+        for left in (name, f"{name}.lock"):
+            with suppress(FileNotFoundError):
+                os.unlink(left, dir_fd=to.fd)
+    try:
+        source = os.open(os.path.join(admin, "index"), _READ)
+    except FileNotFoundError:
+        return
+    with open(source, "rb") as index:
+        status = os.fstat(source)
+        fd = os.open(SCRATCH[0], _NEW, 0o600, dir_fd=to.fd)
+        with open(fd, "wb") as copy:
+            shutil.copyfileobj(index, copy, _PIECE)
+            copy.flush()
+            os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def staged_in(git: Git, index: str) -> tuple[Staged, ...]:

@@ -81,6 +81,14 @@ def head_ref(admin: str) -> str | None:
     return found[1] if found else None
 
 
+def lock_of(admin: str) -> str | None:
+    """Why git was told to leave a worktree alone; None: it was not."""
+    path = os.path.join(admin, "locked")
+    if not os.path.lexists(path):
+        return None
+    return _read(path).decode("utf-8", "replace").strip()
+
+
 def mentioned(admin: str) -> set[str]:
     """Every name of an object that the state of a worktree mentions.
 

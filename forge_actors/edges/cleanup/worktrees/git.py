@@ -50,16 +50,22 @@ class Git:
     """Calls git on one repository, or on one worktree of it."""
 
     def __init__(
-        self, git_dir: str, work_tree: str | None = None, *, filtering: bool = False
+        self,
+        git_dir: str,
+        work_tree: str | None = None,
+        *,
+        lends: tuple[int, ...] = (),
+        filtering: bool = False,
     ) -> None:
         """Only `filtering` the filters of the user run, which make files of what is
-        stored.
+        stored. Each git is lent some descriptors, for paths by `lent`.
 
         Raises:
             GitFailed: the settings of the repository cannot be read.
         """
         self.git_dir = git_dir
         self.work_tree = work_tree
+        self._lends = lends
         #: The names of the filters that are set up, which store files otherwise.
         self.filters: frozenset[str] = frozenset()
         # Without a tree there are no files that could go through any.
@@ -71,16 +77,18 @@ class Git:
         *arguments: str,
         text: bytes = b"",
         source: int | None = None,
+        sink: int | None = None,
         environment: Mapping[str, str] | None = None,
         allowed: Iterable[int] = (0,),
     ) -> bytes:
-        """What git prints when it gets some text, or what is in an open file.
+        """What git prints when it gets some text, or what is in an open file; nothing
+        if it prints into an open file.
 
         Raises:
             GitFailed: it ended with a status that is not allowed, or took too long.
         """
         status, output, words = self.finish(
-            *arguments, text=text, source=source, environment=environment
+            *arguments, text=text, source=source, sink=sink, environment=environment
         )
         if status not in allowed:
             raise GitFailed(f"git {arguments[0]}: {_last_line(words)}")
@@ -91,10 +99,13 @@ class Git:
         *arguments: str,
         text: bytes = b"",
         source: int | None = None,
+        sink: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes, bytes]:
         """How it ended, what it printed, what it complained of."""
-        child = self.start(*arguments, source=source, environment=environment)
+        child = self.start(
+            *arguments, source=source, sink=sink, environment=environment
+        )
         try:
             given = text if source is None else None
             output, words = child.communicate(given, GIT_SECONDS)
@@ -104,12 +115,13 @@ class Git:
             ) from None
         finally:
             end(child)
-        return child.returncode, output, words
+        return child.returncode, output or b"", words
 
     def start(
         self,
         *arguments: str,
         source: int | None = None,
+        sink: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         """A git that is spoken to; to be given to `end`."""
@@ -126,9 +138,10 @@ class Git:
             return subprocess.Popen(
                 [program, *place, *arguments],
                 stdin=subprocess.PIPE if source is None else source,
-                stdout=subprocess.PIPE,
+                stdout=subprocess.PIPE if sink is None else sink,
                 stderr=subprocess.PIPE,
                 cwd=self.work_tree or "/",
+                pass_fds=self._lends,
                 env={**_environment(config), **(environment or {})},
             )
         except OSError as error:
@@ -178,6 +191,12 @@ class Git:
 
     def tree_of(self, commit: str) -> str:
         return self.run("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+
+
+def lent(fd: int, name: str = "") -> str:
+    """The path by which git finds what it was lent, or something in a folder that it
+    was lent, whatever the path of that means by now."""
+    return f"/proc/self/fd/{fd}/{name}" if name else f"/proc/self/fd/{fd}"
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

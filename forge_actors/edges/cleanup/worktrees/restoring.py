@@ -116,9 +116,11 @@ class _Restoring:
 
     def _fetch(self, git: Git) -> None:
         assert self._receipt.bundle is not None
-        path = os.path.join(self._store.path, commits.BUNDLE)
-        commits.check_bundle(git, self._store, self._store.path, self._receipt.bundle)
-        git.run("bundle", "unbundle", path)
+        with commits.opened_bundle(git, self._store, self._receipt.bundle) as (
+            reader,
+            path,
+        ):
+            reader.run("bundle", "unbundle", path)
 
     def _fill(self) -> int:
         """The files of its HEAD, then those that were not committed, then the index."""

@@ -17,6 +17,7 @@ from forge_actors.edges.cleanup.worktrees.census import (
 )
 from forge_actors.edges.cleanup.worktrees.checkpoint import Maker
 from forge_actors.edges.cleanup.worktrees.contents import (
+    SCRATCH,
     Contents,
     copy_index,
     everything,
@@ -24,7 +25,7 @@ from forge_actors.edges.cleanup.worktrees.contents import (
     staged_bytes,
     staged_in,
 )
-from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed
+from forge_actors.edges.cleanup.worktrees.git import Git, GitFailed, lent
 from forge_actors.edges.cleanup.worktrees.nested import MODULES, modules_in
 from forge_actors.edges.cleanup.worktrees.objects import read_back
 from forge_actors.edges.cleanup.worktrees.packing import Part
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from forge_actors.edges.cleanup.worktrees.place import Spot
     from forge_actors.edges.cleanup.worktrees.removal import Subject
 
-#: An index of ours, and a copy of that of the user, beside the receipt.
-_INDEX, _SCRATCH = ".index", ".index.new"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -62,7 +61,8 @@ class Saving:
         limits: Limits,
     ) -> None:
         self._store = store
-        self._place = store.path
+        #: The copy of an index, and one of ours, by paths that lead nowhere else.
+        self._index, self._scratch = (lent(store.fd, name) for name in SCRATCH)
         self._subject = subject
         self._receipt = receipt
         self._limits = limits
@@ -88,8 +88,9 @@ class Saving:
     @property
     def is_locked(self) -> bool:
         """Whether a person has told git to leave the worktree alone."""
-        place = self._admin
-        return place is not None and os.path.lexists(os.path.join(place, "locked"))
+        # Git itself locks one that it makes, and a crash leaves that.
+        why = None if self._admin is None else entries.lock_of(self._admin)
+        return why not in (None, "initializing")
 
     def look(self, root: Folder) -> Content:
         """How much would be lost, and what of it cannot be saved."""
@@ -104,7 +105,8 @@ class Saving:
         self._moment = self._now()
         if self._admin is not None and os.path.isdir(self._admin):
             try:
-                self._git = Git(self._admin, self._path)
+                fds = (self._store.fd,)
+                self._git = Git(self._admin, self._path, lends=fds)
                 self._contents = self._looked_at(self._git, root)
             except GitFailed as problem:
                 self._uncommittable = str(problem)
@@ -116,8 +118,8 @@ class Saving:
         self._contents = everything(root, self._limits)
 
     def _looked_at(self, git: Git, root: Folder) -> Contents:
-        copy = os.path.join(self._place, _INDEX)
-        copy_index(git.git_dir, copy)
+        copy = self._index
+        copy_index(git.git_dir, self._store)
         try:
             return look(git, root, copy, self._limits)
         except GitFailed:
@@ -150,8 +152,7 @@ class Saving:
             why = self._uncommittable or "its repository is gone"
             return f"there is no checkpoint: {why}"
         assert self._contents is not None
-        scratch = os.path.join(self._place, _SCRATCH)
-        maker = Maker(self._git, root, scratch, now)
+        maker = Maker(self._git, root, self._scratch, now)
         worktree = self._receipt.id
         try:
             known = commits.kept_refs(self._common, worktree).values()
@@ -220,13 +221,12 @@ class Saving:
 
     def _commit_staged(self, admin: str, entry: Folder, now: float) -> str | None:
         """The commit of what was staged in a worktree that has no folder any more."""
-        copy = os.path.join(self._place, _INDEX)
-        copy_index(admin, copy)
+        copy_index(admin, self._store)
         try:
-            git = Git(admin)
-            maker = Maker(git, entry, os.path.join(self._place, _SCRATCH), now)
+            git = Git(admin, lends=(self._store.fd,))
+            maker = Maker(git, entry, self._scratch, now)
             head = self._receipt.head
-            return maker.staged(staged_in(git, copy), head, self._receipt.id)
+            return maker.staged(staged_in(git, self._index), head, self._receipt.id)
         except GitFailed:
             return None  # its bytes are in the archive
 
@@ -298,7 +298,7 @@ class Saving:
             self._receipt.bundle = None
         except GitFailed:
             self._receipt.refs = []
-            self._receipt.bundle = commits.bundle(git, self._store, self._place, named)
+            self._receipt.bundle = commits.bundle(git, self._store, named)
             return f"{len(named)} commits are in {self._receipt.bundle.name}"
         return f"{len(named)} commits have a ref of ours"
 
@@ -338,7 +338,7 @@ class Saving:
                 raise GitFailed("its repository is gone, and with it what it has kept")
             return proof
         if receipt.bundle is not None:
-            commits.check_bundle(git, self._store, self._place, receipt.bundle)
+            commits.check_bundle(git, self._store, receipt.bundle)
             return f"{proof}, the bundle is whole"
         now = commits.kept_refs(git, receipt.id)
         for kept in receipt.refs:
@@ -355,7 +355,7 @@ class Saving:
 
     def tidy(self) -> None:
         """Remove what was needed only to save."""
-        for name in (_INDEX, _SCRATCH):
+        for name in SCRATCH:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._store.fd)
 

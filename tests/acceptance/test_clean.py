@@ -1,0 +1,84 @@
+"""A clean-up that hangs in a real service: jobs go on, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.bench import wait_until_ended
+from tests.acceptance.service import started
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.acceptance.service import LiveService
+
+ROOT = Path(__file__).parent.parent.parent
+#: The service with a clean-up whose class of this name does this.
+PATCH = """\
+sys.path.insert(0, {root!r})
+from forge_actors.domain.maintenance import Policy
+from forge_actors.edges.cleanup import process
+from forge_actors.runtime.settings import Settings
+process.PROGRAM = "tests.edges.behaving_program"
+policy = Policy(rules={{"behave": {{"jobs": {how!r}}}}})
+Settings.cleaning = property(lambda _: policy)
+"""
+
+
+@pytest.fixture
+def hanging(service: LiveService) -> Iterator[tuple[LiveService, list[int]]]:
+    """A service whose clean-up hangs, and the processes of that."""
+    service.end()
+    pids = service.root / "pids"
+    os.mkfifo(pids)
+    how = f"children:{pids}"
+    service.start_patched(PATCH.format(root=str(ROOT), how=how))
+    with started("--home", service.home, "clean"):
+        children = [int(line) for line in pids.read_text().split()]
+        workers = [*children, *map(int, workers_of(service.pid))]
+        assert len(workers) >= 2
+        yield service, workers
+
+
+def workers_of(pid: int) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    found = " ".join((task / "children").read_text() for task in tasks).split()
+    wanted = b"FORGE_RUNTIME_MAINTENANCE_WORKER=1"
+    return [
+        child
+        for child in found
+        if wanted in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+    ]
+
+
+def test_jobs_and_questions_go_on_while_a_clean_up_hangs(
+    hanging: tuple[LiveService, list[int]],
+) -> None:
+    service, workers = hanging
+    job = service.submit("--repo", "app", "--", "true")
+    assert service.end_of(job)["exit_code"] == 0
+    status: dict[str, Any] = service.json("status")
+    assert status["ready"]
+    assert status["maintenance"]["last"]["ended_at"] is None
+    began = time.monotonic()
+    service.terminate()
+    assert time.monotonic() - began < 10
+    assert all(wait_until_ended(pid) for pid in workers)
+
+
+def test_it_ends_with_a_service_that_is_killed(
+    hanging: tuple[LiveService, list[int]],
+) -> None:
+    service, workers = hanging
+    service.kill()
+    assert all(wait_until_ended(pid) for pid in workers)
+    service.start()
+    shown = service.json("status")["maintenance"]
+    assert (shown["runs"], shown["last"]["ended_at"]) == (1, None)
+    job = service.submit("--repo", "app", "--", "true")
+    assert service.end_of(job)["exit_code"] == 0
