@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.repository_messages import Message
     from forge_actors.actors.supervisor_context import Context
-    from forge_actors.actors.supervisor_messages import Refused, SetPause
+    from forge_actors.actors.supervisor_messages import ProviderRefused, SetPause
     from forge_actors.actors.tokens import Grants
 
 
@@ -62,7 +62,7 @@ class Closings:
         else:
             reply.answer(None)
 
-    def refused(self, message: Refused) -> None:
+    def refused(self, message: ProviderRefused) -> None:
         """A provider has refused a job: nobody else of it is to start either."""
         self.accounts.refused(message)
         barred = self._grants.capacity.barred

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.repository_messages import Message
     from forge_actors.actors.supervisor_context import Context
-    from forge_actors.actors.supervisor_messages import Refused
+    from forge_actors.actors.supervisor_messages import ProviderRefused
     from forge_actors.actors.tokens import Grant
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.capacity import Capacity, Offer
@@ -61,7 +61,7 @@ class ProviderAccounts:
 
     # -- moves -----------------------------------------------------------------------
 
-    def refused(self, message: Refused) -> None:
+    def refused(self, message: ProviderRefused) -> None:
         """A job was refused."""
         now = self._clock.now()
         of = message.provider, message.job, message.refusal

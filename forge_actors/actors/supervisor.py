@@ -43,7 +43,7 @@ from forge_actors.actors.supervisor_messages import (
     OpenMaintenance,
     PassDue,
     Place,
-    Refused,
+    ProviderRefused,
     Relocated,
     RepositoryMailbox,
     SetLimits,
@@ -193,7 +193,7 @@ class _Supervisor:
             case Returned(grant):
                 self._grants.take_back(grant)
                 self._accounts.returned(grant)
-            case Refused():
+            case ProviderRefused():
                 self._closings.refused(message)
             case AccountsDue():
                 self._accounts.look()
@@ -285,7 +285,7 @@ class _Supervisor:
             error = failure
         self._notice(Ended(repo, error))
 
-    def _notice(self, message: Wanted | Ended | Refused) -> None:
+    def _notice(self, message: Wanted | Ended | ProviderRefused) -> None:
         # A child may act once more after we have failed or were killed.
         with suppress(MailboxClosed):
             self._mailbox.tell(message)
@@ -293,7 +293,7 @@ class _Supervisor:
     def _refused(self, job: Job, refusal: Refusal) -> None:
         provider = provider_in(job.tokens)
         if provider is not None and refusal.delay is None:
-            self._notice(Refused(provider, job.id, refusal))
+            self._notice(ProviderRefused(provider, job.id, refusal))
 
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt

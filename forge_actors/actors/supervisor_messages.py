@@ -103,7 +103,7 @@ class SetPause(Struct, frozen=True):
     reply: Reply[None]
 
 
-class Refused(Struct, frozen=True):
+class ProviderRefused(Struct, frozen=True):
     """A job was refused by its provider, whose account is closed from now on."""
 
     provider: str
@@ -168,7 +168,7 @@ Message = (
     | Relocated
     | SetLimits
     | SetPause
-    | Refused
+    | ProviderRefused
     | AccountsDue
     | AttendantEnded
     | OpenMaintenance

@@ -12,7 +12,6 @@ _WORDS = {
     "overload": "its service is overloaded",
     "auth": "not logged in",
     "budget": "its budget is spent",
-    "program": "its program cannot run",
 }
 
 

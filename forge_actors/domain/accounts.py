@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: What keeps a closed account closed until a person has seen to it.
 ATTENTION: frozenset[LimitKind] = frozenset({"auth", "budget"})
-#: What is not about the account: the program cannot run.
-AGENT: frozenset[LimitKind] = frozenset({"auth", "program"})
 #: What one job waits for by itself, as it is soon over.
 SHORT: frozenset[LimitKind] = frozenset({"rate", "overload"})
 
@@ -331,7 +329,7 @@ class Accounts:
 
 def waiting_for(account: Account) -> Waiting:
     """What a job with a closed account waits for."""
-    kind: WaitingKind = "agent" if account.reason in AGENT else "limit"
+    kind: WaitingKind = "agent" if account.reason == "auth" else "limit"
     detail = describe_closed(account)
     return Waiting(kind, account.since, detail, until=account.retry_at)
 
@@ -344,7 +342,6 @@ def describe_closed(account: Account) -> str:
         "overload": "refuses: its service is overloaded",
         "auth": "is not logged in",
         "budget": "has spent its budget",
-        "program": "cannot run",
     }
     name = account.provider
     told = f": {account.detail}" if account.detail else ""

@@ -27,7 +27,6 @@ _CODES: dict[LimitKind, str] = {
     "overload": "USAGE_LIMIT",
     "auth": "PROVIDER_AUTH",
     "budget": "BUDGET_SPENT",
-    "program": "WORKER_START_FAILED",
 }
 _WORDS: dict[LimitKind, str] = {
     "usage": "has used up what its account may use",
@@ -35,7 +34,6 @@ _WORDS: dict[LimitKind, str] = {
     "overload": "was refused: its service is overloaded",
     "auth": "is not logged in",
     "budget": "has spent its budget",
-    "program": "cannot run",
 }
 #: Characters of what an agent said that an error repeats.
 SAID = 500

@@ -19,8 +19,7 @@ Number = TypeVar("Number", int, float)
 #: What stops a program. `usage`: what its account may use is spent until a stated
 #: moment. `rate`: too many requests for now. `overload`: the service has no room.
 #: `auth`: it is not logged in. `budget`: the money of its account is spent.
-#: `program`: it cannot run at all, as it is not there.
-LimitKind = Literal["usage", "rate", "overload", "auth", "budget", "program"]
+LimitKind = Literal["usage", "rate", "overload", "auth", "budget"]
 
 #: Characters kept of a final text, and of each other text of a report.
 MAX_FINAL_TEXT = 16 * 1024

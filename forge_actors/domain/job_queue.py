@@ -250,11 +250,6 @@ class JobQueue:
 
     # -- inside ----------------------------------------------------------------------
 
-    @property
-    def _longest_wait(self) -> float:
-        """Longer from now on no job waits for its next attempt."""
-        return max(self.backoff.longest, LONGEST_TRY)
-
     def _account(self, tokens: Iterable[str]) -> Account | None:
         """The closed account that a job with these tokens waits for."""
         if not self.accounts:
@@ -270,7 +265,7 @@ class JobQueue:
         """It waits for no other job: from here on for its next attempt, or to start."""
         due, limited = job.retry_at, job.state == "waiting_for_limit"
         if (limited or job.state == "waiting_for_retry") and due and due > now:
-            self._retries.add(job.id, due)
+            self._retries.add(job.id, due, LONGEST_TRY if limited else None)
             return []
         changes: list[Change] = []
         if not (limited and self._account(job.tokens)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.domain.accounts import LONGEST_TRY
 from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
@@ -122,7 +123,7 @@ class Ledger(Steerable):
     def expire(self, now: float) -> list[Change]:
         """End the jobs whose queue budget has run out, let in whose moment has come."""
         changes: list[Change] = []
-        for job_id in self._retries.take_due(now, self._longest_wait):
+        for job_id in self._retries.take_due(now, self.backoff.longest):
             job = self.jobs[job_id]
             job.retry_at = None
             changes += self._admit(job, now, reason=DUE)
@@ -242,7 +243,8 @@ class Ledger(Steerable):
             data["delay"] = round(outcome.delay, 3)
         event = Event(f"job_{job.state}", now, self.repo, job_id, data)
         if outcome.delay:
-            self._retries.add(job_id, now + outcome.delay)
+            longest = LONGEST_TRY if outcome.refusal else None
+            self._retries.add(job_id, now + outcome.delay, longest)
         else:
             self._enter(job, now)
         retry_at = job.retry_at

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from forge_actors.domain.accounts import AGENT, ATTENTION, Refusal, refusal_of
+from forge_actors.domain.accounts import ATTENTION, Refusal, refusal_of
 from forge_actors.domain.agent_verdicts import (
     NO_END,
     OURS,
@@ -113,8 +113,6 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         case "idle":
             why = _with_tail("it printed nothing for too long", receipt)
             return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
-        case "spawn" if told is not None and told.limit is not None:
-            return _refused(job, known, told, told.limit)
         case "spawn":
             why = (
                 f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"
@@ -224,12 +222,12 @@ def _refused(job: Job, known: Evidence, told: AgentReport, hit: LimitHit) -> Out
     error = refused(told.agent, hit)
     has_account = provider_in(job.tokens) is not None
     helpless = not (has_account and known.attended)
-    if hit.own or (helpless and hit.kind in ATTENTION | {"program"}):
+    if hit.own or (helpless and hit.kind in ATTENTION):
         return Outcome("failed", error)
     if hit.retry_at is not None:
         hit = structs.replace(hit, retry_at=hit.retry_at - known.ahead)
     refusal = refusal_of(hit, job.id, job.refused, known.now, has_account=has_account)
-    state: State = "queued" if hit.kind in AGENT else "waiting_for_limit"
+    state: State = "queued" if hit.kind == "auth" else "waiting_for_limit"
     return Outcome(state, error, refusal.delay or 0.0, refusal=refusal)
 
 

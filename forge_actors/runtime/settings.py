@@ -212,9 +212,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def return_gap(self) -> float:
         """Seconds."""
-        return parse_duration(
-            self.scheduling.return_every, field="scheduling.return_every"
-        )
+        every = self.scheduling.return_every
+        return parse_duration(every, field="scheduling.return_every")
 
     @property
     def backoff(self) -> Backoff:
