@@ -14,7 +14,7 @@ def clean_up_lines(maintenance: dict[str, Any]) -> list[str]:
     if last is None:
         return []
     lines = ["clean-up"]
-    if not maintenance["enabled"]:
+    if maintenance["enabled"] is False:
         lines.append("  switched off  (setting maintenance.enabled)")
     moment = last["ended_at"] or f"runs since {last['began_at']}"
     lines.append(f"  last     {moment}, {maintenance['runs']} runs in all")

@@ -18,6 +18,11 @@ from forge_actors.domain.errors import NotFound
 from forge_actors.domain.holding import Holder, holding
 from forge_actors.domain.jobs import RESERVED, STATES, TERMINAL, WAITING
 from forge_actors.domain.looking import look_from
+from forge_actors.domain.maintenance_view import (
+    maintenance_view,
+    run_from,
+    visits_from,
+)
 from forge_actors.domain.projections import MAX_ATTENTION, attention_in, status_view
 from forge_actors.domain.repositories import RepositoryDetails
 from forge_actors.domain.requests import convert
@@ -55,6 +60,11 @@ WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
+_CLEAN_RUN = """\
+SELECT began_at, ended_at, looked_at, runs, failures, in_a_row, removed, bytes, error,
+    more, due_at
+FROM clean_run"""
+_CLEAN_VISITS = "SELECT name, visited_at, cursor, report, size FROM clean_class"
 _SIZES = "SELECT name, size FROM clean_class WHERE size IS NOT NULL"
 _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
@@ -75,9 +85,20 @@ def status(home: str) -> Json:
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
         "quarantined": quarantined(home),
+        "maintenance": _maintenance(home),
         "disk": {"home": _sizes(home)},
         "repositories": {"known": offline.rows(home, known)[0][0], "awake": 0},
     }
+
+
+def _maintenance(home: str) -> Json:
+    """What is saved of clean-ups; whether they are switched on, the settings say."""
+    if not offline.rows(home, _CLEANS):
+        return {}  # an older release wrote it
+    run = run_from(offline.rows(home, _CLEAN_RUN))
+    visits = dict(visits_from(offline.rows(home, _CLEAN_VISITS)))
+    roots = offline.roots_of(home)
+    return maintenance_view(None, run, visits, roots, offline.moment)
 
 
 def _sizes(home: str) -> Json:

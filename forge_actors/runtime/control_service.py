@@ -16,6 +16,7 @@ from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.disk import sizes_of
 from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
+from forge_actors.domain.maintenance_view import maintenance_view
 from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
@@ -23,7 +24,6 @@ from forge_actors.edges.machine import open_files
 from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
-from forge_actors.runtime.maintenance_view import maintenance_view
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import (
     account_view,
@@ -135,6 +135,7 @@ class ServiceControl(OutputControl):
                 self._store.clean_run(),
                 visits,
                 self._roots,
+                timestamp,
                 given_up=survey.no_clean_up,
             ),
             "disk": {**disk, "home": sizes_of(visits.values())},

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import trio
 
+from forge_actors.cli.clean_text import clean_up_lines
+from forge_actors.client import offline_home
 from forge_actors.domain.changes import JobsForgotten
 from forge_actors.domain.cleaning import CLASSES, CleanRequest
 from forge_actors.domain.errors import ActorStopped, InvalidInput, NotFound, Refused
@@ -178,3 +180,13 @@ async def test_a_dry_run_of_such_a_home_touches_nothing(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_home_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no home of a service"):
         clean_home(tmp_path, ALL)
+
+
+async def test_what_it_came_to_is_shown_without_a_service_too(tmp_path: Path) -> None:
+    async with controlled(tmp_path) as case:
+        await case.control.clean(ALL)
+        home = str(case.runtime.home)
+        told = cast("dict[str, Any]", (await case.control.status())["maintenance"])
+    kept = offline_home.status(home)["maintenance"]
+    assert kept == {**told, "enabled": None, "period": None}
+    assert "clean-up" in clean_up_lines(kept)

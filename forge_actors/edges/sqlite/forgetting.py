@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forge_actors.domain.cleaning import ClassReport
-from forge_actors.domain.maintenance import ClassVisit, CleanRun
+from forge_actors.domain.maintenance import CleanRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     import apsw
 
     from forge_actors.domain.changes import (
@@ -21,13 +17,11 @@ if TYPE_CHECKING:
         EventsForgotten,
         JobsForgotten,
     )
-    from forge_actors.domain.cleaning import CleanClass
 
 #: Of so many removed jobs it is known that they were there.
 KEPT_IN_MIND = 100_000
 
 _encode = msgspec.json.Encoder().encode
-_report = msgspec.json.Decoder(ClassReport).decode
 
 
 def forget_jobs(
@@ -57,23 +51,3 @@ def keep_run(db: apsw.Connection, sql: dict[str, str], change: CleanRunChanged) 
     db.execute(sql["keep_run"], values)
     if run.ended_at is not None:
         db.execute(sql["forget_forgotten"], (KEPT_IN_MIND,))
-
-
-def run_from(rows: list[tuple[Any, ...]]) -> CleanRun | None:
-    """The row of the query `clean_run`, if there is one."""
-    for row in rows:
-        return msgspec.convert(
-            dict(zip(CleanRun.__struct_fields__, row, strict=True)),
-            CleanRun,
-            strict=False,
-        )
-    return None
-
-
-def visits_from(
-    rows: Iterable[tuple[Any, ...]],
-) -> Iterator[tuple[CleanClass, ClassVisit]]:
-    """The rows of the query `clean_visits`."""
-    for name, visited_at, cursor, report, size in rows:
-        told = None if report is None else _report(report)
-        yield name, ClassVisit(name, visited_at, cursor, told, size)

@@ -21,12 +21,12 @@ import trio
 from forge_actors.domain.changes import ForgottenJob
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.events import Event
+from forge_actors.domain.maintenance_view import run_from, visits_from
 from forge_actors.edges.sqlite.connection import (
     BUSY_TIMEOUT_MS,
     number_of,
     open_reader,
 )
-from forge_actors.edges.sqlite.forgetting import run_from, visits_from
 from forge_actors.edges.sqlite.owned import OwnedStore
 
 if TYPE_CHECKING:

@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from forge_actors.domain.maintenance import problem
+import msgspec
+from msgspec import structs
+
+from forge_actors.domain.cleaning import ClassReport
+from forge_actors.domain.maintenance import ClassVisit, CleanRun, problem
 from forge_actors.domain.redaction import redact, scrub
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from forge_actors.domain.cleaning import CleanClass
-    from forge_actors.domain.maintenance import ClassVisit, CleanRun, Policy
+    from forge_actors.domain.maintenance import Policy
     from forge_actors.domain.redaction import Roots
+
+    #: A stored moment as readers see it.
+    Moment = Callable[[float], str | None]
+
+_report = msgspec.json.Decoder(ClassReport).decode
+
+
+def run_from(rows: Iterable[tuple[Any, ...]]) -> CleanRun | None:
+    """The row that is saved of the runs, columns like the fields, if there is one."""
+    for row in rows:
+        fields = dict(zip(CleanRun.__struct_fields__, row, strict=True))
+        return msgspec.convert(fields, CleanRun, strict=False)
+    return None
+
+
+def visits_from(
+    rows: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[CleanClass, ClassVisit]]:
+    """The rows of the visits: class, moment, cursor, report as JSON, size."""
+    for name, visited_at, cursor, report, size in rows:
+        told = None if report is None else _report(report)
+        yield name, ClassVisit(name, visited_at, cursor, told, size)
 
 
 def maintenance_view(
-    policy: Policy,
+    policy: Policy | None,
     run: CleanRun | None,
     visits: Mapping[CleanClass, ClassVisit],
     roots: Roots,
+    timestamp: Moment,
     *,
     given_up: str | None = None,
 ) -> dict[str, object]:
     """When it ran last, what it freed since the home was made, what it left and why."""
     view: dict[str, object] = {
-        "enabled": policy.enabled,
-        "period": policy.period,
+        "enabled": None if policy is None else policy.enabled,
+        "period": None if policy is None else policy.period,
         "runs": 0,
         "last": None,
         "problem": None,
     }
     if run is not None:
         error = None if run.error is None else scrub(redact(run.error), roots)
+        run = structs.replace(run, error=error)
         view |= {
             "runs": run.runs,
             "failures": run.failures,
@@ -50,11 +77,13 @@ def maintenance_view(
     if given_up is not None:
         why = scrub(redact(given_up), roots)
         view["problem"] = f"the clean-up does not run any more: {why}"
-    view["classes"] = {name: _visit(visit, roots) for name, visit in visits.items()}
+    view["classes"] = {
+        name: _visit(visit, roots, timestamp) for name, visit in visits.items()
+    }
     return view
 
 
-def _visit(visit: ClassVisit, roots: Roots) -> dict[str, object]:
+def _visit(visit: ClassVisit, roots: Roots, timestamp: Moment) -> dict[str, object]:
     view: dict[str, object] = {"visited_at": timestamp(visit.visited_at)}
     report = visit.report
     if report is None:
