@@ -18,7 +18,7 @@ from forge_actors.domain.isolation import may_be_isolated, own_session
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import MAX_BATCH, Continued
 from forge_actors.runtime.old_places import OldPlaces
-from forge_actors.runtime.retries import Retries, read_old
+from forge_actors.runtime.retries import Retries, read_old, unbegun
 from forge_actors.runtime.views import receipt_of
 
 if TYPE_CHECKING:
@@ -83,18 +83,7 @@ class Again:
         old = _resumed(old, session, digest, anew)
         now = self._clock.now()
         job_id = self._ids.make(now)
-        made = structs.replace(
-            old.job,
-            id=job_id,
-            state="queued",
-            after=(),
-            attempt=0,
-            fence=None,
-            queued_at=now,
-            started_at=None,
-            retry_at=None,
-            held_at=None,
-        )
+        made = unbegun(old.job, job_id, now)
         details = structs.replace(
             old.details, created_at=now, origin=origin, name=None, unique=None
         )

@@ -86,18 +86,11 @@ class Retries:
                 return Retried(living, old.job.id, existing=True)
         after = tuple(dict.fromkeys(self._target(old, one) for one in old.job.after))
         new = self._ids.make(self._now)
-        job = structs.replace(
-            old.job,
-            id=new,
-            claims=_claims(old, new),
-            state="queued" if self._met(after) else "waiting_for_dependency",
-            after=after,
-            attempt=0,
-            fence=None,
-            queued_at=self._now,
-            started_at=None,
-            held_at=None,
-        )
+        job = unbegun(old.job, new, self._now)
+        job.claims = _claims(old, new)
+        job.after = after
+        if not self._met(after):
+            job.state = "waiting_for_dependency"
         details = structs.replace(
             old.details,
             created_at=self._now,
@@ -135,6 +128,21 @@ class Retries:
         if self._earlier is None:
             self._earlier = dict(self._store.read_pending("newest_retries"))
         return self._earlier.get(job)
+
+
+def unbegun(job: Job, job_id: str, now: float) -> Job:
+    """The same job under a new id, waiting from now on, and after no other one."""
+    return structs.replace(
+        job,
+        id=job_id,
+        state="queued",
+        after=(),
+        attempt=0,
+        fence=None,
+        queued_at=now,
+        started_at=None,
+        held_at=None,
+    )
 
 
 def _claims(old: Old, new: str) -> tuple[Claim, ...]:
