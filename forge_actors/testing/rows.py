@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.changes import (
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -166,7 +167,7 @@ class Rows(KeptRows):
             case LookSaved(look):
                 if self.repositories[look.repo].removed_at is None:
                     self.looks[look.repo] = look
-            case Noted() | SettingsChanged():
+            case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (
                 JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()

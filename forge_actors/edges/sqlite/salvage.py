@@ -25,6 +25,7 @@ TABLES = {
     "pause": "scope",
     "quarantine": "job",
     "worktree": "id",
+    "usage": "id",
     "forgotten": "job",
     "owner": "one",
 }
