@@ -45,7 +45,7 @@ def test_it_is_told_as_a_table_and_what_is_unknown_is_no_number(
     refused = service.cli("usage", "--since", "soon")
     assert (refused.status, "since" in refused.err) == (2, True)
     days = service.json("usage")
-    service.stop()
+    service.cli("stop", status=0)
     offline = service.cli("usage", "--by", "agent", status=0)
     assert offline.out == told
     assert "this is what its store holds" in offline.err
