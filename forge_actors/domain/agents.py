@@ -7,7 +7,7 @@ report that they come to.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, structs
 
@@ -158,6 +158,8 @@ class AgentRun(Struct, frozen=True):
     resume: str | None = None
     #: It begins anew in place of a session that is gone.
     anew: bool = False
+    #: Where it may write what it tells besides its output.
+    telemetry: str | None = None
 
 
 class Invocation(Struct, frozen=True):
@@ -202,6 +204,14 @@ class AgentReader(Protocol):
     def end(self, stdout: str, stderr: str) -> Iterable[AgentEvent]:
         """Nothing follows, and there was no final event: what the end of its output
         tells, as far as that was no event."""
+
+
+@runtime_checkable
+class TelemetryReader(Protocol):
+    """An `AgentReader` that also reads the file that its run named for telemetry."""
+
+    def telemetry(self, line: bytes) -> Iterable[AgentEvent]:
+        """One whole line of it, without its end."""
 
 
 class AgentAdapter(Protocol):
@@ -263,8 +273,8 @@ class AgentAdapter(Protocol):
 class Told:
     """What one attempt has told so far; the events add up to its report."""
 
-    def __init__(self, agent: str) -> None:
-        self._report = AgentReport(agent)
+    def __init__(self, agent: str, *, resumed: bool = False) -> None:
+        self._report = AgentReport(agent, resumed=resumed)
         self._usage: Usage | None = None
         self._limit: LimitHit | None = None
         self._acted = False

@@ -18,6 +18,7 @@ from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.events import Event
 from forge_actors.edges.node import logs
+from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.orders import log_base
 
@@ -68,7 +69,7 @@ class AgentLauncher:
             return self._launcher.launch(order)
         running = self._launcher.launch(order.plain())
         spec = self._store.spec(order.job)
-        output = self._agents.output(spec, order.run, self._clock.wall())
+        output = self._output(spec, order.run)
         known = self._attempt(running, spec, output, order.job, order.attempt)
         known.begins(order.run, partial(self._note, order))
         return known
@@ -100,10 +101,13 @@ class AgentLauncher:
         run = self._agents.run_of(spec, job, attempt)
         if run is None:
             return self._attempt(running, spec, None, job, attempt)
-        output = self._agents.output(spec, run, self._clock.wall())
-        found = self._attempt(running, spec, output, job, attempt)
+        found = self._attempt(running, spec, self._output(spec, run), job, attempt)
         found.begins(run)
         return found
+
+    def _output(self, spec: JobSpec, run: AgentRun) -> AgentOutput | None:
+        now, used = self._clock.wall(), self._store.session_usage
+        return self._agents.output(spec, run, now, used)
 
     def _attempt(
         self,
@@ -131,7 +135,8 @@ class AgentLauncher:
         return self._launcher.still_alive(identities)
 
     def forget(self, job: str, attempt: int) -> None:
-        self._attempts.pop((job, attempt), None)
+        if self._attempts.pop((job, attempt), None) is not None:
+            telemetry.remove(log_base(self._home, job, attempt))
         self._launcher.forget(job, attempt)
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
@@ -205,6 +210,8 @@ class AgentAttempt:
                 receipt = await self._running.exited()
                 nursery.cancel_scope.cancel()
             await self._read()
+            if self._output is not None:
+                await telemetry.read(self._log, self._output)
             self._receipt = self._with_report(receipt)
         return self._receipt
 

@@ -19,14 +19,15 @@ from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
+from forge_actors.runtime import telemetry
 from forge_actors.runtime.agent_sessions import Sessions, chosen_session
 from forge_actors.runtime.prompts import PromptFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from forge_actors.domain.agents import AgentAdapter
+    from forge_actors.domain.agents import AgentAdapter, Usage
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
     from forge_actors.runtime.agent_sessions import Start
@@ -118,12 +119,15 @@ class Agents:
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
             start = self._start(of, spec, program, order.argv, order.job, order.attempt)
-            made = of.invocation(start.run)
+            run = structs.replace(start.run, telemetry=telemetry.path(order.log))
+            made = of.invocation(run)
         except (InvalidInput, Refused, StoreFailed) as error:
             return structs.replace(order, problem=str(error))
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             why = f"the adapter of {agent.name} made no command: {error!r}"
             return structs.replace(order, problem=why)
+        if run.telemetry in made.env.values():
+            telemetry.prepare(order.log)
         prompt = self._prompts.path(start.prompt)
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
@@ -134,10 +138,19 @@ class Agents:
             "env": {**self._given(of.variables), **made.env, **order.env},
             "secrets": Secrets({**self._given(of.credentials), **order.secrets}),
         }
-        return AgentOrder(**fields, agent=of.name, run=start.run)
+        return AgentOrder(**fields, agent=of.name, run=run)
 
-    def output(self, spec: JobSpec, run: AgentRun, now: float) -> AgentOutput | None:
-        """What reads the output of an attempt; None if its adapter is gone."""
+    def output(
+        self,
+        spec: JobSpec,
+        run: AgentRun,
+        now: float,
+        used: Callable[[str, str], Usage | None],
+    ) -> AgentOutput | None:
+        """What reads the output of an attempt; None if its adapter is gone.
+
+        `used` says what a session of an agent had used before.
+        """
         agent = spec.agent
         assert agent is not None, "it is the job of one"
         try:
@@ -146,12 +159,13 @@ class Agents:
             return None
         zone = spec.env.get("TZ") or self._allowed.get("TZ")
         try:
-            reader = of.reader(run, now=now, zone=zone, before=None)
+            before = None if run.resume is None else used(of.name, run.resume)
+            reader = of.reader(run, now=now, zone=zone, before=before)
             chosen = run.resume or chosen_session(of, run)
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             _log.warning("the adapter of %s reads nothing: %r", of.name, error)
             return None
-        return AgentOutput(of.name, reader, chosen)
+        return AgentOutput(of.name, reader, chosen, resumed=run.resume is not None)
 
     def run_of(self, spec: JobSpec, job: str, attempt: int) -> AgentRun | None:
         """That of an attempt that an earlier runtime launched, as far as the program

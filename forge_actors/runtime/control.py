@@ -8,6 +8,7 @@ from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_usage import UsageControl
 
 
 class RuntimeControl(
@@ -16,6 +17,7 @@ class RuntimeControl(
     SteeringControl,
     FollowingControl,
     CleaningControl,
+    UsageControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""
