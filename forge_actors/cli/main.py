@@ -35,6 +35,7 @@ VERBS = {
     "fence": "whether an attempt still holds its job",
     "inbox": "everything that needs a person",
     "quarantine": "claims that are kept for what ended jobs left",
+    "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
@@ -67,7 +68,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": (
-        *("inbox", "jobs", "show", "why", "logs", "artifact", "wait"),
+        *("inbox", "jobs", "show", "why", "logs", "artifact", "wait", "usage"),
         *("events", "fence"),
     ),
     "steering jobs": (

@@ -27,6 +27,7 @@ TABLES = {
     "inbox": "item",
     "quarantine": "job",
     "worktree": "id",
+    "usage": "id",
     "forgotten": "job",
     "owner": "one",
 }
