@@ -33,7 +33,9 @@ VERBS = {
     "resume": "end a pause",
     "edit": "change a job that waits",
     "fence": "whether an attempt still holds its job",
+    "inbox": "everything that needs a person",
     "quarantine": "claims that are kept for what ended jobs left",
+    "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
@@ -66,7 +68,8 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": (
-        *("jobs", "show", "why", "logs", "artifact", "wait", "events", "fence"),
+        *("inbox", "jobs", "show", "why", "logs", "artifact", "wait", "usage"),
+        *("events", "fence"),
     ),
     "steering jobs": (
         "cancel",

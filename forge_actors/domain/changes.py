@@ -14,8 +14,10 @@ from forge_actors.domain.events import ACCEPTED, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -88,6 +91,8 @@ class JobRequeued(Struct, frozen=True):
     at: float
     event: Event
     retry_at: float | None = None
+    #: Attempts of it that were refused by a provider, and so do not count.
+    refused: int = 0
 
 
 class JobEnded(Struct, frozen=True):
@@ -102,6 +107,13 @@ class JobEnded(Struct, frozen=True):
     at: float
     receipt: Receipt | None
     event: Event
+
+
+class AttemptUsed(Struct, frozen=True):
+    """What an attempt of an agent used, saved with its end."""
+
+    used: AttemptUsage
+    event: None = None
 
 
 class JobDelegated(Struct, frozen=True):
@@ -179,6 +191,20 @@ class PauseBegan(Struct, frozen=True):
 class PauseEnded(Struct, frozen=True):
     scope: str
     event: Event
+
+
+class AccountChanged(Struct, frozen=True):
+    """The account of a provider was closed, or opened."""
+
+    account: Account
+    event: Event
+
+
+class ItemMarked(Struct, frozen=True):
+    """Somebody has seen to an item of the inbox, or was told of it."""
+
+    mark: Mark
+    event: Event | None = None
 
 
 class RepositoryAdded(Struct, frozen=True):
@@ -272,6 +298,7 @@ Change = (
     | JobRequeued
     | JobEnded
     | JobDelegated
+    | AttemptUsed
     | Quarantined
     | QuarantineEnded
     | SetAside
@@ -281,6 +308,8 @@ Change = (
     | JobEdited
     | PauseBegan
     | PauseEnded
+    | AccountChanged
+    | ItemMarked
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged

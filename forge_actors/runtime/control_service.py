@@ -21,18 +21,21 @@ from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
-from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
+from forge_actors.runtime.control_inbox import InboxControl
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import poison_view, quarantine_view, timestamp
+from forge_actors.runtime.views import (
+    account_view,
+    timestamp,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
-class ServiceControl(OutputControl):
+class ServiceControl(OutputControl, InboxControl):
     """The part of the port `Control` that is about the service as a whole."""
 
     @property
@@ -47,12 +50,21 @@ class ServiceControl(OutputControl):
         providers: dict[str, object] = {}
         pauses = self._pause_views()
         paused = {pause.scope for pause in pauses}
+        closed = {account.token: account for account in survey.closed}
         for kind, use in survey.tokens.items():
-            entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
+            entry: dict[str, object] = {
+                "used": use.used,
+                "limit": use.limit,
+                "jobs": list(use.jobs),
+            }
             if kind.startswith("provider:"):
-                state = "paused" if kind in paused else "open"
-                state = state if use.known else "removed"
-                providers[kind.partition(":")[2]] = {**entry, "state": state}
+                account = closed.get(kind)
+                state = "open" if account is None else "closed"
+                state = "paused" if kind in paused else state
+                entry["state"] = state if use.known else "removed"
+                if account is not None:
+                    entry["closed"] = to_builtins(account_view(account, self._roots))
+                providers[kind.partition(":")[2]] = entry
             else:
                 capacity[kind] = entry
         capacity["active_repositories"] = {
@@ -115,6 +127,7 @@ class ServiceControl(OutputControl):
             else to_builtins(self._programs.look()),
             "quarantined": self._quarantined(),
             "poisoned": self._poisoned(),
+            "inbox": {"items": self._inbox(0).count},
             "pauses": [to_builtins(pause) for pause in pauses],
             "maintenance": maintenance_view(
                 self._settings().cleaning,
@@ -142,18 +155,6 @@ class ServiceControl(OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
-
-    def _poisoned(self) -> list[dict[str, object]]:
-        """What was set aside, oldest first."""
-        aside = map(poison_from, self._store.read("poisons"))
-        repos = {repo.id: repo.name for repo in self._registry.all()}
-        return [poison_view(each, repos.get(each.repo, each.repo)) for each in aside]
-
-    def _quarantined(self) -> list[dict[str, object]]:
-        """The claims that ended jobs left held, oldest first."""
-        kept = map(quarantine_from, self._store.read("quarantines"))
-        repos = {repo.id: repo.name for repo in self._registry.all()}
-        return [quarantine_view(each, repos.get(each.repo, each.repo)) for each in kept]
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

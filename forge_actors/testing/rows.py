@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.changes import (
+    AccountChanged,
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
+    ItemMarked,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -44,7 +47,9 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
 
 if TYPE_CHECKING:
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
@@ -63,6 +68,10 @@ class Rows(KeptRows):
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
         self.pauses: dict[str, Pause] = {}
+        #: By provider.
+        self.accounts: dict[str, Account] = {}
+        #: By item of the inbox.
+        self.marks: dict[str, Mark] = {}
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
@@ -115,7 +124,7 @@ class Rows(KeptRows):
             case JobRequeued():
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
-                job.retry_at = change.retry_at
+                job.retry_at, job.refused = change.retry_at, change.refused
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):
@@ -144,6 +153,10 @@ class Rows(KeptRows):
                 self.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 self.pauses.pop(scope, None)
+            case ItemMarked(mark):
+                self.marks[mark.item] = mark.after(self.marks.get(mark.item))
+            case AccountChanged(account):
+                self.accounts[account.provider] = account
             case RepositoryAdded(repository):
                 self.repositories[repository.id] = repository
             case RepositoryChanged(repository):
@@ -166,7 +179,7 @@ class Rows(KeptRows):
             case LookSaved(look):
                 if self.repositories[look.repo].removed_at is None:
                     self.looks[look.repo] = look
-            case Noted() | SettingsChanged():
+            case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (
                 JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()

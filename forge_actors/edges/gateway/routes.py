@@ -32,11 +32,13 @@ from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
     fences,
+    inbox,
     logs,
     quarantine,
     repositories,
     state,
     steering,
+    usage,
     worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
@@ -349,6 +351,8 @@ ROUTES = (
     Route("POST", "/v1/bulk/{action}", steering.bulk),
     Route("POST", "/v1/pause", steering.pause),
     Route("POST", "/v1/resume", steering.resume),
+    Route("GET", "/v1/inbox", inbox.listed),
+    Route("POST", "/v1/inbox/dismiss", inbox.dismiss),
     Route("GET", "/v1/quarantine", quarantine.listed),
     Route("POST", "/v1/quarantine/{job}/release", quarantine.release),
     Route("POST", "/v1/jobs/{job}/retry", retry_one),
@@ -372,6 +376,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/unkeep", worktrees.unkeep),
     Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
+    Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

@@ -47,7 +47,7 @@ WHERE id = ? AND attempt = ? AND fence = ?
 
 -- name: requeue_job
 -- dispatched, running -> waiting: another attempt
-UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?
+UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?, refused = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
 
@@ -93,6 +93,15 @@ DELETE FROM pause WHERE scope = ?;
 
 -- name: pauses
 SELECT scope, since, jobs FROM pause ORDER BY scope;
+
+-- name: keep_account
+INSERT OR REPLACE INTO account (
+    provider, open, since, reason, job, retry_at, stated, tries, detail
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: accounts
+SELECT provider, open, since, reason, job, retry_at, stated, tries, detail
+FROM account ORDER BY provider;
 
 -- name: add_repository
 INSERT INTO repository (
@@ -178,7 +187,7 @@ FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 -- name: load_jobs
 -- The queue of one repository as its ledger needs it.
 SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec
+    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec, refused
 FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
@@ -263,7 +272,7 @@ SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;
 
 -- name: active_of_repository
@@ -280,7 +289,7 @@ SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
 
 -- name: retry_jobs
@@ -303,3 +312,42 @@ SELECT id, repo, state FROM job WHERE id IN (SELECT value FROM json_each(?));
 -- name: states_of
 -- Of the jobs among these ids, given as one JSON array.
 SELECT id, state FROM job WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: keep_usage
+INSERT OR REPLACE INTO usage (id, job, attempt, repo, provider, agent, session, resumed,
+    at, day, input_tokens, output_tokens, cached_tokens, cost)
+VALUES (?1 || '.' || ?2, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, date(?8, 'unixepoch'),
+    ?9, ?10, ?11, ?12);
+
+-- name: forget_usage
+DELETE FROM usage WHERE at < ?;
+
+-- name: usage_of_session
+SELECT job, attempt, repo, provider, agent, session, resumed, at, input_tokens,
+    output_tokens, cached_tokens, cost
+FROM usage WHERE agent = ? AND session = ?;
+
+-- name: usage_by
+-- By a group: job, repo, provider, agent, day, or nothing; since a moment; so many at most.
+SELECT CASE ?1
+        WHEN 'job' THEN job
+        WHEN 'repo' THEN coalesce(repository.name, repo)
+        WHEN 'provider' THEN provider
+        WHEN 'agent' THEN agent
+        WHEN 'day' THEN day
+    END AS key,
+    count(*) AS attempts, sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+    sum(cost), count(input_tokens), count(output_tokens), count(cached_tokens),
+    count(cost)
+FROM usage LEFT JOIN repository ON repository.id = usage.repo
+WHERE at >= ?2
+GROUP BY key
+ORDER BY CASE ?1 WHEN 'day' THEN key END DESC, sum(cost) DESC,
+    coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0) DESC, key
+LIMIT ?3;
+
+-- name: usage_total
+SELECT NULL, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+    sum(cost), count(input_tokens), count(output_tokens), count(cached_tokens),
+    count(cost)
+FROM usage WHERE at >= ?;

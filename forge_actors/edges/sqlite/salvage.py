@@ -23,8 +23,11 @@ TABLES = {
     "job": "id",
     "history": "first",
     "pause": "scope",
+    "account": "provider",
+    "inbox": "item",
     "quarantine": "job",
     "worktree": "id",
+    "usage": "id",
     "forgotten": "job",
     "owner": "one",
 }

@@ -10,9 +10,12 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    AccountChanged,
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
+    ItemMarked,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -38,10 +41,12 @@ from forge_actors.domain.changes import (
     WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
+from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import OfAttempt
@@ -90,7 +95,7 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
     attempt = (change.job, change.attempt, change.fence)
     error = _optional(change.error)
-    values = (change.state, error, change.at, change.retry_at, *attempt)
+    values = (change.state, error, change.at, change.retry_at, change.refused, *attempt)
     db.execute(sql["requeue_job"], values)
     _check(db, change)
 
@@ -165,6 +170,19 @@ def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -
 
 def _end_pause(db: apsw.Connection, sql: dict[str, str], change: PauseEnded) -> None:
     db.execute(sql["end_pause"], (change.scope,))
+
+
+def _keep_account(
+    db: apsw.Connection, sql: dict[str, str], change: AccountChanged
+) -> None:
+    db.execute(sql["keep_account"], structs.astuple(change.account))
+
+
+def _mark(db: apsw.Connection, sql: dict[str, str], change: ItemMarked) -> None:
+    mark = change.mark
+    values = (mark.item, mark.dismissed_at, mark.notified_at)
+    db.execute(sql["mark_item"], values)
+    db.execute(sql["forget_marks"], (MAX_MARKS,))
 
 
 def _add_repository(
@@ -298,6 +316,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRequeued: _requeue,
     JobEnded: _end,
     JobDelegated: _delegate,
+    AttemptUsed: save_usage,
     Quarantined: _quarantine,
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
@@ -307,6 +326,8 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
+    AccountChanged: _keep_account,
+    ItemMarked: _mark,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
