@@ -37,6 +37,7 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.artifacts import FakeArtifacts
+from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class FakeControl(
-    FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees, FakeSpending
+    FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees, FakeSpending, FakeInbox
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -59,6 +60,7 @@ class FakeControl(
         FakeWatching.__init__(self)
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
+        FakeInbox.__init__(self)
         FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
