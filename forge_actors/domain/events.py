@@ -65,6 +65,7 @@ KINDS: tuple[str, ...] = (
     "worktree_unkept",
     "worktree_restored",
     "job_auto_isolated",
+    "job_applied",
     "job_held",
     "job_unheld",
     "job_paused",
