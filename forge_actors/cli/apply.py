@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = (
-    "Bring the branch of a job into the checkout that it was submitted for. It is only\n"
-    "done if nothing is uncommitted there, no job holds it and it merges without a\n"
-    "conflict; otherwise it says why, and nothing is changed."
+    "Bring the branch of a job into the checkout that it was submitted for. It is\n"
+    "only done if nothing is uncommitted there, no job holds it and it merges without\n"
+    "a conflict; otherwise it says why, and nothing is changed."
 )
 EXAMPLES = """\
   forge-actors apply 4f2k9x

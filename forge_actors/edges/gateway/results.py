@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import unknown_word
 from forge_actors.domain.results import APPLY_MODES, DIFF_FORMS
 from forge_actors.edges.gateway.messages import BYTES, Response, json_response

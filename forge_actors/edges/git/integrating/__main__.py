@@ -44,7 +44,9 @@ def apply(told: dict[str, Any]) -> dict[str, Any]:
     from forge_actors.edges.git.integrating.git import Refusal
     from forge_actors.edges.git.integrating.merging import Maker
 
-    checkout = Checkout(told["checkout"])
+    checkout = Checkout(told["checkout"], mine=not told["dry_run"])
+    if checkout.is_half_done:
+        return {"how": "later"}
     git = checkout.git
     job, branch = told["job"], told["branch"]
     message = f"Merge branch '{branch}' of job {job}\n"

@@ -33,8 +33,8 @@ _NAMED = 5
 class Checkout:
     """One checkout on a branch, with nothing uncommitted in it."""
 
-    def __init__(self, folder: str) -> None:
-        """Look at it.
+    def __init__(self, folder: str, *, mine: bool) -> None:
+        """Look at it. Only if it is `mine` something that was begun is put back.
 
         Raises:
             Refusal: it is none, or not in the state for it.
@@ -49,7 +49,11 @@ class Checkout:
             raise Refusal(f"{folder} is not the root of a checkout any more")
         name = os.path.basename(os.path.realpath(self._own))
         self._journal = os.path.join(common, _OUR_FOLDER, f"applying-{name}.json")
-        self.put_back = self._recover()
+        self.put_back = mine and self._recover()
+        #: Another program has begun, or was killed: nobody can tell from outside.
+        self.is_half_done = os.path.lexists(self._journal)
+        if self.is_half_done:
+            return
         ref = self.git.finish("symbolic-ref", "--quiet", "HEAD")[1].decode()
         self.branch = ref.removeprefix("refs/heads/")
         if not ref.startswith("refs/heads/"):
