@@ -175,12 +175,13 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared = {"actors", "actors.attempts", "actors.mailbox", "actors.moves"}
     shared |= {"actors.repository_messages", "actors.tokens"}
     shared |= {"actors.supervisor_messages", "actors.repository_context"}
-    shared |= {"actors.asked", "actors.isolating"}
+    shared |= {"actors.asked", "actors.isolating", "actors.loading"}
     shared |= {"actors.alarm", "actors.bookkeeper", "actors.maintenance_context"}
     shared |= {"actors.maintenance_messages"}
     shared |= {"actors.projections_messages", "actors.watches"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.pressure", "actors.supervisor_context")
+    of_supervisor += ("actors.closings", "actors.provider_accounts")
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name not in ("actors.supervisor", *of_supervisor):

@@ -20,11 +20,13 @@ import trio
 
 from forge_actors.actors.asked import Asked
 from forge_actors.actors.attempts import Attempts
+from forge_actors.actors.loading import load
 from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
+    AccountsChanged,
     AskStopped,
     Cancel,
     DependencyEnded,
@@ -160,9 +162,10 @@ class _Repository:
 
     def recover(self) -> None:
         """Take in the saved jobs; adopt what runs, decide what became of the rest."""
-        now = self._context.clock.now()
-        self._moves.add(self._ledger.told_of(self._context.pauses(), now))
-        for job in self._load():
+        context, now = self._context, self._context.clock.now()
+        self._moves.add(self._ledger.told_of(context.pauses(), now))
+        self._handle(context.accounts())
+        for job in load(context, self._ledger, self._moves, careful=self._careful):
             if job.id in self._ledger.poisoned:
                 if job.state in RESERVED:
                     self._leave_alone(job)
@@ -174,20 +177,6 @@ class _Repository:
         self._moves.add(self._ledger.look_for_left(self._alive, now))
         self._moves.add(self._ledger.take_back(now))
         self.settle()
-
-    def _load(self) -> list[Job]:
-        store, now = self._context.store, self._context.clock.now()
-        if not (self._careful or self._ledger.poisoned):
-            return store.load_jobs(self._repo)
-        jobs, unreadable = store.load_readable_jobs(self._repo)
-        for job, (state, error) in unreadable.items():
-            if job in self._ledger.poisoned:
-                continue
-            # Of one that may run nobody knows what it claims.
-            if not self._careful or state in RESERVED:
-                raise error
-            self._moves.add(self._ledger.set_aside(job, cause(error), now))
-        return jobs
 
     def _recover_one(self, job: Job, now: float) -> None:
         if job.state not in RESERVED:
@@ -283,6 +272,8 @@ class _Repository:
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
+            case AccountsChanged(closed, tried):
+                self._moves.add(self._ledger.told_of_accounts(closed, tried, now))
             case Relocated():
                 self._asked.relocated(self._repo, self._context.store)
             case SetEnabled(enabled):
@@ -376,6 +367,7 @@ class _Repository:
         """Decide what becomes of a job whose attempt is over; False if it is not."""
         store, attempt = self._context.store, job.attempt
         lost = receipt is None or receipt.ending == "lost"
+        refused = receipt is not None and receipt.agent is not None
         changes, outcome = self._ledger.finish(
             job.id,
             attempt,
@@ -384,10 +376,15 @@ class _Repository:
             now,
             child=store.child_of(job.id) if job.kind == "dispatch-task" else None,
             budget=store.spec(job.id).budgets.execution if lost else None,
+            ahead=self._context.clock.ahead() if refused else 0.0,
+            attended=self._context.attended,
         )
         if outcome is None:
             self._moves.add(changes, lazy=True)
             return False
+        if outcome.refusal is not None:
+            # Before its tokens are free: they are to be granted to nobody.
+            self._context.refused(job, outcome.refusal)
         forget = partial(self._context.forget, job.id, attempt)
         self._moves.add(changes, then=forget)
         return True

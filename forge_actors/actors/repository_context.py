@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from forge_actors.actors.attempts import Worker
 from forge_actors.actors.mailbox import Mailbox
-from forge_actors.actors.repository_messages import Message
+from forge_actors.actors.repository_messages import AccountsChanged, Message
 from forge_actors.actors.tokens import Grant
+from forge_actors.domain.accounts import Refusal
 from forge_actors.domain.capacity import Offer
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.scopes import Pause
@@ -45,5 +46,11 @@ class Context(Struct, frozen=True):
     keep_receipt: Callable[[Receipt], None]
     #: The pauses that the supervisor owns.
     pauses: Callable[[], tuple[Pause, ...]]
+    #: The closed accounts that it owns.
+    accounts: Callable[[], AccountsChanged]
+    #: Tells it that a provider has refused a job.
+    refused: Callable[[Job, Refusal], None]
     #: Whether a repository's actor is to set aside what makes it fail.
     careful: Callable[[str], bool]
+    #: Somebody may be there to see to what refuses a job, such as a login.
+    attended: bool = True

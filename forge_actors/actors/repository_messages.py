@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
 from forge_actors.actors.tokens import Grant
+from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Job, State
@@ -90,6 +91,14 @@ class PausesChanged(Struct, frozen=True):
     let_go: str | None = None
 
 
+class AccountsChanged(Struct, frozen=True):
+    """All accounts of providers that are closed, and the tokens of those of them that
+    a job may try."""
+
+    closed: tuple[Account, ...]
+    tried: frozenset[str] = frozenset()
+
+
 class Explain(Struct, frozen=True):
     """What these jobs wait for; those that are not waiting here are left out."""
 
@@ -140,6 +149,7 @@ Message = (
     | PauseHere
     | LetGoOfLeft
     | PausesChanged
+    | AccountsChanged
     | Relocated
     | SetEnabled
     | SetLimits

@@ -27,11 +27,13 @@ from forge_actors.actors import (
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
 from forge_actors.actors.attendant import for_maintenance
+from forge_actors.actors.closings import Closings
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
+    AccountsDue,
     AttendantEnded,
     CareEnded,
     Count,
@@ -41,6 +43,7 @@ from forge_actors.actors.supervisor_messages import (
     OpenMaintenance,
     PassDue,
     Place,
+    ProviderRefused,
     Relocated,
     RepositoryMailbox,
     SetLimits,
@@ -56,18 +59,16 @@ from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
-from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
-from forge_actors.domain.restarts import (
-    RestartHistory,
-    wants_restart,
-)
-from forge_actors.domain.scopes import DRAIN
+from forge_actors.domain.restarts import RestartHistory, wants_restart
+from forge_actors.domain.scopes import DRAIN, provider_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.domain.accounts import Refusal
+    from forge_actors.domain.jobs import Job
     from forge_actors.domain.launch import Receipt
 
 log = logging.getLogger(__name__)
@@ -109,10 +110,10 @@ class _Supervisor:
         self._nursery = nursery
         self._grants = Grants(context.limits, mailbox.tell)
         self._capacity = self._grants.capacity
-        self._pauses = Pauses(context.pauses)
-        self._close()
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
+        self._closings = Closings(context, self._grants, mailbox.tell, self._tell_all)
+        self._accounts = self._closings.accounts
         #: Repositories whose actor ended before it was told of new jobs.
         self._missed: set[str] = set()
         self._history = RestartHistory(context.restarts)
@@ -138,7 +139,10 @@ class _Supervisor:
             adopt=self._grants.adopt,
             forget=self._forget,
             keep_receipt=self._keep_receipt,
-            pauses=lambda: tuple(self._pauses),
+            pauses=lambda: tuple(self._closings.pauses),
+            accounts=self._accounts.told,
+            refused=self._refused,
+            attended=context.attended,
             careful=self._aside.is_careful,
         )
 
@@ -149,19 +153,20 @@ class _Supervisor:
 
     @property
     def _period(self) -> float:
-        busy = self._grants or self._line
-        return BUSY_PASS_SECONDS if busy else IDLE_PASS_SECONDS
+        return BUSY_PASS_SECONDS if self._grants or self._line else IDLE_PASS_SECONDS
 
     @contextmanager
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
+        self._nursery.start_soon(self._accounts.run)
         if not self._maintenance.ended:
             self._nursery.start_soon(self._maintenance.keep, self._mailbox)
         try:
             yield
         finally:
             self._pass.stop()
+            self._accounts.stop()
 
     async def serve(self, inbox: Inbox[Message]) -> None:
         """Handle what is in the inbox; then grant."""
@@ -187,6 +192,11 @@ class _Supervisor:
                     self._line.put(repo, offers, self._context.clock.now())
             case Returned(grant):
                 self._grants.take_back(grant)
+                self._accounts.returned(grant)
+            case ProviderRefused():
+                self._closings.refused(message)
+            case AccountsDue():
+                self._accounts.look()
             case Open(repo, reply):
                 with reply:
                     await self._answer_with(repo, reply)
@@ -214,9 +224,9 @@ class _Supervisor:
                             for asked in offers
                         ]
                     )
-            case SetPause(scope, on, jobs, reply):
-                with reply:
-                    self._set_pause(scope, on, jobs, reply)
+            case SetPause():
+                with message.reply:
+                    self._closings.set_pause(message)
             case Relocated(repo):
                 if repo in self._children:  # others load what is saved
                     _tell(self._children[repo], repository_messages.Relocated())
@@ -225,8 +235,7 @@ class _Supervisor:
                 self._line.reconsider()
                 # The pressure is another one by other limits.
                 self._pressure.again()
-                for child in self._children.values():
-                    _tell(child, repository_messages.SetLimits(repositories))
+                self._tell_all(repository_messages.SetLimits(repositories))
                 self._maintenance.tell(maintenance_messages.Reconsider())
             case OpenMaintenance(reply):
                 with reply:
@@ -240,8 +249,7 @@ class _Supervisor:
                 self._grants.withdraw(lambda _: True)
                 if because is not None:
                     self._context.store.save([Noted(because)])
-                for child in self._children.values():
-                    _tell(child, repository_messages.Stop(reason))
+                self._tell_all(repository_messages.Stop(reason))
                 self._maintenance.stop()
                 await self._aside.stop(reason)
 
@@ -277,10 +285,15 @@ class _Supervisor:
             error = failure
         self._notice(Ended(repo, error))
 
-    def _notice(self, message: Wanted | Ended) -> None:
+    def _notice(self, message: Wanted | Ended | ProviderRefused) -> None:
         # A child may act once more after we have failed or were killed.
         with suppress(MailboxClosed):
             self._mailbox.tell(message)
+
+    def _refused(self, job: Job, refusal: Refusal) -> None:
+        provider = provider_in(job.tokens)
+        if provider is not None and refusal.delay is None:
+            self._notice(ProviderRefused(provider, job.id, refusal))
 
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt
@@ -324,10 +337,10 @@ class _Supervisor:
     def _make_worker(
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
     ) -> Worker:
-        context = self._context
-        tools = context.launcher, context.clock, self._keep_receipt, context.isolating
+        of = self._context
+        tools = of.launcher, of.clock, self._keep_receipt, of.isolating
         worker = Worker(grant, owner, *tools)
-        if context.lasting:
+        if of.lasting:
             worker.detach()
         return worker
 
@@ -344,37 +357,23 @@ class _Supervisor:
             self._children[repo] = self._children.pop(repo)
 
     def _grant_round(self) -> None:
-        if self._stop is not None or not self._line or self._halted:
+        if self._stop is not None or not self._line or self._closings.halted:
             return
         self._pressure.sample()
+        self._accounts.settle(self._line.offers())
         now = self._context.clock.now()
         while (offer := self._line.next(self._capacity, now)) is not None:
             self._line.drop(offer.repo)
             self._line.last_dispatch[offer.repo] = now
             grant = self._grants.issue(offer)
+            self._accounts.granted(grant)
             granted = repository_messages.Granted(grant)
             if not _tell(self._children[offer.repo], granted):
                 grant.give_back()
 
-    def _set_pause(self, scope: str, on: bool, jobs: bool, reply: Reply[None]) -> None:
-        now = self._context.clock.now()
-        move = self._pauses.begin if on else self._pauses.end
-        changes = move(scope, now, jobs=jobs)
-        self._close()
-        self._grants.withdraw(lambda tokens: self._pauses.covering(tokens) is not None)
-        let_go = scope if jobs and not on else None
-        told = repository_messages.PausesChanged(tuple(self._pauses), let_go)
+    def _tell_all(self, message: repository_messages.Message) -> None:
         for child in self._children.values():
-            _tell(child, told)
-        if changes:
-            self._context.store.save(changes, then=lambda: reply.answer(None))
-        else:
-            reply.answer(None)
-
-    def _close(self) -> None:
-        """Grant nothing where there is a pause."""
-        self._halted = self._pauses.everywhere is not None
-        self._capacity.closed = self._pauses.closed_tokens
+            _tell(child, message)
 
     def _survey(self) -> Survey:
         capacity = self._capacity
@@ -383,9 +382,10 @@ class _Supervisor:
             active_repositories=len(capacity.active_repositories),
             awake=len(self._children),
             pressure=capacity.pressure,
-            draining=self._pauses.get(DRAIN) is not None,
+            draining=self._closings.pauses.get(DRAIN) is not None,
             silence=self._signs.silence(runs=bool(self._grants)),
             waiting=sum(1 for _ in self._line.offers()),
+            closed=self._accounts.closed,
             no_clean_up=self._maintenance.given_up,
         )
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.maintenance_context import Context as MaintenanceContext
+from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
 from forge_actors.domain.restarts import RestartPolicy
@@ -41,6 +42,9 @@ class Context(Struct, frozen=True):
     isolating: Isolating | None = None
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    #: Somebody may be there to see to what refuses a job, such as a login.
+    attended: bool = True
     #: What runs outlives this runtime, so a worker that is killed only lets go of it.
     lasting: bool = False
     restarts: RestartPolicy = RestartPolicy()

@@ -7,6 +7,7 @@ from msgspec import Struct
 from forge_actors.actors import maintenance_messages, repository_messages
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.actors.tokens import Returned
+from forge_actors.domain.accounts import Account, Refusal
 from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
@@ -69,6 +70,8 @@ class Survey(Struct, frozen=True):
     no_clean_up: str | None = None
     #: For how many seconds nothing was heard of what runs: its leases are unconfirmed.
     silence: float | None = None
+    #: Of the providers that are closed.
+    closed: tuple[Account, ...] = ()
 
 
 class Count(Struct, frozen=True):
@@ -98,6 +101,18 @@ class SetPause(Struct, frozen=True):
     on: bool
     jobs: bool
     reply: Reply[None]
+
+
+class ProviderRefused(Struct, frozen=True):
+    """A job was refused by its provider, whose account is closed from now on."""
+
+    provider: str
+    job: str
+    refusal: Refusal
+
+
+class AccountsDue(Struct, frozen=True):
+    """It is time to look at the accounts of providers."""
 
 
 class Relocated(Struct, frozen=True):
@@ -153,6 +168,8 @@ Message = (
     | Relocated
     | SetLimits
     | SetPause
+    | ProviderRefused
+    | AccountsDue
     | AttendantEnded
     | OpenMaintenance
     | PassDue

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 6
+SCHEMA = 7
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -65,11 +65,14 @@ _COLUMNS = {
     "origin": ("origin",),
 }
 
+# An older release had no column `refused`: there the name is that of the joined zero.
 _SELECT = """\
 SELECT job.id, state, kind, repository.name AS repo, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
-    request_id, created_at, queued_at, started_at, finished_at, error, receipt
-FROM job JOIN repository ON repository.id = job.repo"""
+    request_id, created_at, queued_at, started_at, finished_at, error, receipt,
+    (SELECT refused FROM job AS same WHERE same.id = job.id) AS refused
+FROM job JOIN repository ON repository.id = job.repo
+    JOIN (SELECT 0 AS refused)"""
 
 
 def jobs(home: str, filters: Sequence[tuple[str, object]]) -> list[dict[str, Any]]:

@@ -35,8 +35,6 @@ _WORDS: dict[LimitKind, str] = {
     "auth": "is not logged in",
     "budget": "has spent its budget",
 }
-#: The codes of what refused an agent: another attempt would be refused as well.
-REFUSALS: frozenset[str] = frozenset(_CODES.values())
 #: Characters of what an agent said that an error repeats.
 SAID = 500
 
@@ -59,7 +57,7 @@ def fault(receipt: Receipt, told: AgentReport) -> JobError:
     """What failed of an attempt that is over, was not interrupted and is not good."""
     status = receipt.exit_code
     if told.limit is not None:
-        return _refused(told.agent, told.limit)
+        return refused(told.agent, told.limit)
     if told.ok is None and status == 0:
         lost = receipt.stdout_lost or told.unread
         why = " (part of its output was not kept)" if lost else ""
@@ -76,7 +74,8 @@ def fault(receipt: Receipt, told: AgentReport) -> JobError:
     return JobError("EXIT_NONZERO", f"{told.agent} exited {status} {end}")
 
 
-def _refused(agent: str, limit: LimitHit) -> JobError:
+def refused(agent: str, limit: LimitHit) -> JobError:
+    """That something refused the agent, and what it said of that."""
     said = limit.text.strip()[-SAID:]
     tail = f": {said}" if said else ""
     return JobError(_CODES[limit.kind], f"{agent} {_WORDS[limit.kind]}{tail}")

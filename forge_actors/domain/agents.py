@@ -18,7 +18,7 @@ Number = TypeVar("Number", int, float)
 
 #: What stops a program. `usage`: what its account may use is spent until a stated
 #: moment. `rate`: too many requests for now. `overload`: the service has no room.
-#: `auth`: it is not logged in. `budget`: the money it was given is spent.
+#: `auth`: it is not logged in. `budget`: the money of its account is spent.
 LimitKind = Literal["usage", "rate", "overload", "auth", "budget"]
 
 #: Characters kept of a final text, and of each other text of a report.
@@ -84,6 +84,8 @@ class LimitHit(Struct, frozen=True, omit_defaults=True):
     kind: LimitKind
     text: str = ""
     retry_at: float | None = None
+    #: It is a limit that the job itself was given, which concerns no other.
+    own: bool = False
 
 
 class Question(Struct, frozen=True):

@@ -39,9 +39,13 @@ class Retries:
     def __init__(self) -> None:
         self._heap: list[tuple[float, str]] = []
         self._due: dict[str, float] = {}
+        #: The most that one may wait from any moment on, if that is not the usual.
+        self._longest: dict[str, float] = {}
 
-    def add(self, job: str, due: float) -> None:
+    def add(self, job: str, due: float, longest: float | None = None) -> None:
         self._due[job] = due
+        if longest is not None:
+            self._longest[job] = longest
         heappush(self._heap, (due, job))
 
     def due(self, job: str) -> float | None:
@@ -50,6 +54,7 @@ class Retries:
 
     def forget(self, job: str) -> None:
         self._due.pop(job, None)
+        self._longest.pop(job, None)
 
     def first(self) -> float | None:
         """The next moment of all."""
@@ -63,17 +68,19 @@ class Retries:
     def take_due(self, now: float, longest: float) -> list[str]:
         """Those whose moment has come; they wait no more.
 
-        Nobody waits for longer than `longest`: a clock that was set back could
-        otherwise keep a job waiting for as long as that was.
+        Nobody without a longest wait of its own waits for longer than `longest`: a
+        clock that was set back could otherwise keep a job waiting for as long as that
+        was.
         """
         taken: list[str] = []
         while (first := self.first()) is not None:
-            if now < first <= now + longest:
+            most = now + self._longest.get(self._heap[0][1], longest)
+            if now < first <= most:
                 break
             _, job = heappop(self._heap)
-            del self._due[job]
             if first <= now:
+                self.forget(job)
                 taken.append(job)
             else:
-                self.add(job, now + longest)
+                self.add(job, most)
         return taken

@@ -52,6 +52,8 @@ class Limits(Struct, frozen=True):
     overtake_after: float = 30 * 60.0
     #: Why there are fewer workers than were set, if there are.
     fewer_workers: str | None = None
+    #: Seconds from one start to the next where jobs return to a provider.
+    return_gap: float = 1.0
 
 
 def fitting(limits: Limits, files: OpenFiles) -> Limits:
@@ -128,6 +130,11 @@ class Capacity:
         self.pressure: str | None = None
         #: The kinds of which nothing is granted: their providers are paused.
         self.closed: frozenset[str] = frozenset()
+        #: The kinds of which nothing is granted now: the accounts of their providers
+        #: are closed, or a job has just returned to one.
+        self.barred: frozenset[str] = frozenset()
+        #: The kinds to which jobs return one by one.
+        self.returning: frozenset[str] = frozenset()
         self._held: dict[str, dict[str, None]] = {kind: {} for kind in limits.tokens}
         self._repos: dict[str, dict[str, None]] = {}
 
@@ -166,7 +173,7 @@ class Capacity:
         A kind that the settings no longer name has none left.
         """
         limit = self.limits.tokens.get(kind, 0)
-        if self.closed and kind in self.closed:
+        if kind in self.closed or kind in self.barred:
             return 0
         if self.pressure is None:
             return limit

@@ -14,6 +14,7 @@ from forge_actors.domain.events import ACCEPTED, Event
 from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
@@ -88,6 +89,8 @@ class JobRequeued(Struct, frozen=True):
     at: float
     event: Event
     retry_at: float | None = None
+    #: Attempts of it that were refused by a provider, and so do not count.
+    refused: int = 0
 
 
 class JobEnded(Struct, frozen=True):
@@ -178,6 +181,13 @@ class PauseBegan(Struct, frozen=True):
 
 class PauseEnded(Struct, frozen=True):
     scope: str
+    event: Event
+
+
+class AccountChanged(Struct, frozen=True):
+    """The account of a provider was closed, or opened."""
+
+    account: Account
     event: Event
 
 
@@ -281,6 +291,7 @@ Change = (
     | JobEdited
     | PauseBegan
     | PauseEnded
+    | AccountChanged
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged

@@ -45,6 +45,8 @@ KINDS: tuple[str, ...] = (
     "drain_ended",
     "paused",
     "resumed",
+    "provider_closed",
+    "provider_opened",
     "repository_added",
     "repository_moved",
     "repository_lost",

@@ -100,6 +100,8 @@ class History:
         self.repository_workers: int | None = None
         #: Of each pause in force: whether it suspends what runs in its scope.
         self.pauses: dict[str, bool] = {}
+        #: Why the account of each of these providers is closed.
+        self.closed_providers: dict[str, str] = {}
         self.pressure: str | None = None
         self.draining = False
         #: The process id of the runtime that runs, and whether it takes requests.
@@ -331,6 +333,10 @@ class History:
                 self.pauses[str(data["scope"])] = bool(data["jobs"])
             case "resumed":
                 self.pauses.pop(str(data["scope"]), None)
+            case "provider_closed":
+                self.closed_providers[str(data["provider"])] = str(data["reason"])
+            case "provider_opened":
+                self.closed_providers.pop(str(data["provider"]), None)
             case _:
                 raise BrokenHistory("it is of no known kind")
 

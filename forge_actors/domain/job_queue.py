@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.accounts import BACKS_OFF, LONGEST_TRY, waiting_for
 from forge_actors.domain.agentless import Agentless
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
 from forge_actors.domain.blockers import find_blocker, rank_of
@@ -26,6 +27,7 @@ from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
@@ -83,6 +85,9 @@ class JobQueue:
         self._retries = Retries()
         #: Those that concern this repository: its own, and what its owner told of.
         self.pauses = Pauses(() if pause is None else (pause,))
+        #: The closed ones by their tokens, and those of them that a job may try.
+        self.accounts: dict[str, Account] = {}
+        self._tried: frozenset[str] = frozenset()
         #: The one that keeps every job from starting, if there is one.
         self._paused = pause
 
@@ -155,6 +160,8 @@ class JobQueue:
             return "waiting_for_dependency"
         if waiting.kind == "retry":
             return "waiting_for_retry"
+        if waiting.kind == "limit":
+            return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
         if not blocked:
             return "queued"
@@ -177,8 +184,10 @@ class JobQueue:
             return Waiting("dependency", job.queued_at, detail, holders=names)
         due = self._retries.due(job_id)
         if due is not None:
-            detail = f"attempt {job.attempt + 1}"
-            return Waiting("retry", job.queued_at, detail, until=due)
+            if job.state != "waiting_for_limit":
+                detail = f"attempt {job.counted + 1}"
+                return Waiting("retry", job.queued_at, detail, until=due)
+            return Waiting("limit", job.queued_at, BACKS_OFF, until=due)
         if not self.enabled:
             return Waiting("disabled", job.queued_at, "its repository is disabled")
         pause = self.pauses.covering(job.tokens)
@@ -188,6 +197,9 @@ class JobQueue:
         lack = self._agentless.lack_of(job_id)
         if lack is not None:
             return Waiting("agent", lack.since, lack.reason, resource=lack.agent)
+        account = self._account(job.tokens)
+        if account is not None:
+            return waiting_for(account)
         since = max(job.queued_at, self._lanes.ready[job_id][1].since)
         reservations = self._lanes.reservations(now)
         blocker = find_blocker(job, self.held, reservations, now)
@@ -238,6 +250,12 @@ class JobQueue:
 
     # -- inside ----------------------------------------------------------------------
 
+    def _account(self, tokens: Iterable[str]) -> Account | None:
+        """The closed account that a job with these tokens waits for."""
+        if not self.accounts:
+            return None
+        return next((a for t in tokens if (a := self.accounts.get(t))), None)
+
     def _may_start(self) -> bool:
         if self._paused is not None:
             return False
@@ -245,11 +263,13 @@ class JobQueue:
 
     def _admit(self, job: Job, now: float, *, reason: str) -> list[Change]:
         """It waits for no other job: from here on for its next attempt, or to start."""
-        due = job.retry_at
-        if job.state == "waiting_for_retry" and due is not None and due > now:
-            self._retries.add(job.id, due)
+        due, limited = job.retry_at, job.state == "waiting_for_limit"
+        if (limited or job.state == "waiting_for_retry") and due and due > now:
+            self._retries.add(job.id, due, LONGEST_TRY if limited else None)
             return []
-        changes = self._wait_in(job, "queued", now, reason=reason)
+        changes: list[Change] = []
+        if not (limited and self._account(job.tokens)):
+            changes = self._wait_in(job, "queued", now, reason=reason)
         self._enter(job, now)
         return changes
 
@@ -270,7 +290,8 @@ class JobQueue:
     def _time(self, job_id: str, now: float) -> None:
         """Let its queue budget go on, or stand still."""
         ready = self._lanes.ready.get(job_id)
-        if ready is None or self.pauses.covering(ready[0].tokens) is not None:
+        tokens = None if ready is None else ready[0].tokens
+        if tokens is None or self.pauses.covering(tokens) or self._account(tokens):
             self._budgets.stand_still(job_id, now)
         else:
             self._budgets.go_on(job_id, now)

@@ -87,7 +87,9 @@ MOVES: dict[State, frozenset[State]] = {
         }
         for state in WAITING
     },
-    "dispatched": frozenset[State]({"queued", "running", "waiting_for_retry"})
+    "dispatched": frozenset[State](
+        {"queued", "running", "waiting_for_limit", "waiting_for_retry"}
+    )
     | TERMINAL,
     "running": frozenset[State](
         {"queued", "waiting_for_approval", "waiting_for_limit", "waiting_for_retry"}
@@ -190,6 +192,8 @@ class Job(Struct, kw_only=True, gc=False):
     #: Attempts in all when it is interrupted, and when it exits non-zero by itself.
     max_attempts: int = 3
     exit_attempts: int = 1
+    #: Attempts that a provider refused: they are not among those it may have.
+    refused: int = 0
     fence: int | None = None
     admission_budget: float | None = None
     queue_budget: float | None = None
@@ -200,6 +204,12 @@ class Job(Struct, kw_only=True, gc=False):
     held_at: float | None = None
     #: It may be given a worktree in place of a checkout that others hold.
     isolatable: bool = False
+
+    @property
+    def counted(self) -> int:
+        """How many of the attempts that it may have it has had."""
+        return self.attempt - self.refused
+
     #: The agent whose program it needs.
     agent: str | None = None
 
@@ -262,3 +272,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     worktree: dict[str, object] | None = None
     #: What it did in that; only where one job is shown.
     result: JobResult | None = None
+    #: Attempts that a provider refused, which do not count.
+    refused: int = 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.domain.accounts import LONGEST_TRY
 from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
@@ -25,7 +26,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.quarantine import Quarantine
-from forge_actors.domain.recovery import Evidence, decide
+from forge_actors.domain.recovery import Evidence, decide, fits
 from forge_actors.domain.steering import ASKED, Steerable
 from forge_actors.domain.worktrees import Isolation
 
@@ -77,7 +78,7 @@ class Ledger(Steerable):
             for dependency in waits_for:
                 self._dependents.setdefault(dependency, []).append(job.id)
             return []
-        if job.state == "waiting_for_retry":
+        if job.state in ("waiting_for_retry", "waiting_for_limit"):
             return self._admit(job, now, reason=DUE)
         self._enter(job, now)
         return []
@@ -198,12 +199,15 @@ class Ledger(Steerable):
         *,
         child: str | None = None,
         budget: float | None = None,
+        ahead: float = 0.0,
+        attended: bool = True,
     ) -> tuple[list[Change], Outcome | None]:
         """An attempt is over. None if it is not the current one, or not as it was
         dispatched: that changes nothing but the diagnostics.
 
         `child` is the job that it handed its work to, `budget` how long it might run,
-        which only the end of what was lost depends on.
+        which only the end of what was lost depends on, `ahead` the wall clock is ahead
+        of `now`, and `attended` that it may wait for a person.
         """
         job = self._current(job_id, attempt)
         if job is None or job_id not in self.leases or not fits(job, receipt):
@@ -214,7 +218,7 @@ class Ledger(Steerable):
             starts = self.started(job_id, attempt, receipt.identity, now)
             ran += (Noted(start.event) for start in starts if start.event)
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
-        known = Evidence(receipt, stopped, child, overdue, now)
+        known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
         outcome = decide(job, known, self.backoff)
         if not outcome.again:
             fence = job.fence
@@ -230,6 +234,7 @@ class Ledger(Steerable):
         assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
+        job.refused += outcome.refusal is not None
         job.retry_at = now + outcome.delay if outcome.delay else None
         data: dict[str, object] = {"attempt": attempt}
         if outcome.error:
@@ -237,11 +242,15 @@ class Ledger(Steerable):
         if outcome.delay:
             data["delay"] = round(outcome.delay, 3)
         event = Event(f"job_{job.state}", now, self.repo, job_id, data)
-        self._admit(job, now, reason=DUE)
+        if outcome.delay:
+            longest = LONGEST_TRY if outcome.refusal else None
+            self._retries.add(job_id, now + outcome.delay, longest)
+        else:
+            self._enter(job, now)
         retry_at = job.retry_at
         error = outcome.error
         again = JobRequeued(
-            job_id, attempt, fence, job.state, error, now, event, retry_at
+            job_id, attempt, fence, job.state, error, now, event, retry_at, job.refused
         )
         return [*ran, again], outcome
 
@@ -385,13 +394,3 @@ class Ledger(Steerable):
     def _current(self, job_id: str, attempt: int) -> Job | None:
         job = self.jobs.get(job_id)
         return job if job is not None and job.attempt == attempt else None
-
-
-def fits(job: Job, receipt: Receipt | None) -> bool:
-    """Whether a receipt tells of the attempt of a job as it was dispatched.
-
-    One that only says that the attempt was lost may not know its fence.
-    """
-    if receipt is None or receipt.ending == "lost":
-        return True
-    return receipt.fence == job.fence

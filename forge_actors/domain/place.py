@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from forge_actors.domain.capacity import WORKERS, Offer, offer_of
 from forge_actors.domain.jobs import RESERVED, State
-from forge_actors.domain.waiting import Waiting, describe_lack
+from forge_actors.domain.waiting import Waiting, describe_lack, noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,6 +88,9 @@ def place(
             )
     if not lacks:
         return Waiting("token", since, "it starts next", position=position)
+    if not lacks[0].limit and lacks[0].token in capacity.returning:
+        detail = f"{noun(lacks[0].token)} are taken one by one after a limit"
+        return Waiting("limit", since, detail, position=position)
     pressed = capacity.pressure
     text = "; ".join(describe_lack(lack) for lack in lacks)
     if pressed is not None:

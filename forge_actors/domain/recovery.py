@@ -9,21 +9,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from forge_actors.domain.accounts import ATTENTION, Refusal, refusal_of
 from forge_actors.domain.agent_verdicts import (
     NO_END,
     OURS,
-    REFUSALS,
     fault,
     is_good,
+    refused,
 )
 from forge_actors.domain.jobs import WAITING, JobError
 from forge_actors.domain.quarantine import named
 from forge_actors.domain.redaction import REDACTED, redact
+from forge_actors.domain.scopes import provider_in
 
 if TYPE_CHECKING:
-    from forge_actors.domain.agents import AgentReport
+    from forge_actors.domain.agents import AgentReport, LimitHit
     from forge_actors.domain.backoff import Backoff
     from forge_actors.domain.jobs import Job, State
     from forge_actors.domain.launch import Receipt
@@ -58,6 +60,10 @@ class Evidence(Struct, frozen=True):
     #: Its execution budget had run out when it was lost.
     overdue: bool = False
     now: float = 0.0
+    #: Seconds by which the wall clock, which limits are told by, is ahead of `now`.
+    ahead: float = 0.0
+    #: A job may wait until a person has seen to what refuses it.
+    attended: bool = True
 
 
 class Outcome(Struct, frozen=True):
@@ -71,6 +77,8 @@ class Outcome(Struct, frozen=True):
     error: JobError | None = None
     delay: float = 0.0
     accepted: str | None = None
+    #: A provider refused it, so the attempt does not count.
+    refusal: Refusal | None = None
 
     @property
     def again(self) -> bool:
@@ -107,7 +115,7 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
         case "spawn":
             why = (
-                f"{receipt.error or 'it did not start'}; it used attempt {job.attempt}"
+                f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"
             )
             return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
         case "lost":
@@ -122,6 +130,16 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             return Outcome("failed", JobError("SETUP_FAILED", why))
         case "exit":
             return _exited(job, known, receipt, backoff)
+
+
+def fits(job: Job, receipt: Receipt | None) -> bool:
+    """Whether a receipt tells of the attempt of a job as it was dispatched.
+
+    One that only says that the attempt was lost may not know its fence.
+    """
+    if receipt is None or receipt.ending == "lost":
+        return True
+    return receipt.fence == job.fence
 
 
 def _succeeded(receipt: Receipt) -> bool:
@@ -180,8 +198,8 @@ def _exited(job: Job, known: Evidence, receipt: Receipt, backoff: Backoff) -> Ou
     if receipt.agent is not None:
         return _agent_ended(job, known, receipt, receipt.agent, backoff)
     code = receipt.exit_code
-    again = job.replay == "always" and job.attempt < job.exit_attempts
-    why = f"attempt {job.attempt} exited {code}" if again else f"exit status {code}"
+    again = job.replay == "always" and job.counted < job.exit_attempts
+    why = f"attempt {job.counted} exited {code}" if again else f"exit status {code}"
     return _own_doing(job, JobError("EXIT_NONZERO", _with_tail(why, receipt)), backoff)
 
 
@@ -191,16 +209,30 @@ def _agent_ended(
     error = fault(receipt, told)
     if error.code == NO_END:
         return _interrupted(job, known, error.code, error.message, backoff)
-    if error.code in REFUSALS:
-        return Outcome("failed", error)
+    if told.limit is not None:
+        return _refused(job, known, told, told.limit)
     if told.ok is None:
         # Why it ended without a last word is in its stderr, if anywhere.
         error = JobError(error.code, _with_tail(error.message, receipt))
     return _own_doing(job, error, backoff)
 
 
+def _refused(job: Job, known: Evidence, told: AgentReport, hit: LimitHit) -> Outcome:
+    """Its provider did not serve it: it waits until that does, or for a person."""
+    error = refused(told.agent, hit)
+    has_account = provider_in(job.tokens) is not None
+    helpless = not (has_account and known.attended)
+    if hit.own or (helpless and hit.kind in ATTENTION):
+        return Outcome("failed", error)
+    if hit.retry_at is not None:
+        hit = structs.replace(hit, retry_at=hit.retry_at - known.ahead)
+    refusal = refusal_of(hit, job.id, job.refused, known.now, has_account=has_account)
+    state: State = "queued" if hit.kind == "auth" else "waiting_for_limit"
+    return Outcome(state, error, refusal.delay or 0.0, refusal=refusal)
+
+
 def _own_doing(job: Job, error: JobError, backoff: Backoff) -> Outcome:
-    if job.replay == "always" and job.attempt < job.exit_attempts:
+    if job.replay == "always" and job.counted < job.exit_attempts:
         return _again(job, error, backoff)
     return Outcome("failed", error)
 
@@ -220,8 +252,8 @@ def _interrupted(
         return Outcome("human_attention_required", error)
     if code == "OPERATION_OUTCOME_AMBIGUOUS":
         code = "WORKER_LOST"
-    if job.attempt < job.max_attempts:
-        why += f"; attempt {job.attempt} of {job.max_attempts}"
+    if job.counted < job.max_attempts:
+        why += f"; attempt {job.counted} of {job.max_attempts}"
         return _again(job, JobError(code, _with_tail(why, said)), backoff)
     why += f"; all {job.max_attempts} attempts are used"
     return Outcome("failed", JobError(code, _with_tail(why, said)))
@@ -233,7 +265,7 @@ def _accepted(job: Job, known: Evidence) -> bool:
 
 
 def _again(job: Job, error: JobError, backoff: Backoff) -> Outcome:
-    delay = backoff.delay(job.id, job.attempt)
+    delay = backoff.delay(job.id, job.counted)
     return Outcome("waiting_for_retry" if delay > 0 else "queued", error, delay)
 
 

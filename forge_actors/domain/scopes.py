@@ -49,6 +49,11 @@ def provider_of(scope: str) -> str | None:
     return scope.removeprefix(PROVIDER) if scope.startswith(PROVIDER) else None
 
 
+def provider_in(tokens: Iterable[str]) -> str | None:
+    """The provider whose token is among these."""
+    return next((name for token in tokens if (name := provider_of(token))), None)
+
+
 def describe(scope: str) -> str:
     """What a pause of this scope means for a job there, and what ends it."""
     provider = provider_of(scope)

@@ -19,6 +19,7 @@ from forge_actors.domain.scopes import Pause, repository_scope
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
@@ -174,6 +175,14 @@ class Steerable(JobQueue):
         changes = [] if let_go is None else self._let_go(Pause(let_go, now), now)
         return changes + self._adjust(before, now)
 
+    def told_of_accounts(
+        self, closed: Iterable[Account], tried: frozenset[str], now: float
+    ) -> list[Change]:
+        """These accounts are closed; those with these tokens a job may try."""
+        self.accounts = {account.token: account for account in closed}
+        self._tried = tried
+        return self._adjust(self.pauses, now)
+
     def _let_go(self, where: Pause, now: float) -> list[Change]:
         changes: list[Change] = []
         for job in [self.jobs[name] for name in self.leases]:
@@ -185,7 +194,8 @@ class Steerable(JobQueue):
     def _adjust(self, before: Pauses, now: float) -> list[Change]:
         """Act on pauses that began or ended since `before`."""
         self._paused = self.pauses.everywhere
-        self._lanes.close(self.pauses.closed_tokens)
+        barred = self.accounts.keys() - self._tried
+        self._lanes.close(self.pauses.closed_tokens | barred)
         for job_id in self._budgets.jobs():
             self._time(job_id, now)
         changes: list[Change] = []

@@ -185,7 +185,7 @@ class ControlBase:
 
     def _suspended(self, row: tuple[Any, ...]) -> tuple[str, float] | None:
         """Why a job that runs stands still and since when; None if it does not."""
-        job_id, state, provider, repo, held_at = row[0], row[1], row[12], *row[25:]
+        job_id, state, provider, repo, held_at = row[0], row[1], row[12], *row[25:27]
         if state not in RESERVED:
             return None
         if held_at is not None:

@@ -25,7 +25,12 @@ from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import poison_view, quarantine_view, timestamp
+from forge_actors.runtime.views import (
+    account_view,
+    poison_view,
+    quarantine_view,
+    timestamp,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
@@ -47,12 +52,21 @@ class ServiceControl(OutputControl):
         providers: dict[str, object] = {}
         pauses = self._pause_views()
         paused = {pause.scope for pause in pauses}
+        closed = {account.token: account for account in survey.closed}
         for kind, use in survey.tokens.items():
-            entry = {"used": use.used, "limit": use.limit, "jobs": list(use.jobs)}
+            entry: dict[str, object] = {
+                "used": use.used,
+                "limit": use.limit,
+                "jobs": list(use.jobs),
+            }
             if kind.startswith("provider:"):
-                state = "paused" if kind in paused else "open"
-                state = state if use.known else "removed"
-                providers[kind.partition(":")[2]] = {**entry, "state": state}
+                account = closed.get(kind)
+                state = "open" if account is None else "closed"
+                state = "paused" if kind in paused else state
+                entry["state"] = state if use.known else "removed"
+                if account is not None:
+                    entry["closed"] = to_builtins(account_view(account, self._roots))
+                providers[kind.partition(":")[2]] = entry
             else:
                 capacity[kind] = entry
         capacity["active_repositories"] = {

@@ -22,7 +22,7 @@ _LISTED = """\
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error,
-    receipt, job.repo, held_at
+    receipt, job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo"""
 
 _FAILED = (

@@ -127,6 +127,7 @@ def _settle(
         settled = Settled()
         if how != "empty":
             merge.pauses(last)
+            merge.accounts(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

@@ -144,7 +144,7 @@ def read_old(store: SqliteStore, ids: Sequence[str]) -> list[Old]:
 
 def _old(row: tuple[object, ...]) -> Old:
     """A row of the query `retry_jobs`."""
-    job = job_from(str(row[16]), row[:16])
+    job = job_from(str(row[16]), (*row[:16], 0))
     name, labels, unique, created_at, origin, repo = row[17:]
     details = msgspec.convert(
         {

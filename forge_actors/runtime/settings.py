@@ -85,6 +85,8 @@ class PressureSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class SchedulingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: From then on what a waiting job lacks is reserved for it.
     overtake_after: str | float = "30m"
+    #: From one start to the next of jobs that come back after a limit of a provider.
+    return_every: str | float = "1s"
 
 
 class RetrySettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -183,7 +185,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if math.isnan(self.pressure.max_load_per_cpu):
             raise InvalidInput("pressure.max_load_per_cpu", "nan is no number")
-        _ = self.overtake_after
+        _ = self.overtake_after, self.return_gap
         _ = self.look_limits()
         if self.backoff.longest < self.backoff.first:
             raise InvalidInput(
@@ -206,6 +208,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         return parse_duration(
             self.scheduling.overtake_after, field="scheduling.overtake_after"
         )
+
+    @property
+    def return_gap(self) -> float:
+        """Seconds."""
+        every = self.scheduling.return_every
+        return parse_duration(every, field="scheduling.return_every")
 
     @property
     def backoff(self) -> Backoff:
@@ -280,6 +288,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             active_repositories=self.limits.active_repositories,
             pressure_workers=self.pressure.pressure_workers,
             overtake_after=self.overtake_after,
+            return_gap=self.return_gap,
         )
         return fitting(limits, open_files())
 

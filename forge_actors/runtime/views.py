@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.accounts import AccountView
 from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.events import EventView, shown_data
@@ -25,6 +26,7 @@ from forge_actors.domain.worktrees import worktree_view
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
     from forge_actors.domain.poison import Poison
@@ -143,6 +145,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
         agent=_agent(details.agent, end),
+        refused=row[27],
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
@@ -320,6 +323,18 @@ def pause_view(pause: Pause, repo: str | None) -> PauseView:
     """A pause as readers see it; `repo` is the name of its repository."""
     scope = pause.scope if repo is None else repository_scope(repo)
     return PauseView(scope, timestamp(pause.since), pause.jobs)
+
+
+def account_view(account: Account, roots: Roots = ()) -> AccountView:
+    """A closed account as readers see it."""
+    return AccountView(
+        account.reason,
+        timestamp(account.since),
+        _moment(account.retry_at),
+        account.stated,
+        account.job,
+        shown_text(account.detail, roots),
+    )
 
 
 def event_view(event: Event, names: Mapping[str, str], roots: Roots = ()) -> EventView:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import trio
 from msgspec import Struct
 
+from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import (
     AfterJob,
@@ -42,6 +43,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     stdout_bytes: int = 0
     stderr_tail: str = ""
+    #: What it told, if it is an agent.
+    agent: AgentReport | None = None
     spawn_error: str | None = None
 
 
@@ -299,11 +302,14 @@ class FakeLauncher:
         signal: str | None = None,
         ending: Ending = "exit",
         stderr_tail: str = "",
+        agent: AgentReport | None = None,
     ) -> None:
         """End the running attempt of a job."""
         if signal is not None:
             exit_code = None
-        outcome = Outcome(exit_code=exit_code, signal=signal, stderr_tail=stderr_tail)
+        outcome = Outcome(
+            exit_code=exit_code, signal=signal, stderr_tail=stderr_tail, agent=agent
+        )
         self._end(self._running(job), ending, outcome)
 
     def emit(self, job: str, count: int) -> None:
@@ -372,6 +378,7 @@ class FakeLauncher:
             stdout_bytes=attempt.output_bytes + outcome.stdout_bytes,
             stderr_bytes=len(outcome.stderr_tail.encode()),
             stderr_tail=outcome.stderr_tail,
+            agent=outcome.agent,
             instance="" if attempt.owner is None else attempt.owner.instance,
             release="" if attempt.owner is None else attempt.owner.release,
         )

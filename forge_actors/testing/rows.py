@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.changes import (
+    AccountChanged,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -44,6 +45,7 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
 
 if TYPE_CHECKING:
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
@@ -63,6 +65,8 @@ class Rows(KeptRows):
         self.specs: dict[str, JobSpec] = {}
         self.repositories: dict[str, Repository] = {}
         self.pauses: dict[str, Pause] = {}
+        #: By provider.
+        self.accounts: dict[str, Account] = {}
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
@@ -115,7 +119,7 @@ class Rows(KeptRows):
             case JobRequeued():
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
-                job.retry_at = change.retry_at
+                job.retry_at, job.refused = change.retry_at, change.refused
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):
@@ -144,6 +148,8 @@ class Rows(KeptRows):
                 self.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 self.pauses.pop(scope, None)
+            case AccountChanged(account):
+                self.accounts[account.provider] = account
             case RepositoryAdded(repository):
                 self.repositories[repository.id] = repository
             case RepositoryChanged(repository):

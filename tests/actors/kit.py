@@ -23,7 +23,7 @@ from forge_actors.domain.place import Waits
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.restarts import RestartPolicy
 from forge_actors.domain.scopes import repository_of
-from forge_actors.edges.sqlite.rows import pause_from
+from forge_actors.edges.sqlite.rows import account_from, pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.launcher import FakeLauncher
@@ -88,6 +88,7 @@ class World:
         self.samples = 0
         self.limits = limits()
         self.restarts = RestartPolicy()
+        self.attended = True
         self.unclaimed: dict[tuple[str, int], Receipt] = {}
         self.mailbox: Mailbox[supervisor.Message]
         self.ended = trio.Event()
@@ -126,9 +127,11 @@ class World:
             busy = self.store.tally.busy
             last = dict(self.store.read("last_dispatches"))
             pauses = [pause_from(row) for row in self.store.read("pauses")]
+            accounts = tuple(map(account_from, self.store.read("accounts")))
         else:
             rows_held = self.store.durable
             pauses = list(rows_held.pauses.values())
+            accounts = tuple(rows_held.accounts.values())
             active = {j.repo for j in rows_held.jobs.values() if j.state not in ENDED}
             busy = tuple(sorted(active))
             last = {
@@ -150,6 +153,8 @@ class World:
             unclaimed=self.unclaimed,
             last_dispatch=last,
             busy=busy,
+            accounts=accounts,
+            attended=self.attended,
             pauses=tuple(p for p in pauses if repository_of(p.scope) is None),
             restarts=self.restarts,
         )

@@ -25,6 +25,7 @@ def outcome(
     *,
     stopped: StopReason | None = None,
     replay: Replay = "never",
+    tokens: tuple[str, ...] = (),
     **end: Any,
 ) -> Outcome:
     job = Job(
@@ -33,7 +34,7 @@ def outcome(
         kind="agent-run",
         priority=2,
         claims=(),
-        tokens=(),
+        tokens=tokens,
         queued_at=0.0,
         state="running",
         attempt=1,
@@ -95,8 +96,6 @@ def test_exit_0_without_a_final_event_is_an_interruption() -> None:
         (AgentReport("claude", ok=True, text=" \n"), 0, "EMPTY_RESULT"),
         (GOOD, 3, "EXIT_NONZERO"),
         (AgentReport("claude"), 3, "EXIT_NONZERO"),
-        (AgentReport("c", ok=False, limit=LimitHit("usage")), 1, "USAGE_LIMIT"),
-        (AgentReport("c", ok=False, limit=LimitHit("usage")), 0, "USAGE_LIMIT"),
         (AgentReport("c", limit=LimitHit("auth")), 1, "PROVIDER_AUTH"),
         (AgentReport("c", ok=False, limit=LimitHit("budget")), 1, "BUDGET_SPENT"),
     ],
@@ -108,6 +107,12 @@ def test_each_failure_has_a_code_of_its_own(
     assert end.state == "failed"
     assert end.error is not None
     assert end.error.code == code
+
+
+def test_a_limit_that_the_job_itself_was_given_ends_it() -> None:
+    told = AgentReport("c", ok=False, limit=LimitHit("budget", own=True))
+    end = outcome(told, exit_code=1, tokens=("provider:c",))
+    assert (end.state, end.error and end.error.code) == ("failed", "BUDGET_SPENT")
 
 
 def test_one_that_did_something_need_not_say_anything() -> None:

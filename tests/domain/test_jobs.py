@@ -23,7 +23,10 @@ LEGAL: list[tuple[frozenset[State], frozenset[State]]] = [
     (WAITING, WAITING),
     (WAITING, frozenset({"dispatched"})),
     (WAITING, TERMINAL - {"succeeded", "orphaned"}),
-    (frozenset({"dispatched"}), frozenset({"running", "queued", "waiting_for_retry"})),
+    (
+        frozenset({"dispatched"}),
+        frozenset({"running", "queued", "waiting_for_limit", "waiting_for_retry"}),
+    ),
     (frozenset({"dispatched"}), TERMINAL),
     (
         frozenset({"running"}),

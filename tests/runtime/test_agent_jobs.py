@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 MARK = "MARK-OF-THE-PROMPT-4711"
 KEY = "sk-planted-key-4711"
-RESET = 1_796_040_000
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +79,7 @@ async def test_the_jobs_read_the_same_where_nothing_serves_them(
 ) -> None:
     async with running(home) as runtime:
         await run(runtime, repo, "codex")
-        agents["claude"].play("limit", reset=RESET)
+        agents["claude"].play("budget")
         await run(runtime, repo, "claude")
         agents["claude"].path.unlink()
         served = [as_json(view) for view in await runtime.jobs(JobQuery())]
@@ -91,7 +90,6 @@ async def test_the_jobs_read_the_same_where_nothing_serves_them(
 @pytest.mark.parametrize(
     ("scene", "code"),
     [
-        ("limit", "USAGE_LIMIT"),
         ("auth", "PROVIDER_AUTH"),
         ("budget", "BUDGET_SPENT"),
         ("empty", "EMPTY_RESULT"),
@@ -102,18 +100,12 @@ async def test_the_jobs_read_the_same_where_nothing_serves_them(
 async def test_the_exit_code_alone_does_not_decide(
     scene: str, code: str, repo: Path, home: Path, agents: dict[str, FakeAgent]
 ) -> None:
-    agents["claude"].play(scene, reset=RESET)
+    agents["claude"].play(scene)
     async with running(home) as runtime:
         view = await run(runtime, repo, "claude")
     assert view.state == "failed"
     assert view.error is not None
     assert view.error.code == code
-    if scene == "limit":
-        assert view.agent is not None
-        assert (view.agent.limit, view.agent.until) == (
-            "usage",
-            "2026-11-30T12:00:00.000Z",
-        )
 
 
 async def test_an_agent_that_stays_after_its_end_is_ended_and_has_succeeded(

@@ -13,6 +13,7 @@ from forge_actors.actors.tokens import Grant, Grants
 from forge_actors.domain import job_queue, lanes, ledger, priority, recovery, steering
 from forge_actors.domain.capacity import Capacity
 from forge_actors.domain.jobs import JobError
+from forge_actors.domain.looking import Look
 from forge_actors.domain.recovery import Outcome
 from forge_actors.edges.node.agent.desk import Desk
 from forge_actors.runtime.admission import Admission, Place
@@ -277,6 +278,14 @@ def an_actor_does_not_hear_that_its_repository_moved(
     patch.setattr(ledger.Ledger, "relocated", lambda *_: None)
 
 
+def a_sample_answers_marks_that_came_later(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Look, "_unanswered", lambda *_: None)
+
+
+def marks_do_not_outlive_a_crash(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SimulatedStore, "unfinished_looks", lambda _: [])
+
+
 #: Those that the store refuses: the actor that asks for it fails, time and again.
 REFUSED: tuple[Mutation, ...] = (the_fence_begins_anew_with_each_ledger,)
 
@@ -313,4 +322,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     what_was_left_is_forgotten_at_a_restart,
     what_was_left_is_taken_for_gone,
     a_lost_job_is_over_whatever_is_left_of_it,
+    a_sample_answers_marks_that_came_later,
+    marks_do_not_outlive_a_crash,
 )

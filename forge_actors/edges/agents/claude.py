@@ -174,7 +174,7 @@ class ClaudeReader:
             status = integer(event.get("api_error_status"))
             if subtype == "error_max_budget_usd":
                 self._limit = "budget"
-                yield LimitHit("budget", words)
+                yield LimitHit("budget", words, own=True)
             else:
                 yield from self._refused(kind_of_status(status, words), words)
         yield Final(words, not failed)

@@ -59,6 +59,7 @@ class Merge:
                 "repository",
                 "job",
                 "pause",
+                "account",
                 "quarantine",
                 "worktree",
                 "forgotten",
@@ -102,6 +103,12 @@ class Merge:
         for scope, row in latest.rows("pause").items():
             if scope not in held:
                 self._insert("pause", row)
+
+    def accounts(self, latest: Salvaged) -> None:
+        """As the last one has them: they are of the providers, not of the home."""
+        self._db.execute("DELETE FROM account")
+        for row in latest.rows("account").values():
+            self._insert("account", row)
 
     def worktrees(self, stores: Sequence[Salvaged]) -> None:
         """As the first of the stores that tells of each has them: a restore changes no

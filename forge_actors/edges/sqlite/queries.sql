@@ -47,7 +47,7 @@ WHERE id = ? AND attempt = ? AND fence = ?
 
 -- name: requeue_job
 -- dispatched, running -> waiting: another attempt
-UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?
+UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?, refused = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
 
@@ -93,6 +93,15 @@ DELETE FROM pause WHERE scope = ?;
 
 -- name: pauses
 SELECT scope, since, jobs FROM pause ORDER BY scope;
+
+-- name: keep_account
+INSERT OR REPLACE INTO account (
+    provider, open, since, reason, job, retry_at, stated, tries, detail
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: accounts
+SELECT provider, open, since, reason, job, retry_at, stated, tries, detail
+FROM account ORDER BY provider;
 
 -- name: add_repository
 INSERT INTO repository (
@@ -178,7 +187,7 @@ FROM repository LEFT JOIN pause ON scope = 'repo:' || id WHERE id = ?;
 -- name: load_jobs
 -- The queue of one repository as its ledger needs it.
 SELECT id, kind, state, priority, provider, claims, after, replay, attempt,
-    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec
+    max_attempts, fence, queued_at, started_at, held_at, retry_at, spec, refused
 FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 
 -- name: job_counts
@@ -263,7 +272,7 @@ SELECT id FROM repository WHERE removed_at IS NOT NULL AND (name = ?1 OR id = ?1
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;
 
 -- name: active_of_repository
@@ -280,7 +289,7 @@ SELECT id FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY id;
 SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     max_attempts, job.fence, claims, after, provider, replay, retry_of, labels, origin,
     request_id, created_at, queued_at, started_at, finished_at, identity, error, receipt,
-    job.repo, held_at
+    job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo WHERE job.id IN (SELECT value FROM json_each(?));
 
 -- name: retry_jobs

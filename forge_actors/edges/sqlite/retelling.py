@@ -38,6 +38,9 @@ SELECT id, repo, state, kind, priority, provider, claims, after, name, labels, o
 FROM job WHERE finished_at IS NULL OR finished_at = ?
 ORDER BY repo, coalesce(fence, 0), id"""
 _PAUSES = "SELECT scope, jobs FROM pause ORDER BY scope"
+_CLOSED = """\
+SELECT provider, reason, retry_at, stated, job FROM account WHERE NOT open
+ORDER BY provider"""
 
 
 def retell(
@@ -77,6 +80,10 @@ def _repositories(
     for scope, jobs in db.execute(_PAUSES):
         told = {"scope": scope, "jobs": bool(jobs)}
         yield Event("paused", now, repository_of(scope), data=told)
+    for provider, reason, until, stated, job in db.execute(_CLOSED):
+        told = {"provider": provider, "reason": reason, "until": until}
+        told |= {"stated": bool(stated), "by": job}
+        yield Event("provider_closed", now, data=told)
 
 
 def _jobs(db: apsw.Connection, now: float) -> Iterator[Event]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.isolation import may_be_isolated
@@ -37,7 +38,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     """A row of the query `load_jobs`."""
     (job_id, kind, state, priority, provider, claims, after, replay) = row[:8]
     (attempt, max_attempts, fence, queued_at, started_at, held_at) = row[8:14]
-    retry_at, spec = row[14:]
+    retry_at, spec, refused = row[14:]
     details = _spec.decode(spec)
     job = Job(
         id=job_id,
@@ -56,6 +57,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         started_at=started_at,
         held_at=held_at,
         retry_at=retry_at,
+        refused=refused,
         admission_budget=details.budgets.admission,
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
@@ -76,6 +78,22 @@ def pause_from(row: tuple[Any, ...]) -> Pause:
     """A row of the query `pauses`."""
     scope, since, jobs = row
     return Pause(scope, since, bool(jobs))
+
+
+def account_from(row: tuple[Any, ...]) -> Account:
+    """A row of the query `accounts`."""
+    provider, is_open, since, reason, job, retry_at, stated, tries, detail = row
+    return Account(
+        provider,
+        open=bool(is_open),
+        since=since,
+        reason=reason,
+        job=job,
+        retry_at=retry_at,
+        stated=bool(stated),
+        tries=tries,
+        detail=detail,
+    )
 
 
 def quarantine_from(row: tuple[Any, ...]) -> Quarantine:

@@ -23,6 +23,7 @@ TABLES = {
     "job": "id",
     "history": "first",
     "pause": "scope",
+    "account": "provider",
     "quarantine": "job",
     "worktree": "id",
     "forgotten": "job",

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
+    AccountChanged,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -90,7 +91,7 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
     attempt = (change.job, change.attempt, change.fence)
     error = _optional(change.error)
-    values = (change.state, error, change.at, change.retry_at, *attempt)
+    values = (change.state, error, change.at, change.retry_at, change.refused, *attempt)
     db.execute(sql["requeue_job"], values)
     _check(db, change)
 
@@ -165,6 +166,12 @@ def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -
 
 def _end_pause(db: apsw.Connection, sql: dict[str, str], change: PauseEnded) -> None:
     db.execute(sql["end_pause"], (change.scope,))
+
+
+def _keep_account(
+    db: apsw.Connection, sql: dict[str, str], change: AccountChanged
+) -> None:
+    db.execute(sql["keep_account"], structs.astuple(change.account))
 
 
 def _add_repository(
@@ -307,6 +314,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
+    AccountChanged: _keep_account,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,

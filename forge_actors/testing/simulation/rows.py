@@ -34,6 +34,7 @@ class SimulatedRows(Rows):
         made.details = self.details.copy()
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
+        made.accounts = self.accounts.copy()
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()

@@ -105,14 +105,16 @@ class _Simulation:
         self.timers = Timers()
 
     async def run(self) -> Result:
-        with trio.CancelScope() as scope:
-            self._world = world = World(self._plan, self.timers, scope=scope)
-            try:
+        scope = trio.CancelScope()
+        self._world = world = World(self._plan, self.timers, scope=scope)
+        try:
+            # Outside of the scope: what fails while it is cancelled counts as well.
+            with scope:
                 async with trio.open_nursery() as nursery:
                     await self._live(nursery)
                     nursery.cancel_scope.cancel()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-                world.broke(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            world.broke(error)
         return Result(
             self._plan,
             world.violation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
 from forge_actors.actors import projections
 from forge_actors.actors.projections_messages import Board
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.store import SimulatedStore
     from forge_actors.testing.simulation.world import World
 
+#: Seconds between two looks of the safety round: longer than any run.
+ROUND_SECONDS = 86_400.0
+#: Seconds that samples take, in turn.
+TAKES = (0.01, 0.01, 1.5)
+
 
 class SimulatedSampler(FakeSampler):
     """The port `StatusSampler` of one runtime, over what is there."""
@@ -31,6 +37,7 @@ class SimulatedSampler(FakeSampler):
     async def sample(self, repository: Repository, limit: float) -> Sample:
         world = self._world
         fault = world.faults.before("sample")
+        self.takes = TAKES[len(self.begun) % len(TAKES)]
         sample = await super().sample(repository, limit)
         if fault is not None and fault.kind == "slow":
             await trio.sleep(fault.amount)
@@ -54,7 +61,13 @@ class SimulatedLooking:
     async def run(self) -> None:
         """Look at repositories, until the service ends or was fenced."""
         world, store = self._world, self._store
-        limits = world.settings.look_limits()
+        limits = structs.replace(
+            world.settings.look_limits(),
+            # Each end is to be noticed by itself: not by the next round, nor, in every
+            # second run, by the files that its job changed.
+            period=ROUND_SECONDS,
+            watch=world.plan.seed % 2 == 0,
+        )
         context = projections.Context(
             store=store,
             sampler=SimulatedSampler(world),

@@ -197,6 +197,7 @@ class Service:
                 for repo in rows.repositories.values()
             },
             busy=store.busy,
+            accounts=tuple(rows.accounts.values()),
             pauses=tuple(
                 pause
                 for pause in rows.pauses.values()

@@ -1,0 +1,69 @@
+"""Closings: where the supervisor grants nothing, for pauses and for closed accounts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.actors.provider_accounts import ProviderAccounts
+from forge_actors.actors.repository_messages import PausesChanged
+from forge_actors.actors.supervisor_messages import AccountsDue
+from forge_actors.domain.pauses import Pauses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.actors.repository_messages import Message
+    from forge_actors.actors.supervisor_context import Context
+    from forge_actors.actors.supervisor_messages import ProviderRefused, SetPause
+    from forge_actors.actors.tokens import Grants
+
+
+class Closings:
+    """Only the supervisor's task holds one. `tell` tells every repository."""
+
+    def __init__(
+        self,
+        context: Context,
+        grants: Grants,
+        ring: Callable[[AccountsDue], None],
+        tell: Callable[[Message], None],
+    ) -> None:
+        self._clock, self._store = context.clock, context.store
+        self._grants = grants
+        self._tell = tell
+        self.pauses = Pauses(context.pauses)
+        self._close()
+        due = AccountsDue()
+        self.accounts = ProviderAccounts(
+            context, grants.capacity, lambda: ring(due), tell
+        )
+
+    def _close(self) -> None:
+        """Grant nothing where there is a pause."""
+        #: Nothing is granted at all.
+        self.halted = self.pauses.everywhere is not None
+        self._grants.capacity.closed = self.pauses.closed_tokens
+
+    def set_pause(self, asked: SetPause) -> None:
+        """Begin or end a pause; the end of that of a provider opens its account."""
+        scope, jobs = asked.scope, asked.jobs
+        now = self._clock.now()
+        move = self.pauses.begin if asked.on else self.pauses.end
+        changes = move(scope, now, jobs=jobs)
+        if not asked.on:
+            changes += self.accounts.open(scope)
+        self._close()
+        self._grants.withdraw(lambda tokens: self.pauses.covering(tokens) is not None)
+        let_go = scope if jobs and not asked.on else None
+        self._tell(PausesChanged(tuple(self.pauses), let_go))
+        reply = asked.reply
+        if changes:
+            self._store.save(changes, then=lambda: reply.answer(None))
+        else:
+            reply.answer(None)
+
+    def refused(self, message: ProviderRefused) -> None:
+        """A provider has refused a job: nobody else of it is to start either."""
+        self.accounts.refused(message)
+        barred = self._grants.capacity.barred
+        self._grants.withdraw(lambda tokens: not barred.isdisjoint(tokens))

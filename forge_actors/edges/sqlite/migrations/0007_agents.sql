@@ -1,0 +1,16 @@
+-- The account of each provider that was closed once. `retry_at`: when it opens or is tried.
+CREATE TABLE account (
+    provider      TEXT PRIMARY KEY,
+    open          INTEGER NOT NULL CHECK (open IN (0, 1)),
+    since         REAL NOT NULL,
+    reason        TEXT NOT NULL,
+    job           TEXT,
+    retry_at      REAL,
+    -- Whether that moment was told, or is a guess, and how often in a row it was one.
+    stated        INTEGER NOT NULL CHECK (stated IN (0, 1)),
+    tries         INTEGER NOT NULL CHECK (tries >= 0),
+    detail        TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Attempts that a provider refused: they are not among those that the job may have.
+ALTER TABLE job ADD COLUMN refused INTEGER NOT NULL DEFAULT 0 CHECK (refused >= 0);
