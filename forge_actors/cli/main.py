@@ -36,6 +36,7 @@ VERBS = {
     "edit": "change a job that waits",
     "fence": "whether an attempt still holds its job",
     "quarantine": "claims that are kept for what ended jobs left",
+    "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
@@ -68,7 +69,8 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": (
-        *("jobs", "show", "why", "logs", "diff", "artifact", "wait", "events", "fence"),
+        *("jobs", "show", "why", "logs", "diff", "artifact", "wait", "usage"),
+        *("events", "fence"),
     ),
     "steering jobs": (
         "apply",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -105,6 +106,13 @@ class JobEnded(Struct, frozen=True):
     at: float
     receipt: Receipt | None
     event: Event
+
+
+class AttemptUsed(Struct, frozen=True):
+    """What an attempt of an agent used, saved with its end."""
+
+    used: AttemptUsage
+    event: None = None
 
 
 class JobDelegated(Struct, frozen=True):
@@ -282,6 +290,7 @@ Change = (
     | JobRequeued
     | JobEnded
     | JobDelegated
+    | AttemptUsed
     | Quarantined
     | QuarantineEnded
     | SetAside

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.results import Applied, ApplyMode, DiffForm
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
+    from forge_actors.domain.spending import Group, UsageReport
     from forge_actors.domain.steering import Steering
     from forge_actors.domain.worktree_views import (
         WorktreeRemoved,
@@ -290,6 +291,13 @@ class Control(Protocol):
 
         Raises:
             Refused: it cannot be, and why; nothing is changed then.
+        """
+
+    async def usage(self, by: Group, since: str | None = None) -> UsageReport:
+        """What agents used since a moment, a day in UTC, or a span that ends now.
+
+        Raises:
+            InvalidInput: it is none of these.
         """
 
     async def clean(self, request: CleanRequest) -> CleanResult:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from forge_actors.domain.agents import Usage
     from forge_actors.domain.changes import Change, ForgottenJob
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.cleaning import CleanClass
@@ -177,6 +178,10 @@ class Store(Protocol):
 
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
+
+    def session_usage(self, agent: str, session: str) -> Usage | None:
+        """What the attempts so far used of a session of an agent; None if that is not
+        known from its beginning."""
 
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""

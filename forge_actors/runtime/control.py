@@ -8,6 +8,7 @@ from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_usage import UsageControl
 from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
@@ -18,6 +19,7 @@ class RuntimeControl(
     SteeringControl,
     WorktreeControl,
     CleaningControl,
+    UsageControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

@@ -124,6 +124,7 @@ def _settle(
         merge.repositories(last, others)
         merge.owner([last, *others])
         merge.worktrees([last, *others])
+        merge.usage([last, *others])
         settled = Settled()
         if how != "empty":
             merge.pauses(last)

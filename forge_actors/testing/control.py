@@ -38,6 +38,7 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.results import FakeResults
+from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.watching import STARTED, FakeWatching
 
@@ -50,7 +51,12 @@ if TYPE_CHECKING:
 
 
 class FakeControl(
-    FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees, FakeResults
+    FakeWatching,
+    FakeSteering,
+    FakeArtifacts,
+    FakeWorktrees,
+    FakeResults,
+    FakeSpending,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -59,6 +65,7 @@ class FakeControl(
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
+        FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from forge_actors.domain.changes import (
     AccountChanged,
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -172,7 +173,7 @@ class Rows(KeptRows):
             case LookSaved(look):
                 if self.repositories[look.repo].removed_at is None:
                     self.looks[look.repo] = look
-            case Noted() | SettingsChanged():
+            case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (
                 JobsForgotten() | EventsForgotten() | ClassVisited() | CleanRunChanged()

@@ -36,6 +36,7 @@ from forge_actors.testing import (
     ownership_contract,
     recovery_contract,
     relocation_contract,
+    usage_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -359,6 +360,7 @@ CHECKS: tuple[Check, ...] = (
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
     *relocation_contract.CHECKS,
+    *usage_contract.CHECKS,
     *worktree_rows_contract.CHECKS,
     *kept_contract.CHECKS,
     *looks_contract.CHECKS,

@@ -38,6 +38,7 @@ from forge_actors.edges.gateway import (
     results,
     state,
     steering,
+    usage,
     worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
@@ -375,6 +376,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/unkeep", worktrees.unkeep),
     Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
+    Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

@@ -62,6 +62,7 @@ class Merge:
                 "account",
                 "quarantine",
                 "worktree",
+                "usage",
                 "forgotten",
                 "owner",
             )
@@ -122,6 +123,13 @@ class Merge:
         for worktree, row in told.items():
             self._db.execute("DELETE FROM worktree WHERE id = ?", (worktree,))
             self._insert("worktree", row)
+
+    def usage(self, stores: Sequence[Salvaged]) -> None:
+        """What was used stays so, whatever becomes of the jobs that did."""
+        for store in reversed(stores):  # the first is right, so it comes last
+            for used, row in store.rows("usage").items():
+                self._db.execute("DELETE FROM usage WHERE id = ?", (used,))
+                self._insert("usage", row)
 
     def history(self, latest: Salvaged) -> None:
         """What has been told since."""

@@ -15,6 +15,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
+from forge_actors.domain.spending import used_before
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
@@ -27,12 +28,14 @@ from forge_actors.edges.sqlite.rows import (
     spec_from,
     worktree_from,
 )
+from forge_actors.edges.sqlite.spending import usage_from
 from forge_actors.edges.sqlite.statements import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from forge_actors.domain.agentless import AgentProblem
+    from forge_actors.domain.agents import Usage
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.events import Event
@@ -192,6 +195,11 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("claims_of", repo)
         return {job: claims_from(text) for job, text in rows}
+
+    def session_usage(self, agent: str, session: str) -> Usage | None:
+        """See the port."""
+        rows = self.read_pending("usage_of_session", agent, session)
+        return used_before(map(usage_from, rows))
 
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)

@@ -26,6 +26,7 @@ TABLES = {
     "account": "provider",
     "quarantine": "job",
     "worktree": "id",
+    "usage": "id",
     "forgotten": "job",
     "owner": "one",
 }

@@ -11,6 +11,7 @@ from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
     AccountChanged,
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -43,6 +44,7 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
+from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import OfAttempt
@@ -305,6 +307,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRequeued: _requeue,
     JobEnded: _end,
     JobDelegated: _delegate,
+    AttemptUsed: save_usage,
     Quarantined: _quarantine,
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
