@@ -35,6 +35,7 @@ VERBS = {
     "resume": "end a pause",
     "edit": "change a job that waits",
     "fence": "whether an attempt still holds its job",
+    "inbox": "everything that needs a person",
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
@@ -69,8 +70,8 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry"),
     "looking at jobs": (
-        *("jobs", "show", "why", "logs", "diff", "artifact", "wait", "usage"),
-        *("events", "fence"),
+        *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
+        *("usage", "events", "fence"),
     ),
     "steering jobs": (
         "apply",

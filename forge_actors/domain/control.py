@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
+    from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.maintenance import CleanResult
     from forge_actors.domain.pauses import PauseView
@@ -177,6 +178,16 @@ class Control(Protocol):
 
         Raises:
             Refused: nothing is kept for it.
+        """
+
+    async def inbox(self) -> Inbox:
+        """Everything that needs a person, what is urgent first."""
+
+    async def dismiss(self, item: str) -> Item:
+        """Somebody has seen to an item of the inbox: it is shown no more.
+
+        Raises:
+            NotFound: nothing is called so. Refused: several items are.
         """
 
     async def retry(

@@ -47,6 +47,7 @@ KINDS: tuple[str, ...] = (
     "resumed",
     "provider_closed",
     "provider_opened",
+    "inbox_dismissed",
     "repository_added",
     "repository_moved",
     "repository_lost",

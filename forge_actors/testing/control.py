@@ -36,6 +36,7 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.artifacts import FakeArtifacts
+from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
@@ -57,6 +58,7 @@ class FakeControl(
     FakeWorktrees,
     FakeResults,
     FakeSpending,
+    FakeInbox,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -65,6 +67,7 @@ class FakeControl(
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
+        FakeInbox.__init__(self)
         FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}

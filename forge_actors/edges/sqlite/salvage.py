@@ -24,6 +24,7 @@ TABLES = {
     "history": "first",
     "pause": "scope",
     "account": "provider",
+    "inbox": "item",
     "quarantine": "job",
     "worktree": "id",
     "usage": "id",
