@@ -23,6 +23,8 @@ VERBS = {
     "show": "everything about one job",
     "why": "why a job is where it is",
     "logs": "the output of a job",
+    "diff": "what a job changed in its worktree",
+    "apply": "bring what a job did into the checkout",
     "artifact": "list or fetch the files that jobs left",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
@@ -69,10 +71,11 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
-        *("inbox", "jobs", "show", "why", "logs", "artifact", "wait", "usage"),
-        *("events", "fence"),
+        *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
+        *("usage", "events", "fence"),
     ),
     "steering jobs": (
+        "apply",
         "cancel",
         "edit",
         "hold",

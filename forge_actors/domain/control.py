@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LogChunk,
         Retried,
     )
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
@@ -299,6 +300,22 @@ class Control(Protocol):
         Raises:
             NotFound: it is not known, or nothing was saved of it.
             Refused: it cannot be made, and why.
+        """
+
+    async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
+        """What a job changed in its worktree; MAX_DIFF + 1 bytes if that is too much.
+
+        Raises:
+            Refused: it has no worktree. NotFound: nothing is left of it.
+        """
+
+    async def apply(
+        self, selector: str, mode: ApplyMode = "auto", *, commit_first: bool = False
+    ) -> Applied:
+        """Bring the branch of a job into the checkout it was submitted for.
+
+        Raises:
+            Refused: it cannot be, and why; nothing is changed then.
         """
 
     async def usage(self, by: Group, since: str | None = None) -> UsageReport:

@@ -69,6 +69,7 @@ KINDS: tuple[str, ...] = (
     "worktree_restored",
     "job_auto_isolated",
     "agent_session",
+    "job_applied",
     "job_held",
     "job_unheld",
     "job_paused",

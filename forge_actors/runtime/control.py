@@ -6,12 +6,14 @@ from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_repositories import RepositoryControl
+from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_usage import UsageControl
 
 
 class RuntimeControl(
+    ResultControl,
     ArtifactControl,
     RepositoryControl,
     SteeringControl,

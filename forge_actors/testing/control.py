@@ -39,6 +39,7 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.watching import STARTED, FakeWatching
@@ -52,7 +53,13 @@ if TYPE_CHECKING:
 
 
 class FakeControl(
-    FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees, FakeSpending, FakeInbox
+    FakeWatching,
+    FakeSteering,
+    FakeArtifacts,
+    FakeWorktrees,
+    FakeResults,
+    FakeSpending,
+    FakeInbox,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -60,6 +67,7 @@ class FakeControl(
         FakeWatching.__init__(self)
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
+        FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
