@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
+        Continued,
         Explanation,
         JobEdit,
         JobQuery,
@@ -191,14 +192,27 @@ class Control(Protocol):
         """
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
+        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none, durable.
 
-        What ran after one that is retried too runs after its retry.
+        What ran after one that is retried too runs after its retry. With `resume` each
+        goes on in the session of its agent, in the same worktree.
 
         Raises:
-            Refused: one has not ended, or runs after what did not succeed.
+            Refused: one has not ended, or runs after what did not succeed; or has no
+                session.
+        """
+
+    async def continue_job(
+        self, selector: str, prompt: str, *, origin: str = "cli"
+    ) -> Continued:
+        """Ask the agent of a job that has ended for more, as a new job in the same
+        session and worktree. A worktree that was removed is made again.
+
+        Raises:
+            Refused: it has not ended, has no session, or another job goes on with that;
+                or its worktree cannot be made again.
         """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
