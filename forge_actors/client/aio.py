@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from forge_actors.client.answers import Answer, Lines
-from forge_actors.client.artifacts import ArtifactCalls
 from forge_actors.client.errors import not_reached
 from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.home_calls import HomeCalls
+from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
 from forge_actors.client.worktrees import WorktreeCalls
-from forge_actors.domain.cleaning import CleanClass
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
-from forge_actors.domain.maintenance import CleanResult
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
@@ -70,7 +69,7 @@ async def connect(
     yield client
 
 
-class Client(ArtifactCalls, WorktreeCalls):
+class Client(ResultCalls, HomeCalls, WorktreeCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:
@@ -344,13 +343,6 @@ class Client(ArtifactCalls, WorktreeCalls):
         ]
         async with await self._send("GET", ("events",), query=query) as answer:
             yield Lines(answer, EventView)
-
-    async def clean(
-        self, *, dry_run: bool = False, classes: Sequence[CleanClass] = ()
-    ) -> CleanResult:
-        """Run the clean-up, or say what it would remove, and wait for its end."""
-        body = {"dry_run": dry_run, "classes": list(classes)}
-        return convert(await self._call("POST", "clean", body=body), CleanResult)
 
     async def open(self) -> SocketStream:
         """One connection to the service."""

@@ -337,6 +337,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "artifacts": None,
+        "result": None,
         "paused_seconds": receipt.get("paused_seconds"),
         "agent": _agent(spec.get("agent"), receipt.get("agent")),
         "worktree": _worktree(home, row["id"], spec.get("isolation")),

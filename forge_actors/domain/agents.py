@@ -7,7 +7,7 @@ report that they come to.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, structs
 
@@ -109,6 +109,8 @@ class AgentReport(Struct, frozen=True, omit_defaults=True):
 
     agent: str
     session: str | None = None
+    #: It went on with a session that was there already.
+    resumed: bool = False
     version: str | None = None
     #: What its final event says; None if it told none.
     ok: bool | None = None
@@ -144,6 +146,8 @@ class AgentRun(Struct, frozen=True):
     session: str | None = None
     #: A session to resume instead.
     resume: str | None = None
+    #: Where it may write what it tells besides its output.
+    telemetry: str | None = None
 
 
 class Invocation(Struct, frozen=True):
@@ -188,6 +192,14 @@ class AgentReader(Protocol):
     def end(self, stdout: str, stderr: str) -> Iterable[AgentEvent]:
         """Nothing follows, and there was no final event: what the end of its output
         tells, as far as that was no event."""
+
+
+@runtime_checkable
+class TelemetryReader(Protocol):
+    """An `AgentReader` that also reads the file that its run named for telemetry."""
+
+    def telemetry(self, line: bytes) -> Iterable[AgentEvent]:
+        """One whole line of it, without its end."""
 
 
 class AgentAdapter(Protocol):
@@ -249,8 +261,8 @@ class AgentAdapter(Protocol):
 class Told:
     """What one attempt has told so far; the events add up to its report."""
 
-    def __init__(self, agent: str) -> None:
-        self._report = AgentReport(agent)
+    def __init__(self, agent: str, *, resumed: bool = False) -> None:
+        self._report = AgentReport(agent, resumed=resumed)
         self._usage: Usage | None = None
         self._limit: LimitHit | None = None
         self._acted = False

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -105,6 +107,13 @@ class JobEnded(Struct, frozen=True):
     at: float
     receipt: Receipt | None
     event: Event
+
+
+class AttemptUsed(Struct, frozen=True):
+    """What an attempt of an agent used, saved with its end."""
+
+    used: AttemptUsage
+    event: None = None
 
 
 class JobDelegated(Struct, frozen=True):
@@ -189,6 +198,13 @@ class AccountChanged(Struct, frozen=True):
 
     account: Account
     event: Event
+
+
+class ItemMarked(Struct, frozen=True):
+    """Somebody has seen to an item of the inbox, or was told of it."""
+
+    mark: Mark
+    event: Event | None = None
 
 
 class RepositoryAdded(Struct, frozen=True):
@@ -282,6 +298,7 @@ Change = (
     | JobRequeued
     | JobEnded
     | JobDelegated
+    | AttemptUsed
     | Quarantined
     | QuarantineEnded
     | SetAside
@@ -292,6 +309,7 @@ Change = (
     | PauseBegan
     | PauseEnded
     | AccountChanged
+    | ItemMarked
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.cleaning import CleanRequest
     from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
+    from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.maintenance import CleanResult
     from forge_actors.domain.pauses import PauseView
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
         LogChunk,
         Retried,
     )
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
+    from forge_actors.domain.spending import Group, UsageReport
     from forge_actors.domain.steering import Steering
     from forge_actors.domain.worktree_views import (
         WorktreeRemoved,
@@ -177,6 +180,16 @@ class Control(Protocol):
             Refused: nothing is kept for it.
         """
 
+    async def inbox(self) -> Inbox:
+        """Everything that needs a person, what is urgent first."""
+
+    async def dismiss(self, item: str) -> Item:
+        """Somebody has seen to an item of the inbox: it is shown no more.
+
+        Raises:
+            NotFound: nothing is called so. Refused: several items are.
+        """
+
     async def retry(
         self, selectors: Sequence[str], *, origin: str = "cli"
     ) -> list[Retried]:
@@ -273,6 +286,29 @@ class Control(Protocol):
         Raises:
             NotFound: it is not known, or nothing was saved of it.
             Refused: it cannot be made, and why.
+        """
+
+    async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
+        """What a job changed in its worktree; MAX_DIFF + 1 bytes if that is too much.
+
+        Raises:
+            Refused: it has no worktree. NotFound: nothing is left of it.
+        """
+
+    async def apply(
+        self, selector: str, mode: ApplyMode = "auto", *, commit_first: bool = False
+    ) -> Applied:
+        """Bring the branch of a job into the checkout it was submitted for.
+
+        Raises:
+            Refused: it cannot be, and why; nothing is changed then.
+        """
+
+    async def usage(self, by: Group, since: str | None = None) -> UsageReport:
+        """What agents used since a moment, a day in UTC, or a span that ends now.
+
+        Raises:
+            InvalidInput: it is none of these.
         """
 
     async def clean(self, request: CleanRequest) -> CleanResult:

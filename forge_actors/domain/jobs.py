@@ -12,6 +12,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.results import JobResult
 from forge_actors.domain.worktrees import Isolation
 
 State = Literal[
@@ -269,5 +270,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
     #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
     worktree: dict[str, object] | None = None
+    #: What it did in that; only where one job is shown.
+    result: JobResult | None = None
     #: Attempts that a provider refused, which do not count.
     refused: int = 0

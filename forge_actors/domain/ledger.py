@@ -27,6 +27,7 @@ from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide, fits
+from forge_actors.domain.spending import used
 from forge_actors.domain.steering import ASKED, Steerable
 from forge_actors.domain.worktrees import Isolation
 
@@ -220,6 +221,8 @@ class Ledger(Steerable):
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
         outcome = decide(job, known, self.backoff)
+        if job.agent is not None:
+            ran += used(job, receipt, now)
         if not outcome.again:
             fence = job.fence
             ended = self._end(

@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from forge_actors.domain.agents import Usage
     from forge_actors.domain.changes import Change, ForgottenJob
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.git_status import Sample
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
@@ -178,8 +180,15 @@ class Store(Protocol):
     def child_of(self, job: str) -> str | None:
         """The first job that this one handed its work to."""
 
+    def session_usage(self, agent: str, session: str) -> Usage | None:
+        """What the attempts so far used of a session of an agent; None if that is not
+        known from its beginning."""
+
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""
+
+    def inbox_marks(self) -> list[Mark]:
+        """What was done about items of the inbox, as it was saved."""
 
     def look(self, repo: str) -> Look | None:
         """What was saved of the git status of one repository."""

@@ -15,6 +15,7 @@ from msgspec import structs
 from forge_actors.domain.agent_verdicts import OURS
 from forge_actors.domain.agents import AgentReport
 from forge_actors.edges.node import logs
+from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.orders import log_base
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from forge_actors.domain.agents import AgentRun
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt, Store
@@ -64,9 +66,7 @@ class AgentLauncher:
             return self._launcher.launch(order)
         running = self._launcher.launch(order.plain())
         spec = self._store.spec(order.job)
-        output = self._agents.output(
-            spec, order.run, order.job, order.attempt, self._clock.wall()
-        )
+        output = self._output(spec, order.run, order.job, order.attempt)
         return self._attempt(running, spec, output, order.job, order.attempt)
 
     def adopt(self, job: str, attempt: int) -> RunningAttempt | None:
@@ -76,8 +76,14 @@ class AgentLauncher:
         spec = self._store.spec(job)
         if spec.agent is None:
             return running
-        output = self._agents.output(spec, None, job, attempt, self._clock.wall())
+        output = self._output(spec, None, job, attempt)
         return self._attempt(running, spec, output, job, attempt)
+
+    def _output(
+        self, spec: JobSpec, run: AgentRun | None, job: str, attempt: int
+    ) -> AgentOutput | None:
+        now, used = self._clock.wall(), self._store.session_usage
+        return self._agents.output(spec, run, job, attempt, now, used)
 
     def _attempt(
         self,
@@ -105,7 +111,8 @@ class AgentLauncher:
         return self._launcher.still_alive(identities)
 
     def forget(self, job: str, attempt: int) -> None:
-        self._attempts.pop((job, attempt), None)
+        if self._attempts.pop((job, attempt), None) is not None:
+            telemetry.remove(log_base(self._home, job, attempt))
         self._launcher.forget(job, attempt)
 
     async def wait_output(self, job: str, attempt: int, known: int) -> None:
@@ -162,6 +169,8 @@ class AgentAttempt:
                 receipt = await self._running.exited()
                 nursery.cancel_scope.cancel()
             await self._read()
+            if self._output is not None:
+                await telemetry.read(self._log, self._output)
             self._receipt = self._with_report(receipt)
         return self._receipt
 

@@ -22,14 +22,15 @@ from forge_actors.domain.requests import decode_argv
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.edges.node import logs
+from forge_actors.runtime import telemetry
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.prompts import PromptFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from forge_actors.domain.agents import AgentAdapter
+    from forge_actors.domain.agents import AgentAdapter, Usage
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
 
@@ -131,6 +132,7 @@ class Agents:
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
             run = self._run(of, spec, program, order.argv, order.job, order.attempt)
+            run = structs.replace(run, telemetry=telemetry.path(order.log))
             made = of.invocation(run)
             if run.resume is not None:
                 prompt = self._prompts.path(self._prompts.keep(GO_ON, field="prompt"))
@@ -139,6 +141,8 @@ class Agents:
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             why = f"the adapter of {agent.name} made no command: {error!r}"
             return structs.replace(order, problem=why)
+        if run.telemetry in made.env.values():
+            telemetry.prepare(order.log)
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
         fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
@@ -151,11 +155,18 @@ class Agents:
         return AgentOrder(**fields, agent=of.name, run=run)
 
     def output(
-        self, spec: JobSpec, run: AgentRun | None, job: str, attempt: int, now: float
+        self,
+        spec: JobSpec,
+        run: AgentRun | None,
+        job: str,
+        attempt: int,
+        now: float,
+        used: Callable[[str, str], Usage | None],
     ) -> AgentOutput | None:
         """What reads the output of an attempt; None if its adapter is gone.
 
-        Without `run` it is one that an earlier runtime launched.
+        Without `run` it is one that an earlier runtime launched. `used` says what a
+        session of an agent had used before.
         """
         agent = spec.agent
         assert agent is not None, "it is the job of one"
@@ -168,12 +179,13 @@ class Agents:
             if run is None:
                 argv = decode_argv(list(spec.argv), field="argv")
                 run = self._run(of, spec, argv[0], argv, job, attempt)
-            reader = of.reader(run, now=now, zone=zone, before=None)
+            before = None if run.resume is None else used(of.name, run.resume)
+            reader = of.reader(run, now=now, zone=zone, before=before)
             chosen = run.resume or _chosen(of, run)
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             _log.warning("the adapter of %s reads nothing: %r", of.name, error)
             return None
-        return AgentOutput(of.name, reader, chosen)
+        return AgentOutput(of.name, reader, chosen, resumed=run.resume is not None)
 
     def ends_after_stop(self, spec: JobSpec) -> bool:
         """Whether a good end that came after a stop proves nothing."""

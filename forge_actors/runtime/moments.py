@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
+
+
+def parse_day(text: str, now: float, *, field: str) -> float:
+    """The same, or the beginning of a day such as `2026-01-02`, in UTC.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    with suppress(ValueError):
+        day = date.fromisoformat(text.strip())
+        return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+    return parse_moment(text, now, field=field)
 
 
 def parse_moment(text: str, now: float, *, field: str) -> float:

@@ -124,10 +124,12 @@ def _settle(
         merge.repositories(last, others)
         merge.owner([last, *others])
         merge.worktrees([last, *others])
+        merge.usage([last, *others])
         settled = Settled()
         if how != "empty":
             merge.pauses(last)
             merge.accounts(last)
+            merge.marks(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

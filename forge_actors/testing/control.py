@@ -36,7 +36,10 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.artifacts import FakeArtifacts
+from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.results import FakeResults
+from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.watching import STARTED, FakeWatching
 
@@ -48,13 +51,24 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
-class FakeControl(FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees):
+class FakeControl(
+    FakeWatching,
+    FakeSteering,
+    FakeArtifacts,
+    FakeWorktrees,
+    FakeResults,
+    FakeSpending,
+    FakeInbox,
+):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
         FakeWatching.__init__(self)
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
+        FakeResults.__init__(self)
+        FakeInbox.__init__(self)
+        FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.changes import (
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
@@ -15,16 +16,19 @@ from forge_actors.domain.changes import (
     JobsForgotten,
 )
 from forge_actors.domain.jobs import TERMINAL
+from forge_actors.domain.spending import used_before
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from forge_actors.domain.agents import Usage
     from forge_actors.domain.changes import Change
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Worktree
 
 
@@ -45,6 +49,8 @@ class KeptRows:
         #: What was removed, and when.
         self.forgotten: dict[str, float] = {}
         self.visits: dict[CleanClass, ClassVisit] = {}
+        #: What attempts of agents used, by job and attempt.
+        self.usage: dict[tuple[str, int], AttemptUsage] = {}
         self.run: CleanRun | None = None
         #: The number of the first event that is left.
         self.first_event = 1
@@ -56,6 +62,7 @@ class KeptRows:
         made.retries = self.retries.copy()
         made.forgotten = self.forgotten.copy()
         made.visits = self.visits.copy()
+        made.usage = self.usage.copy()
         made.run = self.run
         made.first_event = self.first_event
 
@@ -74,6 +81,8 @@ class KeptRows:
                     self.forgotten[gone.job] = at
             case EventsForgotten(until):
                 self.first_event = max(self.first_event, until)
+            case AttemptUsed(row):
+                self.usage[row.job, row.attempt] = row
             case ClassVisited(visit):
                 self.visits[visit.clean_class] = visit
             case CleanRunChanged(run):
@@ -112,6 +121,11 @@ class KeptMemory:
     free_bytes = 0
     upkeeps: tuple[bool, ...] = ()
     forgettings = 0
+
+    def session_usage(self, agent: str, session: str) -> Usage | None:
+        rows = self._pending.usage.values()
+        same = (row for row in rows if (row.agent, row.session) == (agent, session))
+        return used_before(same)
 
     def last_end(self) -> float | None:
         return max(self.durable.ended_at.values(), default=None)

@@ -31,11 +31,13 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     fence_contract,
+    inbox_contract,
     kept_contract,
     looks_contract,
     ownership_contract,
     recovery_contract,
     relocation_contract,
+    usage_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -359,7 +361,9 @@ CHECKS: tuple[Check, ...] = (
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
     *relocation_contract.CHECKS,
+    *usage_contract.CHECKS,
     *worktree_rows_contract.CHECKS,
     *kept_contract.CHECKS,
     *looks_contract.CHECKS,
+    *inbox_contract.CHECKS,
 )

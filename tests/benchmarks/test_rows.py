@@ -10,6 +10,7 @@ import pytest
 from benchmarks import (
     agent_output,
     clean,
+    looks,
     memory,
     restart,
     service,
@@ -123,3 +124,13 @@ def test_the_state_is_asked_for_while_a_clean_up_spins(
     [sample] = clean.measure_spin(replace(bench, spin_seconds=0.0))
     assert sample.value is not None
     assert sample.value > 0
+
+
+def test_many_checkouts_are_looked_at_and_jobs_start_meanwhile(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "STARTS", 1)
+    samples = list(looks.measure(replace(bench, looked_at=40, starts=1)))
+    names = ["looks", "looks-cpu", "w2-quiet", "w2-looking", "w2-looking-p99"]
+    assert [sample.name for sample in samples] == names
+    assert all(sample.value is not None for sample in samples)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,23 +245,16 @@ async def test_wait_output_returns_once_more_is_known(home: Path) -> None:
 # What it costs.
 
 
-def test_the_agent_starts_fast_and_stays_small(home: Path) -> None:
-    async def once() -> tuple[float, int]:
-        began = time.perf_counter()
-        async with opened(home) as launcher:
-            ready = time.perf_counter() - began
-            attempts = [
-                launcher.launch(order(home, "true", job=f"{number}"))
-                for number in range(50)
-            ]
-            for attempt in attempts:
-                await attempt.exited()
-            status = Path(f"/proc/{launcher.agent_pid}/status").read_text()
-            return ready, int(status.split("VmHWM:")[1].split()[0])
-
-    measured = [trio.run(once) for _ in range(7)]
-    assert statistics.median(seconds for seconds, _ in measured) < 0.15
-    assert max(kib for _, kib in measured) < 20 * 1024
+async def test_the_agent_stays_small(home: Path) -> None:
+    async with opened(home) as launcher:
+        attempts = [
+            launcher.launch(order(home, "true", job=f"{number}"))
+            for number in range(50)
+        ]
+        for attempt in attempts:
+            await attempt.exited()
+        status = Path(f"/proc/{launcher.agent_pid}/status").read_text()
+    assert int(status.split("VmHWM:")[1].split()[0]) < 20 * 1024
 
 
 def test_the_agent_loads_nothing_but_the_standard_library() -> None:

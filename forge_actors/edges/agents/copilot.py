@@ -2,7 +2,9 @@
 
 Asked to stop while it waits for a model it goes on until that has answered, ten seconds
 and more; then it tells a good end and dies of the signal all the same. So an end that
-was told after the stop proves nothing. It tells no tokens: what it used is unknown.
+was told after the stop proves nothing. Its output tells no tokens. They are in the file
+of its telemetry, a span for each call of a model; what it says of a cost there is not
+in money.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from forge_actors.domain.agents import (
     Login,
     Progress,
     SessionKnown,
+    Usage,
+    UsageAdded,
 )
 from forge_actors.edges.agents.lines import (
     decoded,
@@ -33,8 +37,10 @@ from forge_actors.edges.agents.sessions import has_file, is_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from forge_actors.domain.agents import AgentEvent, AgentRun, LimitKind, Usage
+    from forge_actors.domain.agents import AgentEvent, AgentRun, LimitKind
 
+#: What is in every line about the call of a model.
+_CALL = b'"chat"'
 _ERRORS: dict[str, LimitKind] = {
     "rate_limit": "rate",
     "authentication": "auth",
@@ -81,7 +87,10 @@ class Copilot:
             argv.append(f"--resume={run.resume}")
         elif run.session is not None:
             argv += ["--session-id", run.session]
-        return Invocation((*argv, *run.arguments), {"COPILOT_AUTO_UPDATE": "false"})
+        env = {"COPILOT_AUTO_UPDATE": "false"}
+        if run.telemetry is not None:
+            env["COPILOT_OTEL_FILE_EXPORTER_PATH"] = run.telemetry
+        return Invocation((*argv, *run.arguments), env)
 
     def reader(
         self, run: AgentRun, *, now: float, zone: str | None, before: Usage | None
@@ -124,6 +133,19 @@ class CopilotReader:
                 return self._result(decoded(line))
             case _:
                 return ()
+
+    def telemetry(self, line: bytes) -> Iterator[AgentEvent]:
+        if _CALL not in line:
+            return  # most of it are metrics, which say the same again
+        span = decoded(line)
+        told = table(span.get("attributes"))
+        if span.get("type") == "span" and told.get("gen_ai.operation.name") == "chat":
+            usage = Usage(
+                integer(told.get("gen_ai.usage.input_tokens")),
+                integer(told.get("gen_ai.usage.output_tokens")),
+                integer(told.get("gen_ai.usage.cache_read.input_tokens")),
+            )
+            yield UsageAdded(usage)
 
     def end(self, stdout: str, stderr: str) -> Iterator[AgentEvent]:
         noise = f"{stdout}\n{stderr}".strip()

@@ -9,7 +9,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.agents import AgentReport, SessionKnown, Told
+from forge_actors.domain.agents import (
+    AgentReport,
+    SessionKnown,
+    TelemetryReader,
+    Told,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentReader
@@ -25,9 +30,16 @@ MAX_NOISE = 16 * 1024
 class AgentOutput:
     """Takes the stdout of one attempt, in pieces, and gives the report."""
 
-    def __init__(self, agent: str, reader: AgentReader, session: str | None) -> None:
+    def __init__(
+        self,
+        agent: str,
+        reader: AgentReader,
+        session: str | None,
+        *,
+        resumed: bool = False,
+    ) -> None:
         self._agent = agent
-        self._told = Told(agent)
+        self._told = Told(agent, resumed=resumed)
         self._reader = reader
         if session is not None:
             self._told.take(SessionKnown(session), 0)
@@ -84,6 +96,20 @@ class AgentOutput:
                 self._take(line)
         if last:
             self._hold(last)
+
+    def telemetry(self, data: bytes) -> None:
+        """All of what it wrote into the file of its telemetry."""
+        reader = self._reader
+        if not isinstance(reader, TelemetryReader):
+            return
+        # A line without its end was cut off.
+        for line in data.split(b"\n")[:-1]:
+            try:
+                for event in reader.telemetry(line):
+                    self._told.take(event, self.offset)
+            except Exception as error:  # noqa: BLE001 - an adapter can be of others
+                _log.warning("the adapter of %s failed: %r", self._agent, error)
+                return
 
     def end(self, stderr: str) -> AgentReport:
         """Nothing follows; `stderr` is the end of what it printed there."""

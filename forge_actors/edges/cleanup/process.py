@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import secrets
+import select
 import signal
 import subprocess
 import sys
@@ -339,6 +340,8 @@ def _sweep(mark: bytes) -> None:
                 # The number may be another process by now, but not from here on.
                 if _has(entry, mark):
                     signal.pidfd_send_signal(fd, signal.SIGKILL)
+                    # What was only just killed is there for a moment still.
+                    select.select([fd], [], [], GRACE)
             finally:
                 os.close(fd)
 

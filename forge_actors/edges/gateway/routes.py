@@ -32,11 +32,14 @@ from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
     fences,
+    inbox,
     logs,
     quarantine,
     repositories,
+    results,
     state,
     steering,
+    usage,
     worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
@@ -339,6 +342,8 @@ ROUTES = (
     ),
     Route("GET", "/v1/jobs/{job}/artifacts", artifacts.listed, ("attempt",)),
     Route("GET", "/v1/jobs/{job}/artifacts/{path*}", artifacts.content, ("attempt",)),
+    Route("GET", "/v1/jobs/{job}/diff", results.diff, ("form",)),
+    Route("POST", "/v1/jobs/{job}/apply", results.apply, holds=True),
     Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", steering.cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
@@ -349,6 +354,8 @@ ROUTES = (
     Route("POST", "/v1/bulk/{action}", steering.bulk),
     Route("POST", "/v1/pause", steering.pause),
     Route("POST", "/v1/resume", steering.resume),
+    Route("GET", "/v1/inbox", inbox.listed),
+    Route("POST", "/v1/inbox/dismiss", inbox.dismiss),
     Route("GET", "/v1/quarantine", quarantine.listed),
     Route("POST", "/v1/quarantine/{job}/release", quarantine.release),
     Route("POST", "/v1/jobs/{job}/retry", retry_one),
@@ -372,6 +379,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/unkeep", worktrees.unkeep),
     Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
+    Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}

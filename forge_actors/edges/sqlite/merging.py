@@ -60,8 +60,10 @@ class Merge:
                 "job",
                 "pause",
                 "account",
+                "inbox",
                 "quarantine",
                 "worktree",
+                "usage",
                 "forgotten",
                 "owner",
             )
@@ -110,6 +112,12 @@ class Merge:
         for row in latest.rows("account").values():
             self._insert("account", row)
 
+    def marks(self, latest: Salvaged) -> None:
+        """Nobody is told again of what they were told of since."""
+        for item, row in latest.rows("inbox").items():
+            self._db.execute("DELETE FROM inbox WHERE item = ?", (item,))
+            self._insert("inbox", row)
+
     def worktrees(self, stores: Sequence[Salvaged]) -> None:
         """As the first of the stores that tells of each has them: a restore changes no
         folder, so what a backup says of one may be long past."""
@@ -122,6 +130,13 @@ class Merge:
         for worktree, row in told.items():
             self._db.execute("DELETE FROM worktree WHERE id = ?", (worktree,))
             self._insert("worktree", row)
+
+    def usage(self, stores: Sequence[Salvaged]) -> None:
+        """What was used stays so, whatever becomes of the jobs that did."""
+        for store in reversed(stores):  # the first is right, so it comes last
+            for used, row in store.rows("usage").items():
+                self._db.execute("DELETE FROM usage WHERE id = ?", (used,))
+                self._insert("usage", row)
 
     def history(self, latest: Salvaged) -> None:
         """What has been told since."""

@@ -312,3 +312,42 @@ SELECT id, repo, state FROM job WHERE id IN (SELECT value FROM json_each(?));
 -- name: states_of
 -- Of the jobs among these ids, given as one JSON array.
 SELECT id, state FROM job WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: keep_usage
+INSERT OR REPLACE INTO usage (id, job, attempt, repo, provider, agent, session, resumed,
+    at, day, input_tokens, output_tokens, cached_tokens, cost)
+VALUES (?1 || '.' || ?2, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, date(?8, 'unixepoch'),
+    ?9, ?10, ?11, ?12);
+
+-- name: forget_usage
+DELETE FROM usage WHERE at < ?;
+
+-- name: usage_of_session
+SELECT job, attempt, repo, provider, agent, session, resumed, at, input_tokens,
+    output_tokens, cached_tokens, cost
+FROM usage WHERE agent = ? AND session = ?;
+
+-- name: usage_by
+-- By a group: job, repo, provider, agent, day, or nothing; since a moment; so many at most.
+SELECT CASE ?1
+        WHEN 'job' THEN job
+        WHEN 'repo' THEN coalesce(repository.name, repo)
+        WHEN 'provider' THEN provider
+        WHEN 'agent' THEN agent
+        WHEN 'day' THEN day
+    END AS key,
+    count(*) AS attempts, sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+    sum(cost), count(input_tokens), count(output_tokens), count(cached_tokens),
+    count(cost)
+FROM usage LEFT JOIN repository ON repository.id = usage.repo
+WHERE at >= ?2
+GROUP BY key
+ORDER BY CASE ?1 WHEN 'day' THEN key END DESC, sum(cost) DESC,
+    coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0) DESC, key
+LIMIT ?3;
+
+-- name: usage_total
+SELECT NULL, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+    sum(cost), count(input_tokens), count(output_tokens), count(cached_tokens),
+    count(cost)
+FROM usage WHERE at >= ?;

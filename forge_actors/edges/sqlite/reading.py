@@ -10,11 +10,13 @@ from msgspec import convert
 
 from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
+from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
+from forge_actors.domain.spending import used_before
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
@@ -27,12 +29,14 @@ from forge_actors.edges.sqlite.rows import (
     spec_from,
     worktree_from,
 )
+from forge_actors.edges.sqlite.spending import usage_from
 from forge_actors.edges.sqlite.statements import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from forge_actors.domain.agentless import AgentProblem
+    from forge_actors.domain.agents import Usage
     from forge_actors.domain.capacity import RepositoryLimits
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.events import Event
@@ -193,6 +197,11 @@ class StoreReader:
         rows = self.read_pending("claims_of", repo)
         return {job: claims_from(text) for job, text in rows}
 
+    def session_usage(self, agent: str, session: str) -> Usage | None:
+        """See the port."""
+        rows = self.read_pending("usage_of_session", agent, session)
+        return used_before(map(usage_from, rows))
+
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)
         if spec is not None:
@@ -208,6 +217,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("worktree", job)
         return worktree_from(rows[0]) if rows else None
+
+    def inbox_marks(self) -> list[Mark]:
+        """See the port."""
+        return [Mark(*row) for row in self.read_pending("inbox_marks")]
 
     def look(self, repo: str) -> Look | None:
         """See the port."""

@@ -11,9 +11,11 @@ from msgspec import UNSET, structs
 
 from forge_actors.domain.changes import (
     AccountChanged,
+    AttemptUsed,
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
+    ItemMarked,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -39,10 +41,12 @@ from forge_actors.domain.changes import (
     WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
+from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import OfAttempt
@@ -172,6 +176,13 @@ def _keep_account(
     db: apsw.Connection, sql: dict[str, str], change: AccountChanged
 ) -> None:
     db.execute(sql["keep_account"], structs.astuple(change.account))
+
+
+def _mark(db: apsw.Connection, sql: dict[str, str], change: ItemMarked) -> None:
+    mark = change.mark
+    values = (mark.item, mark.dismissed_at, mark.notified_at)
+    db.execute(sql["mark_item"], values)
+    db.execute(sql["forget_marks"], (MAX_MARKS,))
 
 
 def _add_repository(
@@ -305,6 +316,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobRequeued: _requeue,
     JobEnded: _end,
     JobDelegated: _delegate,
+    AttemptUsed: save_usage,
     Quarantined: _quarantine,
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
@@ -315,6 +327,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
     AccountChanged: _keep_account,
+    ItemMarked: _mark,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,

@@ -45,6 +45,8 @@ class Scene:
     wait: float = 0.2
     #: A named pipe: before it ends it waits until that was opened and closed again.
     gate: str = ""
+    #: A file that it writes before it ends, in the folder that it runs in.
+    file: str = ""
     #: Whether it says that it is logged in.
     logged_in: bool = True
 
@@ -115,6 +117,8 @@ class Stage:
         """What the scenes do that have nothing to do with an agent."""
         if self.scene.gate:
             Path(self.scene.gate).read_bytes()
+        if self.scene.file:
+            Path(self.scene.file).write_text("made\n")
         match self.scene.name:
             case "grandchild":
                 # Its output is not ours, so that nobody waits for its end.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import time
 import uuid
@@ -62,6 +64,7 @@ def main() -> None:
     if name == "long_line":
         _event("tool.execution_complete", result={"content": "x" * LONG})
     stage.before_the_end()
+    _called()
     if name != "empty":
         _message(stage.answer(stage.option("--resume")), [])
     _event("assistant.idle")
@@ -91,6 +94,25 @@ def _fail(stage: Stage, session: str) -> NoReturn:
     exits = 0 if stage.scene.name == "error_exit_0" else 1
     _result(session, 1)
     leave(exits)
+
+
+def _called() -> None:
+    """What its telemetry says of the call of a model: a span, the same again in that of
+    the whole, and metrics."""
+    file = os.environ.get("COPILOT_OTEL_FILE_EXPORTER_PATH")
+    if not file:
+        return
+    used = {"gen_ai.usage.input_tokens": 120, "gen_ai.usage.output_tokens": 7}
+    cost = {"github.copilot.cost": 1.0}
+    with open(file, "a", encoding="utf-8") as stream:
+        for kind in ("chat", "invoke_agent"):
+            attributes = {"gen_ai.operation.name": kind, **used, **cost}
+            span = {"type": "span", "name": f"{kind} m", "attributes": attributes}
+            stream.write(f"{json.dumps(span)}\n")
+        point = {"attributes": {"gen_ai.operation.name": "chat"}, "value": 120}
+        name = "gen_ai.client.inference.usage.input_tokens"
+        metric = {"type": "metric", "name": name, "dataPoints": [point]}
+        stream.write(f"{json.dumps(metric)}\n")
 
 
 def _message(words: str, tools: list[dict[str, Any]]) -> None:

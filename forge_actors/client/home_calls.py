@@ -1,0 +1,39 @@
+"""The part of the client that is about a home as a whole."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.domain.cleaning import CleanClass
+from forge_actors.domain.maintenance import CleanResult
+from forge_actors.domain.requests import convert
+from forge_actors.domain.spending import Group, UsageReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.client.sync import Parameters
+
+
+class HomeCalls(ABC):
+    """What agents used, and the clean-up."""
+
+    @abstractmethod
+    async def _call(
+        self, method: str, *path: str, body: object = None, query: Parameters = ()
+    ) -> Any: ...
+
+    async def usage(
+        self, by: Group = "day", *, since: str | None = None
+    ) -> UsageReport:
+        """What agents used since a moment, a day in UTC, or a span that ends now."""
+        query = [("by", by), ("since", since)]
+        return convert(await self._call("GET", "usage", query=query), UsageReport)
+
+    async def clean(
+        self, *, dry_run: bool = False, classes: Sequence[CleanClass] = ()
+    ) -> CleanResult:
+        """Run the clean-up, or say what it would remove, and wait for its end."""
+        body = {"dry_run": dry_run, "classes": list(classes)}
+        return convert(await self._call("POST", "clean", body=body), CleanResult)
