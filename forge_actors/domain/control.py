@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
+        Continued,
         Explanation,
         JobEdit,
         JobQuery,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         LogChunk,
         Retried,
     )
-    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm, JobResult
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
@@ -191,14 +192,27 @@ class Control(Protocol):
         """
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
+        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none, durable.
 
-        What ran after one that is retried too runs after its retry.
+        What ran after one that is retried too runs after its retry. With `resume` each
+        goes on in the session of its agent, in the same worktree.
 
         Raises:
-            Refused: one has not ended, or runs after what did not succeed.
+            Refused: one has not ended, or runs after what did not succeed; or has no
+                session.
+        """
+
+    async def continue_job(
+        self, selector: str, prompt: str, *, origin: str = "cli"
+    ) -> Continued:
+        """Ask the agent of a job that has ended for more, as a new job in the same
+        session and worktree. A worktree that was removed is made again.
+
+        Raises:
+            Refused: it has not ended, has no session, or another job goes on with that;
+                or its worktree cannot be made again.
         """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
@@ -286,6 +300,12 @@ class Control(Protocol):
         Raises:
             NotFound: it is not known, or nothing was saved of it.
             Refused: it cannot be made, and why.
+        """
+
+    async def result(self, selector: str) -> JobResult | None:
+        """What a job did in its worktree, read from its repository; None: it has none.
+
+        It never fails because of that: what cannot be read is not known.
         """
 
     async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:

@@ -135,11 +135,16 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
-class AgentSpec(Struct, frozen=True):
+class AgentSpec(Struct, frozen=True, omit_defaults=True):
     """Which agent a job runs, and the digest of the prompt that is its input."""
 
     name: str
     prompt: str
+    #: The job that it goes on with, and the session that it resumes.
+    continues: str | None = None
+    session: str | None = None
+    #: What it is asked if that session is gone: with a summary of it.
+    anew: str | None = None
 
 
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):

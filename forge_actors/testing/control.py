@@ -24,6 +24,7 @@ from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
+    Continued,
     Explanation,
     JobQuery,
     JobRequest,
@@ -277,7 +278,7 @@ class FakeControl(
         return await self.jobs_named(selectors)
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
+        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:
         await self._begin()
         olds = [self._find(selector) for selector in selectors]
@@ -293,6 +294,18 @@ class FakeControl(
             self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
             made[old.id] = Retried(new, old.id)
         return [made[old.id] for old in olds]
+
+    async def continue_job(
+        self, selector: str, prompt: str, *, origin: str = "cli"
+    ) -> Continued:
+        old = await self.job(selector)
+        if old.state not in TERMINAL:
+            raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        if self.requests[old.id].agent is None:
+            raise Refused(f"job {old.id} has no agent")
+        fields = {"prompt": prompt, "origin": origin, "request_id": None}
+        request = msgspec.structs.replace(self.requests[old.id], **fields)
+        return Continued(self._accept(request).id, old.id)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()

@@ -32,6 +32,7 @@ from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
     fences,
+    following,
     inbox,
     logs,
     quarantine,
@@ -70,15 +71,6 @@ MAX_PAGE = 1000
 
 class Submission(Struct, forbid_unknown_fields=True):
     jobs: list[JobRequest]
-
-
-class Retrying(Struct, forbid_unknown_fields=True):
-    jobs: list[str]
-    origin: str = "cli"
-
-
-class RetryingOne(Struct, forbid_unknown_fields=True):
-    origin: str = "cli"
 
 
 class SeveralJobs(Struct, forbid_unknown_fields=True):
@@ -208,7 +200,11 @@ async def submit_batch(call: Call) -> Answer:
 
 
 async def show_job(call: Call) -> Answer:
-    return json_response(await call.control.job(call.parts[0]))
+    view = await call.control.job(call.parts[0])
+    if view.worktree is not None:
+        result = await call.control.result(view.id)
+        view = structs.replace(view, result=result)
+    return json_response(view)
 
 
 async def why(call: Call) -> Answer:
@@ -223,20 +219,6 @@ async def read_log(call: Call) -> Answer:
 async def read_logs(call: Call) -> Answer:
     jobs = decode(call.request.body, SeveralJobs).jobs
     return await logs.log_streams(call.control, jobs, call.query)
-
-
-async def retry(call: Call) -> Answer:
-    wanted = decode(call.request.body, Retrying)
-    if not wanted.jobs:
-        raise InvalidInput("jobs", "names no job to retry")
-    made = await call.control.retry(wanted.jobs, origin=wanted.origin)
-    return json_response({"jobs": made}, status=201)
-
-
-async def retry_one(call: Call) -> Answer:
-    origin = decode(call.request.body, RetryingOne).origin
-    [made] = await call.control.retry([call.parts[0]], origin=origin)
-    return json_response(made, status=201)
 
 
 async def wait(call: Call) -> Answer:
@@ -358,8 +340,9 @@ ROUTES = (
     Route("POST", "/v1/inbox/dismiss", inbox.dismiss),
     Route("GET", "/v1/quarantine", quarantine.listed),
     Route("POST", "/v1/quarantine/{job}/release", quarantine.release),
-    Route("POST", "/v1/jobs/{job}/retry", retry_one),
-    Route("POST", "/v1/retry", retry),
+    Route("POST", "/v1/jobs/{job}/retry", following.retry_one),
+    Route("POST", "/v1/jobs/{job}/continue", following.go_on),
+    Route("POST", "/v1/retry", following.retry),
     Route("POST", "/v1/wait", wait, holds=True),
     Route("GET", "/v1/repositories", repositories.listed),
     Route("POST", "/v1/repositories", repositories.add),

@@ -8,7 +8,8 @@ last event), `partial` (the last line is cut), `works` (until a signal), `stays`
 does not leave after its good end), `grandchild` (it leaves a process in a session of
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
 `leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
-brackets, the session that it resumed).
+brackets, the session that it resumed), `forgets` (the same, but it knows no session,
+though its files are there).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Stage:
 
     def answer(self, resumed: str | None) -> str:
         """The words of its answer."""
-        if self.scene.name == "echoes":
+        if self.scene.name in ("echoes", "forgets"):
             return f"{self.prompt.strip()} [{resumed or ''}]"
         return self.scene.text
 
@@ -92,7 +93,7 @@ class Stage:
         return None
 
     def knows(self, session: str) -> bool:
-        return any(self._files(session))
+        return self.scene.name != "forgets" and any(self._files(session))
 
     def remember(self, session: str, **state: Any) -> None:
         """Keep a session where the real program keeps it."""
