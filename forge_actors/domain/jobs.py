@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct, field, structs
 
 from forge_actors.domain.agent_views import AgentView
+from forge_actors.domain.agents import Budget
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
@@ -134,11 +135,13 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
-class AgentSpec(Struct, frozen=True):
+class AgentSpec(Struct, frozen=True, omit_defaults=True):
     """Which agent a job runs, and the digest of the prompt that is its input."""
 
     name: str
     prompt: str
+    #: What it may use in all of its attempts.
+    budget: Budget | None = None
 
 
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -41,6 +41,7 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
+from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.ids import IdSource
@@ -125,7 +126,12 @@ class Parts:
             limits=settings.token_limits(),
             store=self._store,
             launcher=AgentLauncher(
-                self._home, self._launcher, self._agents, self._store, self._clock
+                self._home,
+                self._launcher,
+                self._agents,
+                self._store,
+                self._clock,
+                BudgetGuard(self._store, self._settings, self._clock),
             ),
             clock=self._clock,
             pressure=self._pressure,
