@@ -94,6 +94,9 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     pauses = status.get("pauses") or []
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
+    waiting = (status.get("inbox") or {}).get("items")
+    if waiting:
+        lines.append(f"inbox     {waiting} need a person: forge-actors inbox")
     lines += _kept(status.get("quarantined") or [])
     lines += _aside(status.get("poisoned") or [])
     lines += _section("jobs", status.get("counts") or {}, painter)

@@ -71,6 +71,8 @@ _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 def status(home: str) -> Json:
     """What a `GET /v1/status` would say of a service that is not there."""
+    from forge_actors.client import offline_inbox
+
     counts: dict[str, int] = {}
     for _, state, count in offline.rows(home, _COUNTS):
         counts[state] = counts.get(state, 0) + count
@@ -85,6 +87,7 @@ def status(home: str) -> Json:
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
         "quarantined": quarantined(home),
+        "inbox": {"items": offline_inbox.count(home)},
         "maintenance": _maintenance(home),
         "disk": {"home": _sizes(home)},
         "repositories": {"known": offline.rows(home, known)[0][0], "awake": 0},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from forge_actors.client.inbox import InboxCalls
 from forge_actors.domain.requests import convert
 from forge_actors.domain.worktree_views import (
     WorktreeRemoved,
@@ -16,16 +16,9 @@ from forge_actors.domain.worktree_views import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forge_actors.client.sync import Parameters
 
-
-class WorktreeCalls(ABC):
+class WorktreeCalls(InboxCalls):
     """A worktree is named by its job, by 4 characters of that, or by its branch."""
-
-    @abstractmethod
-    async def _call(
-        self, method: str, *path: str, body: object = None, query: Parameters = ()
-    ) -> Any: ...
 
     async def worktrees(
         self, *, removed: bool = False, looking: bool = True

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 OURS: frozenset[Ending] = frozenset({"stop", "cancel", "wall", "idle", "owner"})
 #: Its final event is missing: what it did is unknown.
 NO_END = "INTERRUPTED"
+#: The session that it was to resume does not exist: nothing was done.
+SESSION_GONE = "SESSION_GONE"
 #: Its final event says that it failed, for no reason that has a code.
 FAILED = "AGENT_FAILED"
 

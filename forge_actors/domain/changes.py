@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
@@ -199,6 +200,13 @@ class AccountChanged(Struct, frozen=True):
     event: Event
 
 
+class ItemMarked(Struct, frozen=True):
+    """Somebody has seen to an item of the inbox, or was told of it."""
+
+    mark: Mark
+    event: Event | None = None
+
+
 class RepositoryAdded(Struct, frozen=True):
     repository: Repository
     event: Event
@@ -301,6 +309,7 @@ Change = (
     | PauseBegan
     | PauseEnded
     | AccountChanged
+    | ItemMarked
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged

@@ -316,6 +316,7 @@ class History:
                 | "disk_room"
                 | "clean_ended"
                 | "clean_failed"
+                | "inbox_dismissed"
             ):
                 pass  # who holds what is not changed by it
             case "runtime_stopped":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.day_budgets import DayUse
     from forge_actors.domain.git_status import Sample
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ledger import Ledger
@@ -189,6 +190,9 @@ class Store(Protocol):
 
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""
+
+    def inbox_marks(self) -> list[Mark]:
+        """What was done about items of the inbox, as it was saved."""
 
     def look(self, repo: str) -> Look | None:
         """What was saved of the git status of one repository."""

@@ -21,14 +21,12 @@ from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
-from forge_actors.edges.sqlite.rows import poison_from, quarantine_from
+from forge_actors.runtime.control_inbox import InboxControl
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import (
     account_view,
-    poison_view,
-    quarantine_view,
     timestamp,
 )
 
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
 
 
-class ServiceControl(OutputControl):
+class ServiceControl(OutputControl, InboxControl):
     """The part of the port `Control` that is about the service as a whole."""
 
     @property
@@ -129,6 +127,7 @@ class ServiceControl(OutputControl):
             else to_builtins(self._programs.look()),
             "quarantined": self._quarantined(),
             "poisoned": self._poisoned(),
+            "inbox": {"items": self._inbox(0).count},
             "pauses": [to_builtins(pause) for pause in pauses],
             "maintenance": maintenance_view(
                 self._settings().cleaning,
@@ -156,18 +155,6 @@ class ServiceControl(OutputControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
-
-    def _poisoned(self) -> list[dict[str, object]]:
-        """What was set aside, oldest first."""
-        aside = map(poison_from, self._store.read("poisons"))
-        repos = {repo.id: repo.name for repo in self._registry.all()}
-        return [poison_view(each, repos.get(each.repo, each.repo)) for each in aside]
-
-    def _quarantined(self) -> list[dict[str, object]]:
-        """The claims that ended jobs left held, oldest first."""
-        kept = map(quarantine_from, self._store.read("quarantines"))
-        repos = {repo.id: repo.name for repo in self._registry.all()}
-        return [quarantine_view(each, repos.get(each.repo, each.repo)) for each in kept]
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

@@ -58,6 +58,21 @@ class PromptFolder:
             raise StoreFailed(why) from None
         return digest
 
+    def read(self, digest: str) -> str:
+        """A prompt that was kept.
+
+        Raises:
+            StoreFailed: it is not there any more.
+        """
+        try:
+            with open(self.path(digest), encoding="utf-8") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "is no text"
+            raise StoreFailed(
+                f"the prompt {digest[:12]} cannot be read: {why}"
+            ) from None
+
     def _write(self, path: str, content: bytes) -> None:
         """All of it is there under its name, or nothing."""
         with contextlib.suppress(FileExistsError):

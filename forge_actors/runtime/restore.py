@@ -129,6 +129,7 @@ def _settle(
         if how != "empty":
             merge.pauses(last)
             merge.accounts(last)
+            merge.marks(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

@@ -13,6 +13,7 @@ from forge_actors.domain.changes import (
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
+    ItemMarked,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -48,6 +49,7 @@ from forge_actors.testing.kept_store import KeptRows
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
@@ -68,6 +70,8 @@ class Rows(KeptRows):
         self.pauses: dict[str, Pause] = {}
         #: By provider.
         self.accounts: dict[str, Account] = {}
+        #: By item of the inbox.
+        self.marks: dict[str, Mark] = {}
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
@@ -149,6 +153,8 @@ class Rows(KeptRows):
                 self.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 self.pauses.pop(scope, None)
+            case ItemMarked(mark):
+                self.marks[mark.item] = mark.after(self.marks.get(mark.item))
             case AccountChanged(account):
                 self.accounts[account.provider] = account
             case RepositoryAdded(repository):

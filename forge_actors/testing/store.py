@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.errors import StoreFailed, WriterFenced
+    from forge_actors.domain.inbox import Mark
     from forge_actors.domain.launch import ProcessIdentity
     from forge_actors.domain.worktrees import Worktree
 
@@ -239,6 +240,9 @@ class MemoryStore(KeptMemory, LooksInMemory):
 
     def worktree(self, job: str) -> Worktree | None:
         return self._pending.worktrees.get(job)
+
+    def inbox_marks(self) -> list[Mark]:
+        return list(self._pending.marks.values())
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

@@ -31,6 +31,7 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     fence_contract,
+    inbox_contract,
     kept_contract,
     looks_contract,
     ownership_contract,
@@ -364,4 +365,5 @@ CHECKS: tuple[Check, ...] = (
     *worktree_rows_contract.CHECKS,
     *kept_contract.CHECKS,
     *looks_contract.CHECKS,
+    *inbox_contract.CHECKS,
 )

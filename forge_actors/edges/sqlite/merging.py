@@ -60,6 +60,7 @@ class Merge:
                 "job",
                 "pause",
                 "account",
+                "inbox",
                 "quarantine",
                 "worktree",
                 "usage",
@@ -110,6 +111,12 @@ class Merge:
         self._db.execute("DELETE FROM account")
         for row in latest.rows("account").values():
             self._insert("account", row)
+
+    def marks(self, latest: Salvaged) -> None:
+        """Nobody is told again of what they were told of since."""
+        for item, row in latest.rows("inbox").items():
+            self._db.execute("DELETE FROM inbox WHERE item = ?", (item,))
+            self._insert("inbox", row)
 
     def worktrees(self, stores: Sequence[Salvaged]) -> None:
         """As the first of the stores that tells of each has them: a restore changes no

@@ -11,6 +11,7 @@ from msgspec import convert
 from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
+from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
@@ -221,6 +222,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("worktree", job)
         return worktree_from(rows[0]) if rows else None
+
+    def inbox_marks(self) -> list[Mark]:
+        """See the port."""
+        return [Mark(*row) for row in self.read_pending("inbox_marks")]
 
     def look(self, repo: str) -> Look | None:
         """See the port."""

@@ -23,7 +23,7 @@ def queries() -> dict[str, str]:
     folder = files(__package__)
     texts = [
         folder.joinpath(name).read_text("utf-8")
-        for name in ("queries.sql", "cleaning.sql", "looks.sql")
+        for name in ("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql")
     ]
     parts = _NAME.split("\n".join(texts))[1:]
     return {

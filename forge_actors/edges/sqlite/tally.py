@@ -125,6 +125,11 @@ class Tally:
         """The jobs that are dispatched or running."""
         return [job for job, (_, state) in self._apart.items() if state in RESERVED]
 
+    def those(self, state: State) -> list[str]:
+        """The jobs in a state that is neither `queued` nor an end, newest first."""
+        apart = self._apart.items()
+        return sorted((job for job, (_, is_) in apart if is_ == state), reverse=True)
+
     def by_state(self) -> dict[State, int]:
         """How many jobs there are in each state that any job is in."""
         counts = Counter({QUEUED: self.active - len(self._apart)})

@@ -15,6 +15,7 @@ from forge_actors.domain.changes import (
     ClassVisited,
     CleanRunChanged,
     EventsForgotten,
+    ItemMarked,
     JobAdded,
     JobDelegated,
     JobDispatched,
@@ -40,6 +41,7 @@ from forge_actors.domain.changes import (
     WorktreeChanged,
 )
 from forge_actors.domain.errors import StaleFence
+from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
@@ -174,6 +176,13 @@ def _keep_account(
     db: apsw.Connection, sql: dict[str, str], change: AccountChanged
 ) -> None:
     db.execute(sql["keep_account"], structs.astuple(change.account))
+
+
+def _mark(db: apsw.Connection, sql: dict[str, str], change: ItemMarked) -> None:
+    mark = change.mark
+    values = (mark.item, mark.dismissed_at, mark.notified_at)
+    db.execute(sql["mark_item"], values)
+    db.execute(sql["forget_marks"], (MAX_MARKS,))
 
 
 def _add_repository(
@@ -318,6 +327,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
     AccountChanged: _keep_account,
+    ItemMarked: _mark,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,

@@ -35,6 +35,7 @@ class SimulatedRows(Rows):
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
         made.accounts = self.accounts.copy()
+        made.marks = self.marks.copy()
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()

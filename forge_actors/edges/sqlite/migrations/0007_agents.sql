@@ -15,6 +15,14 @@ CREATE TABLE account (
 -- Attempts that a provider refused: they are not among those that the job may have.
 ALTER TABLE job ADD COLUMN refused INTEGER NOT NULL DEFAULT 0 CHECK (refused >= 0);
 
+-- What was done about the items of the inbox, which follow from all the other tables:
+-- when a person said that one is seen to, and when somebody was told of it.
+CREATE TABLE inbox (
+    item          TEXT PRIMARY KEY,
+    dismissed_at  REAL,
+    notified_at   REAL
+) STRICT, WITHOUT ROWID;
+
 -- What each attempt of an agent used; NULL is unknown. It outlives its job. `day` is that of
 -- `at`, in UTC.
 CREATE TABLE usage (

@@ -1,0 +1,97 @@
+"""What the store of a home that nothing serves says of what needs a person."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from msgspec import to_builtins
+
+from forge_actors.client import offline, offline_home
+from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
+
+_KNOWN = "SELECT 1 FROM sqlite_master WHERE name = ?"
+_ATTENTION = """\
+SELECT id FROM job WHERE state = 'human_attention_required' AND NOT EXISTS (
+    SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
+ORDER BY id DESC"""
+_ASKING = "SELECT id FROM job WHERE state = 'waiting_for_approval' ORDER BY id DESC"
+_ASIDE = """\
+SELECT coalesce(repository.name, repo), job, error, since
+FROM poison LEFT JOIN repository ON repository.id = repo ORDER BY since, repo, job"""
+_CLOSED = """\
+SELECT provider, reason, since, retry_at, stated, job, detail
+FROM account WHERE NOT open ORDER BY provider"""
+_STUCK = """\
+SELECT worktree.id, repository.name, branch, worktree.path, reason, made_at
+FROM worktree JOIN repository ON repository.id = worktree.repo
+WHERE worktree.state IN ('ready', 'removing') AND reason IS NOT NULL AND NOT kept
+ORDER BY made_at, worktree.id"""
+_DISMISSED = "SELECT item FROM inbox WHERE dismissed_at IS NOT NULL"
+
+
+def items(home: str) -> dict[str, Any]:
+    """What a `GET /v1/inbox` would say."""
+    shown: dict[str, Any] = to_builtins(_inbox(home, MAX_ITEMS))
+    return shown
+
+
+def count(home: str) -> int:
+    """How many items there are."""
+    return _inbox(home, 0).count
+
+
+def _inbox(home: str, limit: int) -> Inbox:
+    dismissed = frozenset(row[0] for row in _rows(home, "inbox", _DISMISSED))
+    return inbox(_facts(home), dismissed, partial(offline.job, home), limit)
+
+
+def _rows(home: str, table: str, query: str) -> list[tuple[Any, ...]]:
+    """Nothing, if an older release wrote the store."""
+    return offline.rows(home, query) if offline.rows(home, _KNOWN, [table]) else []
+
+
+def _facts(home: str) -> Facts:
+    place = os.path.abspath(home)
+    return Facts(
+        attention=[row[0] for row in offline.rows(home, _ATTENTION)],
+        asking=[offline.job(home, row[0]) for row in offline.rows(home, _ASKING)],
+        quarantined=offline_home.quarantined(home),
+        aside=[
+            {
+                "repo": repo,
+                "job": job or None,
+                "error": error,
+                "since": offline.moment(since),
+            }
+            for repo, job, error, since in _rows(home, "poison", _ASIDE)
+        ],
+        closed={
+            provider: {
+                "reason": reason,
+                "since": offline.moment(since),
+                "until": offline.moment(retry_at),
+                "stated": bool(stated),
+                "job": job,
+                "detail": offline.shown(home, detail),
+            }
+            for provider, reason, since, retry_at, stated, job, detail in _rows(
+                home, "account", _CLOSED
+            )
+        },
+        worktrees=[
+            {
+                "id": job,
+                "repo": repo,
+                "branch": branch,
+                "path": os.path.join(place, path),
+                "reason": offline.shown(home, reason),
+                "made_at": offline.moment(made_at),
+            }
+            for job, repo, branch, path, reason, made_at in _rows(
+                home, "worktree", _STUCK
+            )
+        ],
+        logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
+    )

@@ -1,0 +1,31 @@
+-- What the inbox is made of: everything that needs a person.
+
+-- name: attention_ids
+-- The jobs that ended so that a person has to look, and that nobody retried; newest
+-- first. Without an index, as one of the states would cost every move of every job.
+SELECT id FROM job WHERE state = 'human_attention_required' AND NOT EXISTS (
+    SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
+ORDER BY id DESC;
+
+-- name: stuck_worktrees
+-- Those that were to be removed and could not be.
+SELECT worktree.id, repository.name, branch, worktree.path, reason, made_at
+FROM worktree JOIN repository ON repository.id = worktree.repo
+WHERE worktree.state IN ('ready', 'removing') AND reason IS NOT NULL AND NOT kept
+ORDER BY made_at, worktree.id;
+
+-- name: inbox_marks
+SELECT item, dismissed_at, notified_at FROM inbox;
+
+-- name: mark_item
+INSERT INTO inbox (item, dismissed_at, notified_at) VALUES (?1, ?2, ?3)
+ON CONFLICT (item) DO UPDATE SET
+    dismissed_at = coalesce(excluded.dismissed_at, dismissed_at),
+    notified_at = coalesce(excluded.notified_at, notified_at);
+
+-- name: forget_marks
+-- The oldest, once there are more than so many.
+DELETE FROM inbox WHERE item IN (
+    SELECT item FROM inbox ORDER BY max(
+        coalesce(dismissed_at, 0), coalesce(notified_at, 0)) DESC
+    LIMIT -1 OFFSET ?);
