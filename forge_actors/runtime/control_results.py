@@ -85,7 +85,10 @@ class ResultControl(JobControl, OutputControl):
         return await applying.apply(tip, mode, commit_first=commit_first)
 
     def _worktree_of(self, job: str) -> Worktree | None:
-        rows = self._store.read("worktree", job)
+        isolation = self._store.spec(job).isolation
+        # One that goes on with another job has changed what that one's worktree has.
+        owner = job if isolation is None or isolation.of is None else isolation.of
+        rows = self._store.read("worktree", owner)
         return worktree_from(rows[0]) if rows else None
 
     def _worktree_named_by(self, job: str) -> Worktree:
