@@ -347,6 +347,7 @@ class _Supervisor:
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
         self._signs.ask(runs=bool(self._grants))
+        self._accounts.look()  # the machine may have slept through a moment
         active = self._capacity.active_repositories
         others = [repo for repo in self._children if repo not in active]
         for repo in (*active, *others[:PASS_REPOSITORIES]):
