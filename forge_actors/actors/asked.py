@@ -82,6 +82,20 @@ class Asked:
             return
         self._steered(changes, reply, None)
 
+    def answer(
+        self, job: str, answer: str | None, reason: str, reply: Reply[None], now: float
+    ) -> None:
+        changes: list[Change] = []
+        problem = self._unfit(job)
+        if problem is None and answer is None:
+            changes, problem = self._ledger.deny(job, reason, now)
+        elif problem is None and answer is not None:
+            changes, problem = self._ledger.answer(job, answer, reason, now)
+        if problem is not None:
+            reply.refuse(Refused(problem))
+            return
+        self._when_durable(changes, reply, None)
+
     def _unfit(self, job: str) -> str | None:
         """Why nobody can steer the job any more."""
         if job in self._ledger.poisoned:

@@ -27,6 +27,7 @@ from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     AccountsChanged,
+    AnswerJob,
     AskStopped,
     Cancel,
     DependencyEnded,
@@ -265,6 +266,8 @@ class _Repository:
                 self._asked.steer(jobs, how, reply, now)
             case EditJob(job, edit, reply):
                 self._asked.edit(job, edit, reply, now)
+            case AnswerJob(job, answer, reason, reply):
+                self._asked.answer(job, answer, reason, reply, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):

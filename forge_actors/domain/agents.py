@@ -283,6 +283,9 @@ class Told:
         match event:
             case Progress(acted=acted):
                 self._acted |= acted
+                if acted:
+                    # It went on without an answer, so it needs none.
+                    self._change(question=None)
             case UsageAdded(usage):
                 self._usage = usage if self._usage is None else self._usage + usage
             case LimitHit():

@@ -134,11 +134,21 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
-class AgentSpec(Struct, frozen=True):
+class Answer(Struct, frozen=True):
+    """The digest of what a person answered, and the job that had asked: those that are
+    made of it have asked nothing yet."""
+
+    job: str
+    prompt: str
+
+
+class AgentSpec(Struct, frozen=True, omit_defaults=True):
     """Which agent a job runs, and the digest of the prompt that is its input."""
 
     name: str
     prompt: str
+    #: What its attempts from now on have as their input.
+    answer: Answer | None = None
 
 
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):

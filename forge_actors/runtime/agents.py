@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.agents import AgentRun
+from forge_actors.domain.answers import ANEW, answer_to
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
@@ -136,6 +137,11 @@ class Agents:
             made = of.invocation(run)
             if run.resume is not None:
                 prompt = self._prompts.path(self._prompts.keep(GO_ON, field="prompt"))
+            answer = answer_to(agent, order.job)
+            if answer is not None:
+                prompt = self._prompts.path(answer)
+            if answer is not None and run.resume is None:
+                prompt = self._prompts.joined(agent.prompt, ANEW, answer)
         except (InvalidInput, Refused, StoreFailed) as error:
             return structs.replace(order, problem=str(error))
         except Exception as error:  # noqa: BLE001 - an adapter can be of others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_repositories import RepositoryControl
@@ -12,6 +13,7 @@ from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
 class RuntimeControl(
+    AnswerControl,
     ArtifactControl,
     RepositoryControl,
     SteeringControl,

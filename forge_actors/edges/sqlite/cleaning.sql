@@ -111,8 +111,12 @@ SELECT path FROM repository;
 
 -- name: known_prompts
 -- The digests of what the agents of jobs were asked.
-SELECT DISTINCT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
-WHERE kind IN ('agent-run', 'dispatch-task');
+SELECT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
+WHERE kind IN ('agent-run', 'dispatch-task')
+UNION
+SELECT json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') FROM job
+WHERE kind IN ('agent-run', 'dispatch-task')
+    AND json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') IS NOT NULL;
 
 -- name: removed_repositories
 SELECT id, removed_at FROM repository AS gone

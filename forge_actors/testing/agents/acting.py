@@ -8,7 +8,8 @@ last event), `partial` (the last line is cut), `works` (until a signal), `stays`
 does not leave after its good end), `grandchild` (it leaves a process in a session of
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
 `leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
-brackets, the session that it resumed).
+brackets, the session that it resumed), `asks` (for a person, its text, unless it
+resumes a session: then it echoes; only Claude Code).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Stage:
 
     def answer(self, resumed: str | None) -> str:
         """The words of its answer."""
-        if self.scene.name == "echoes":
+        if self.scene.name == "echoes" or (self.scene.name == "asks" and resumed):
             return f"{self.prompt.strip()} [{resumed or ''}]"
         return self.scene.text
 
