@@ -80,6 +80,8 @@ class Isolating(Struct, frozen=True):
     async def give_up(self, order: LaunchOrder, why: str) -> None:
         """The attempt does not begin: leave nothing of a worktree that is not ready."""
         wanted = order.wanted
+        if wanted is not None and wanted.job != order.job:
+            return  # it is another job's, and was ready before
         known = None if wanted is None else self.store.worktree(wanted.job)
         if wanted is None or known is None or known.state != "making":
             return
@@ -99,12 +101,18 @@ class Isolating(Struct, frozen=True):
 
     async def _prepare(self, order: LaunchOrder, wanted: WorktreeWanted) -> LaunchOrder:
         known = self.store.worktree(wanted.job)
+        if wanted.job != order.job and (known is None or known.state != "ready"):
+            raise WorktreeFailed(
+                f"the worktree of job {wanted.job}, in which it is to go on, is not"
+                f" there any more: forge-actors worktree restore {wanted.job} makes it"
+                " again, then retry this job"
+            )
         if known is not None and known.state == "removing":
             raise WorktreeFailed("its worktree is being removed; a retry has a new one")
         if known is not None and known.state == "ready":
             made = await self.worktrees.enter(wanted, known)
             told = [("lock_removed", {"path": path}) for path in made.unlocked]
-            self._note(wanted.repo, wanted.job, told)
+            self._note(wanted.repo, order.job, told)
             return _placed(order, wanted, made)
         if known is None or known.state == "removed":
             known = await self._begin(wanted)

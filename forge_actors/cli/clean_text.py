@@ -18,7 +18,9 @@ def clean_up_lines(maintenance: dict[str, Any]) -> list[str]:
         lines.append("  switched off  (setting maintenance.enabled)")
     moment = last["ended_at"] or f"runs since {last['began_at']}"
     lines.append(f"  last     {moment}, {maintenance['runs']} runs in all")
-    freed = f"{maintenance['removed']} things, {size_text(maintenance['bytes'])}"
+    count = maintenance["removed"]
+    things = "1 thing" if count == 1 else f"{count} things"
+    freed = f"{things}, {size_text(maintenance['bytes'])}"
     lines.append(f"  removed  {freed} in all")
     if maintenance["problem"] is not None:
         lines.append(f"  problem  {maintenance['problem']}")

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from forge_actors.cli.artifact_text import file_lines, left_out_lines, summary
+from forge_actors.cli.result_text import result_lines
 from forge_actors.cli.text import clean, clean_lines
 
 #: The tail of an id that lists print; selectors accept it.
@@ -70,6 +71,7 @@ def job_page(job: Json) -> list[str]:
     artifacts = shown.get("artifacts")
     if isinstance(artifacts, dict):
         shown["artifacts"] = summary(artifacts)
+    shown.pop("result", None)
     lines = page(shown)
     answer = (job.get("agent") or {}).get("text")
     if answer:
@@ -81,6 +83,8 @@ def job_page(job: Json) -> list[str]:
     if isinstance(artifacts, dict):
         lines += [f"  {line}" for line in file_lines(artifacts)]
         lines += [f"  left out: {line}" for line in left_out_lines(artifacts)]
+    if job.get("result"):
+        lines += ["", *result_lines(job["result"])]
     return lines
 
 

@@ -23,10 +23,13 @@ VERBS = {
     "show": "everything about one job",
     "why": "why a job is where it is",
     "logs": "the output of a job",
+    "diff": "what a job changed in its worktree",
+    "apply": "bring what a job did into the checkout",
     "artifact": "list or fetch the files that jobs left",
     "wait": "wait until jobs have ended",
     "cancel": "end jobs",
     "retry": "run jobs again that have ended",
+    "continue": "ask the agent of a job for more, in its session",
     "hold": "keep waiting jobs from starting",
     "unhold": "let held jobs go on",
     "pause": "start nothing more somewhere, or suspend jobs",
@@ -69,12 +72,13 @@ GROUPS = {
         "doctor",
     ),
     "repositories": ("repo", "worktree"),
-    "new jobs": ("submit", "run", "retry"),
+    "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
-        *("inbox", "jobs", "show", "why", "logs", "artifact", "wait", "usage"),
-        *("events", "fence"),
+        *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
+        *("usage", "events", "fence"),
     ),
     "steering jobs": (
+        "apply",
         "cancel",
         "edit",
         "hold",
@@ -168,7 +172,7 @@ def _usage() -> str:
 
 def module_of(verb: str) -> str:
     """The module of a verb: its name, with a line behind it if Python has that word."""
-    return f"forge_actors.cli.{verb}{'_' if verb == 'import' else ''}"
+    return f"forge_actors.cli.{verb}{'_' if verb in ('import', 'continue') else ''}"
 
 
 def _load(verb: str) -> ModuleType:

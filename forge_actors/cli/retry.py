@@ -26,6 +26,11 @@ EXAMPLES = """\
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selectors(parser)
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="jobs of agents: go on in the same session and worktree",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
     jobs = selected(service, args, unretried=True)
     if has_filters(args):
         jobs.reverse()  # the oldest first, as they were submitted
-    answer = service.post("retry", body={"jobs": jobs, "origin": origin()})
+    answer = service.post(
+        "retry", body={"jobs": jobs, "origin": origin(), "resume": args.resume}
+    )
     made = answer["jobs"]
     for job in made:
         if job["existing"]:

@@ -69,10 +69,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _leave(home: Path, *, keep: bool) -> None:
-    from forge_actors.runtime.worktree_folders import discard
+    from forge_actors.runtime.worktree_folders import discard, has_artifacts
 
     if not keep or not (home / "store.sqlite").exists():
-        if not discard(home):
+        if has_artifacts(home):
+            note(f"the home of this run is kept, it has artifacts of its jobs: {home}")
+        elif not discard(home):
             note(f"the home of this run is kept, it has worktrees of its jobs: {home}")
     else:
         note(f"the home of this run is kept: {home}")

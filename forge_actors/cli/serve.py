@@ -84,7 +84,9 @@ def start_detached(home: Path) -> int:
     Raises:
         StartFailed: it ended first; carries its words and its exit status.
     """
-    command = [sys.executable, "-m", "forge_actors", "serve", "--home", str(home)]
+    # `-P`: not a package of the folder that the user happens to be in.
+    command = [sys.executable, "-P", "-m", "forge_actors"]
+    command += ["serve", "--home", str(home)]
     reading, writing = os.pipe()
     path = home / LOG
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

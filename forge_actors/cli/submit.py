@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.prompts import add_prompt, prompt_of, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json, repository
 from forge_actors.client.errors import InputRefused
 from forge_actors.client.sync import Service
@@ -144,10 +144,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
     add("--agent", metavar="NAME", help="run this agent: claude, codex, copilot, ...")
     prompt = parser.add_mutually_exclusive_group()
-    prompt.add_argument("--prompt", metavar="TEXT", help="what the agent is to do")
-    prompt.add_argument(
-        "--prompt-file", metavar="FILE", help="the same from a file; - reads the input"
-    )
+    add_prompt(prompt)
     prompt.add_argument(
         "from_input", nargs="?", choices=("-",), metavar="-", help="its prompt is stdin"
     )
@@ -181,7 +178,9 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     parent = _parent(service.home)
     if parent is not None:
         query.append(("parent", json.dumps(parent)))
-    answer = service.post_bytes("batch", body=_read(args.batch, "batch"), query=query)
+    answer = service.post_bytes(
+        "batch", body=read_bytes(args.batch, "batch"), query=query
+    )
     _print(answer["jobs"], args, answer["jobs"])
     return 0
 
@@ -196,16 +195,6 @@ def _parent(home: str) -> dict[str, object] | None:
     if os.path.realpath(own) != os.path.realpath(home):
         return None
     return {"job": job, "attempt": int(attempt), "fence": int(fence)}
-
-
-def _read(path: str, field: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InvalidInput(field, f"{path}: {error.strerror}") from None
 
 
 def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:
@@ -231,7 +220,7 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "origin": origin(),
         "env": dict(_variable(text) for text in args.env),
     }
-    prompt = _prompt(args)
+    prompt = prompt_of(args, from_input=bool(args.from_input))
     if prompt is not None:
         request["prompt"] = prompt
     if args.secret:
@@ -251,18 +240,6 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
     for name, value in request.items():
         _check_text(name, value)
     return request
-
-
-def _prompt(args: argparse.Namespace) -> str | None:
-    """What the agent is to do, from wherever it comes. Only text can be asked."""
-    path = "-" if args.from_input else args.prompt_file
-    if path is None:
-        prompt: str | None = args.prompt
-        return prompt
-    try:
-        return _read(path, "prompt").decode()
-    except UnicodeDecodeError:
-        raise InvalidInput("prompt", f"{path} is no UTF-8 text") from None
 
 
 def _check_text(name: str, value: object) -> None:

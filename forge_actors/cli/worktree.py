@@ -112,10 +112,9 @@ def _list(service: Service, args: argparse.Namespace) -> int:
 def _row(view: dict[str, Any]) -> tuple[str, ...]:
     size = "" if view["size"] is None else size_text(view["size"])
     unsaved = []
-    if view["uncommitted"]:
-        unsaved.append(f"{view['uncommitted']} files")
-    if view["unpushed"]:
-        unsaved.append(f"{view['unpushed']} commits")
+    for name, thing in (("uncommitted", "file"), ("unpushed", "commit")):
+        if count := view[name]:
+            unsaved.append(f"{count} {thing}" + "s" * (count != 1))
     return (
         view["id"][-6:],
         view["repo"],

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from forge_actors.client.answers import Answer, Lines
-from forge_actors.client.artifacts import ArtifactCalls
 from forge_actors.client.errors import not_reached
+from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.home_calls import HomeCalls
+from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
 from forge_actors.client.worktrees import WorktreeCalls
@@ -36,7 +37,6 @@ from forge_actors.domain.requests import (
     JobEdit,
     JobQuery,
     JobRequest,
-    Retried,
     convert,
     encode_argv,
 )
@@ -69,7 +69,7 @@ async def connect(
     yield client
 
 
-class Client(ArtifactCalls, HomeCalls, WorktreeCalls):
+class Client(ResultCalls, FollowingCalls, HomeCalls, WorktreeCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:
@@ -185,12 +185,6 @@ class Client(ArtifactCalls, HomeCalls, WorktreeCalls):
         body = {"scope": scope, "jobs": jobs}
         answer = await self._call("POST", "resume", body=body)
         return convert(answer["pauses"], list[PauseView])
-
-    async def retry(self, *selectors: str, origin: str = "cli") -> list[Retried]:
-        """Make new jobs of some that have ended: all of them or none."""
-        body = {"jobs": selectors, "origin": origin}
-        answer = await self._call("POST", "retry", body=body)
-        return convert(answer["jobs"], list[Retried])
 
     async def wait(
         self, *selectors: str, timeout: float | None = None

@@ -337,6 +337,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "artifacts": None,
+        "result": None,
         "paused_seconds": receipt.get("paused_seconds"),
         "agent": _agent(spec.get("agent"), receipt.get("agent")),
         "worktree": _worktree(home, row["id"], spec.get("isolation")),
@@ -350,7 +351,7 @@ def _agent(
     if spec is None:
         return None
     report = None if told is None else msgspec.convert(told, AgentReport)
-    view = agent_view(spec["name"], report, moment)
+    view = agent_view(spec["name"], report, moment, spec.get("continues"))
     shown: dict[str, Any] = msgspec.to_builtins(view)
     return shown
 
@@ -362,7 +363,8 @@ def _worktree(
         return None
     query = f"SELECT {', '.join(Worktree.__struct_fields__)} FROM worktree WHERE id = ?"  # noqa: S608
     names = Worktree.__struct_fields__
-    found = [dict(zip(names, row, strict=True)) for row in rows(home, query, [job])]
+    owner = isolation.get("of") or job
+    found = [dict(zip(names, row, strict=True)) for row in rows(home, query, [owner])]
     known = [msgspec.convert(row, Worktree, strict=False) for row in found]
     wanted = msgspec.convert(isolation, Isolation)
     return worktree_view(wanted, known[0] if known else None, os.path.abspath(home))

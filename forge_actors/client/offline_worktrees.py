@@ -45,7 +45,7 @@ def worktrees(home: str, *, removed: bool) -> list[dict[str, Any]]:
                 "size": None,
                 "uncommitted": None,
                 "unpushed": None,
-                "stays": "a person keeps it" if kept else None,
+                "stays": "a person keeps it" if kept and state != "removed" else None,
             }
         )
     return found

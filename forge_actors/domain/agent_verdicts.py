@@ -20,6 +20,8 @@ OURS: frozenset[Ending] = frozenset({"stop", "cancel", "wall", "idle", "owner"})
 NO_END = "INTERRUPTED"
 #: It asks something, and nobody has answered.
 QUESTION = "QUESTION"
+#: The session that it was to resume does not exist: nothing was done.
+SESSION_GONE = "SESSION_GONE"
 #: Its final event says that it failed, for no reason that has a code.
 FAILED = "AGENT_FAILED"
 

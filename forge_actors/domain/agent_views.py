@@ -23,6 +23,11 @@ class AgentView(Struct, frozen=True, omit_defaults=True):
 
     name: str
     session: str | None = None
+    #: It resumed that session; it began anew in place of one that is gone.
+    resumed: bool = False
+    anew: bool = False
+    #: The job that it goes on with.
+    continues: str | None = None
     version: str | None = None
     ok: bool | None = None
     text: str = ""
@@ -33,16 +38,22 @@ class AgentView(Struct, frozen=True, omit_defaults=True):
 
 
 def agent_view(
-    name: str, told: AgentReport | None, moment: Callable[[float], str | None]
+    name: str,
+    told: AgentReport | None,
+    moment: Callable[[float], str | None],
+    continues: str | None = None,
 ) -> AgentView:
     """The view, without secrets; `moment` writes a time as readers see it."""
     if told is None:
-        return AgentView(name)
+        return AgentView(name, continues=continues)
     limit, question = told.limit, told.question
     reset = None if limit is None else limit.retry_at
     return AgentView(
         name,
         session=told.session,
+        resumed=told.resumed,
+        anew=told.anew,
+        continues=continues,
         version=told.version,
         ok=told.ok,
         text=redact(told.text),

@@ -65,6 +65,10 @@ class SessionKnown(Struct, frozen=True):
     version: str | None = None
 
 
+class SessionGone(Struct, frozen=True):
+    """The session that it was to resume is not known to it; it did nothing."""
+
+
 class Progress(Struct, frozen=True):
     """It does something. With `acted` it is more than words: a command, a file."""
 
@@ -101,7 +105,9 @@ class Final(Struct, frozen=True):
     ok: bool
 
 
-AgentEvent = SessionKnown | Progress | UsageAdded | LimitHit | Question | Final
+AgentEvent = (
+    SessionKnown | SessionGone | Progress | UsageAdded | LimitHit | Question | Final
+)
 
 
 class AgentReport(Struct, frozen=True, omit_defaults=True):
@@ -109,8 +115,12 @@ class AgentReport(Struct, frozen=True, omit_defaults=True):
 
     agent: str
     session: str | None = None
-    #: It went on with a session that was there already.
+    #: It resumed that session, or was to.
     resumed: bool = False
+    #: The session that it was to go on with is gone, so it began anew with a summary.
+    anew: bool = False
+    #: It says that the session does not exist.
+    session_gone: bool = False
     version: str | None = None
     #: What its final event says; None if it told none.
     ok: bool | None = None
@@ -146,6 +156,8 @@ class AgentRun(Struct, frozen=True):
     session: str | None = None
     #: A session to resume instead.
     resume: str | None = None
+    #: It begins anew in place of a session that is gone.
+    anew: bool = False
     #: Where it may write what it tells besides its output.
     telemetry: str | None = None
 
@@ -266,6 +278,9 @@ class Told:
         self._usage: Usage | None = None
         self._limit: LimitHit | None = None
         self._acted = False
+        self._gone = False
+        #: What it told last of its work.
+        self.said = ""
         #: Where in the output its final event ended.
         self.final_at: int | None = None
 
@@ -281,11 +296,14 @@ class Told:
     def take(self, event: AgentEvent, at: int) -> None:
         """One more event, which ended at this offset of the output."""
         match event:
-            case Progress(acted=acted):
+            case Progress(text, acted):
                 self._acted |= acted
                 if acted:
                     # It went on without an answer, so it needs none.
                     self._change(question=None)
+                self.said = text or self.said
+            case SessionGone():
+                self._gone = True
             case UsageAdded(usage):
                 self._usage = usage if self._usage is None else self._usage + usage
             case LimitHit():
@@ -309,6 +327,7 @@ class Told:
         return structs.replace(
             self._report,
             acted=self._acted,
+            session_gone=self._gone,
             usage=self._usage,
             limit=None if self.succeeded else self._limit,
             in_time=not late,

@@ -18,7 +18,7 @@ GO_AHEAD = "Yes, go on."
 ANSWERED, APPROVED = "answered", "approved"
 DENIED = "a person said no"
 #: Before the answer, where the session is gone in which it was asked for.
-ANEW = "You have been asked this before, and asked back. This is the answer:"
+ASKED_BACK = "You have been asked this before, and asked back. This is the answer:"
 
 
 def answered(spec: JobSpec, change: JobAnswered) -> JobSpec:

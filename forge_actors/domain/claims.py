@@ -24,6 +24,7 @@ Family = Literal[
     "git-refs",
     "repo-content",
     "worktree",
+    "session",
     "heavy-check",
     "integration",
     "release",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
     from forge_actors.domain.requests import (
         Accepted,
+        Continued,
         Explanation,
         JobEdit,
         JobQuery,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         LogChunk,
         Retried,
     )
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
@@ -203,14 +205,27 @@ class Control(Protocol):
         """End a job that asks something: it has failed."""
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
+        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none, durable.
 
-        What ran after one that is retried too runs after its retry.
+        What ran after one that is retried too runs after its retry. With `resume` each
+        goes on in the session of its agent, in the same worktree.
 
         Raises:
-            Refused: one has not ended, or runs after what did not succeed.
+            Refused: one has not ended, or runs after what did not succeed; or has no
+                session.
+        """
+
+    async def continue_job(
+        self, selector: str, prompt: str, *, origin: str = "cli"
+    ) -> Continued:
+        """Ask the agent of a job that has ended for more, as a new job in the same
+        session and worktree. A worktree that was removed is made again.
+
+        Raises:
+            Refused: it has not ended, has no session, or another job goes on with that;
+                or its worktree cannot be made again.
         """
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
@@ -298,6 +313,22 @@ class Control(Protocol):
         Raises:
             NotFound: it is not known, or nothing was saved of it.
             Refused: it cannot be made, and why.
+        """
+
+    async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
+        """What a job changed in its worktree; MAX_DIFF + 1 bytes if that is too much.
+
+        Raises:
+            Refused: it has no worktree. NotFound: nothing is left of it.
+        """
+
+    async def apply(
+        self, selector: str, mode: ApplyMode = "auto", *, commit_first: bool = False
+    ) -> Applied:
+        """Bring the branch of a job into the checkout it was submitted for.
+
+        Raises:
+            Refused: it cannot be, and why; nothing is changed then.
         """
 
     async def usage(self, by: Group, since: str | None = None) -> UsageReport:

@@ -68,6 +68,8 @@ KINDS: tuple[str, ...] = (
     "worktree_unkept",
     "worktree_restored",
     "job_auto_isolated",
+    "agent_session",
+    "job_applied",
     "job_held",
     "job_unheld",
     "job_paused",

@@ -31,6 +31,11 @@ def own_worktree(job_id: str) -> Claim:
     return Claim("write", "worktree", job_id)
 
 
+def own_session(session: str) -> Claim:
+    """That of a job that goes on with a session: two would mix what they say in it."""
+    return Claim("write", "session", session)
+
+
 def isolated(claims: Iterable[Claim], job_id: str) -> tuple[Claim, ...]:
     """These claims for a job in its worktree: that in place of a checkout."""
     others = (claim for claim in claims if not is_of_checkout(claim))

@@ -12,6 +12,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
+from forge_actors.domain.results import JobResult
 from forge_actors.domain.worktrees import Isolation
 
 State = Literal[
@@ -149,6 +150,11 @@ class AgentSpec(Struct, frozen=True, omit_defaults=True):
     prompt: str
     #: What its attempts from now on have as their input.
     answer: Answer | None = None
+    #: The job that it goes on with, and the session that it resumes.
+    continues: str | None = None
+    session: str | None = None
+    #: What it is asked if that session is gone: with a summary of it.
+    anew: str | None = None
 
 
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -279,5 +285,7 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
     #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
     worktree: dict[str, object] | None = None
+    #: What it did in that; only where one job is shown.
+    result: JobResult | None = None
     #: Attempts that a provider refused, which do not count.
     refused: int = 0

@@ -16,6 +16,7 @@ from forge_actors.domain.agent_verdicts import (
     NO_END,
     OURS,
     QUESTION,
+    SESSION_GONE,
     fault,
     is_good,
     question_of,
@@ -214,6 +215,8 @@ def _exited(job: Job, known: Evidence, receipt: Receipt, backoff: Backoff) -> Ou
 def _agent_ended(
     job: Job, known: Evidence, receipt: Receipt, told: AgentReport, backoff: Backoff
 ) -> Outcome:
+    if told.session_gone:
+        return _begins_anew(job, told)
     error = fault(receipt, told)
     if error.code == NO_END:
         return _interrupted(job, known, error.code, error.message, backoff)
@@ -231,6 +234,15 @@ def _asks(question: str, known: Evidence) -> Outcome:
     if not known.attended:
         return Outcome("failed", error)
     return Outcome("waiting_for_approval", error, uncounted=True)
+
+
+def _begins_anew(job: Job, told: AgentReport) -> Outcome:
+    """What it was to resume is not there, and it did nothing. The attempt after it
+    resumes nothing, so this comes once for every session that was begun."""
+    error = JobError(SESSION_GONE, f"{told.agent} does not know its session any more")
+    if job.counted <= job.max_attempts:
+        return Outcome("queued", error)
+    return Outcome("failed", error)
 
 
 def _refused(job: Job, known: Evidence, told: AgentReport, hit: LimitHit) -> Outcome:

@@ -118,6 +118,13 @@ class Retried(Struct):
     existing: bool = False
 
 
+class Continued(Struct):
+    """A job that goes on with another one, in its session."""
+
+    id: str
+    continues: str
+
+
 class JobQuery(JobFilter, kw_only=True):
     """Which jobs to list, newest first."""
 

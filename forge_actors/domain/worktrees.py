@@ -42,6 +42,8 @@ class Isolation(Struct, frozen=True, omit_defaults=True):
     base: str | None = None
     #: The jobs that held the checkout, if it was isolated only for that.
     instead_of: tuple[str, ...] = ()
+    #: The job for which its worktree was made, if that is another one.
+    of: str | None = None
 
 
 class Worktree(Struct, frozen=True, omit_defaults=True):
@@ -65,7 +67,10 @@ class Worktree(Struct, frozen=True, omit_defaults=True):
 
 
 class WorktreeWanted(Struct, frozen=True):
-    """A worktree that is to be there before an attempt begins."""
+    """A worktree that is to be there before an attempt begins.
+
+    `job` is the one that it is made for.
+    """
 
     job: str
     repo: str
@@ -142,6 +147,7 @@ def worktree_view(
         "base_commit": None if known is None else known.base_commit,
         "kept": known is not None and known.kept,
         "reason": None if known is None else known.reason,
+        "of": isolation.of,
         "instead_of": list(isolation.instead_of),
     }
     return shown | {name: value for name, value in told.items() if value}

@@ -31,6 +31,7 @@ from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
+from forge_actors.runtime.again import Again
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
@@ -41,15 +42,12 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
-from forge_actors.runtime.old_places import OldPlaces
-from forge_actors.runtime.retries import Retries, read_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
-    from forge_actors.domain.requests import Retried
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.agents import Agents
@@ -96,6 +94,9 @@ class Admission:
         self._submitted = submitted
         #: Raises DiskLow where the disk has no room for another job.
         self._check_disk = check_disk
+        self.again = Again(
+            store, registry, clock, ids, agents, self._save, self._check_provider
+        )
 
     async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
         """See `Control.submit`."""
@@ -199,27 +200,6 @@ class Admission:
         }
         event = Event("job_delegated", now, repo, parent.job, data)
         return JobDelegated(parent.job, attempt, fence, children[0], event)
-
-    async def retry(self, ids: Sequence[str], origin: str) -> list[Retried]:
-        """See `Control.retry`; these are whole ids."""
-        if len(ids) > MAX_BATCH:
-            raise InvalidInput("jobs", f"are more than {MAX_BATCH}")
-        olds = []
-        places = OldPlaces(self._store)
-        for old in read_old(self._store, ids):
-            if (repo := self._registry.get(old.job.repo)) is None:
-                raise Refused(
-                    f"job {old.job.id} cannot be retried: its repository"
-                    f" {old.repo!r} was removed"
-                )
-            self._check_provider(old.details.provider, f"{old.job.id}.")
-            olds.append(places.followed(old, repo))
-        now = self._clock.now()
-        retries = Retries(self._store, self._ids, now=now, origin=origin)
-        retries.make(olds)
-        if retries.changes:
-            await self._save(retries.changes).wait()
-        return [retries.made[job_id] for job_id in ids]
 
     def _save(
         self, changes: Sequence[JobAdded], handed_on: Sequence[JobDelegated] = ()

@@ -7,6 +7,7 @@ is missed; one that an earlier runtime launched is read from its beginning.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -14,13 +15,15 @@ from msgspec import structs
 
 from forge_actors.domain.agent_verdicts import OURS
 from forge_actors.domain.agents import AgentReport
+from forge_actors.domain.changes import Noted
+from forge_actors.domain.events import Event
 from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.orders import log_base
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from forge_actors.domain.agents import AgentRun
@@ -66,8 +69,27 @@ class AgentLauncher:
             return self._launcher.launch(order)
         running = self._launcher.launch(order.plain())
         spec = self._store.spec(order.job)
-        output = self._output(spec, order.run, order.job, order.attempt)
-        return self._attempt(running, spec, output, order.job, order.attempt)
+        output = self._output(spec, order.run)
+        known = self._attempt(running, spec, output, order.job, order.attempt)
+        known.begins(order.run, partial(self._note, order))
+        return known
+
+    def _note(self, order: AgentOrder, session: str) -> None:
+        """Tell of the session of an attempt, now that it is known."""
+        run = order.run
+        how = "resumed" if run.resume is not None else "anew" if run.anew else "new"
+        data: dict[str, object] = {
+            "attempt": order.attempt,
+            "session": session,
+            "how": how,
+        }
+        event = Event("agent_session", self._clock.now(), order.repo, order.job, data)
+        self._store.save([Noted(event)], lazy=True)
+
+    def session(self, job: str, attempt: int) -> str | None:
+        """The session of an attempt that runs, if it is known."""
+        known = self._attempts.get((job, attempt))
+        return None if known is None else known.session
 
     def adopt(self, job: str, attempt: int) -> RunningAttempt | None:
         running = self._launcher.adopt(job, attempt)
@@ -76,14 +98,16 @@ class AgentLauncher:
         spec = self._store.spec(job)
         if spec.agent is None:
             return running
-        output = self._output(spec, None, job, attempt)
-        return self._attempt(running, spec, output, job, attempt)
+        run = self._agents.run_of(spec, job, attempt)
+        if run is None:
+            return self._attempt(running, spec, None, job, attempt)
+        found = self._attempt(running, spec, self._output(spec, run), job, attempt)
+        found.begins(run)
+        return found
 
-    def _output(
-        self, spec: JobSpec, run: AgentRun | None, job: str, attempt: int
-    ) -> AgentOutput | None:
+    def _output(self, spec: JobSpec, run: AgentRun) -> AgentOutput | None:
         now, used = self._clock.wall(), self._store.session_usage
-        return self._agents.output(spec, run, job, attempt, now, used)
+        return self._agents.output(spec, run, now, used)
 
     def _attempt(
         self,
@@ -137,11 +161,28 @@ class AgentAttempt:
         self._agent = agent
         self._output = output
         self._log = log
+        self._run: AgentRun | None = None
+        self._note: Callable[[str], None] | None = None
         #: A good end proves something also where nobody knows when the stop was.
         self.late_end_proves = False
         self._asked_to_stop = False
         self._stayed = False
         self._receipt: Receipt | None = None
+
+    def begins(self, run: AgentRun, note: Callable[[str], None] | None = None) -> None:
+        """What it is the run of, and whom to tell its session once it is known."""
+        self._run = run
+        self._note = note
+        self._tell_session()
+
+    @property
+    def session(self) -> str | None:
+        return None if self._output is None else self._output.session
+
+    def _tell_session(self) -> None:
+        if self._note is not None and (session := self.session) is not None:
+            note, self._note = self._note, None
+            note(session)
 
     @property
     def receipt(self) -> Receipt | None:
@@ -203,6 +244,7 @@ class AgentAttempt:
             if not chunk.data and not chunk.missing:
                 return
             output.feed(chunk.data, chunk.missing)
+            self._tell_session()
             await trio.lowlevel.checkpoint()
 
     def _with_report(self, receipt: Receipt) -> Receipt:
@@ -211,6 +253,12 @@ class AgentAttempt:
         told = AgentReport(self._agent)
         if self._output is not None:
             told = self._output.end(receipt.stderr_tail)
+        if self._run is not None:
+            # That it is gone may be why it looks as if it had begun anew.
+            gone = told.session_gone
+            resumed = gone or self._run.resume is not None
+            anew = self._run.anew and not gone
+            told = structs.replace(told, resumed=resumed, anew=anew)
         ours = receipt.ending in OURS
         if ours and not (self._asked_to_stop or self.late_end_proves):
             told = structs.replace(told, in_time=False)

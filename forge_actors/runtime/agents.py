@@ -6,34 +6,32 @@ it: the prompt is a file that the program has as its input, and keys are variabl
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import uuid
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from forge_actors.domain.agents import AgentRun
-from forge_actors.domain.answers import ANEW, answer_to
+from forge_actors.domain.answers import answer_to
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
-from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
-from forge_actors.runtime.orders import log_base
+from forge_actors.runtime.agent_sessions import Sessions, chosen_session
 from forge_actors.runtime.prompts import PromptFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from forge_actors.domain.agents import AgentAdapter, Usage
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.runtime.agent_sessions import Start
 
 _log = logging.getLogger(__name__)
 
@@ -42,16 +40,6 @@ DEFAULT_KIND = "agent-run"
 UNNAMED_KIND = "repository-command"
 #: The provider whose program is not put into a worktree unless somebody asks for it.
 IN_CHECKOUT = "github-copilot"
-
-
-#: What a program is asked when it goes on with a session.
-GO_ON = """\
-You were interrupted while you worked on this. Look at what is done already, and go on
-with what you were asked to do.
-"""
-#: Attempts before this one, and bytes of the output of each, that are looked at for it.
-LOOKED_BACK = 5
-HEAD = 256 * 1024
 
 
 class AgentOrder(LaunchOrder, frozen=True, kw_only=True):
@@ -75,8 +63,8 @@ class Agents:
     def __init__(
         self, home: Path | str, environ: Mapping[str, str], allowed: Mapping[str, str]
     ) -> None:
-        self._home = str(home)
         self._prompts = PromptFolder(home)
+        self.sessions = Sessions(str(home), self._prompts)
         self._environ = environ
         self._allowed = allowed
 
@@ -126,22 +114,17 @@ class Agents:
         """The order with the command of its agent, or with why there is none."""
         agent = spec.agent
         assert agent is not None, "it is the job of one"
-        prompt = self._prompts.path(agent.prompt)
         try:
             of = finding.adapter(agent.name)
             program = order.argv[0]
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
-            run = self._run(of, spec, program, order.argv, order.job, order.attempt)
-            run = structs.replace(run, telemetry=telemetry.path(order.log))
-            made = of.invocation(run)
-            if run.resume is not None:
-                prompt = self._prompts.path(self._prompts.keep(GO_ON, field="prompt"))
+            start = self._start(of, spec, program, order.argv, order.job, order.attempt)
             answer = answer_to(agent, order.job)
             if answer is not None:
-                prompt = self._prompts.path(answer)
-            if answer is not None and run.resume is None:
-                prompt = self._prompts.joined(agent.prompt, ANEW, answer)
+                start = self.sessions.answered(start, answer)
+            run = structs.replace(start.run, telemetry=telemetry.path(order.log))
+            made = of.invocation(run)
         except (InvalidInput, Refused, StoreFailed) as error:
             return structs.replace(order, problem=str(error))
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
@@ -149,6 +132,7 @@ class Agents:
             return structs.replace(order, problem=why)
         if run.telemetry in made.env.values():
             telemetry.prepare(order.log)
+        prompt = self._prompts.path(start.prompt)
         if not os.path.isfile(prompt):
             return structs.replace(order, problem="its prompt is not there any more")
         fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
@@ -163,16 +147,13 @@ class Agents:
     def output(
         self,
         spec: JobSpec,
-        run: AgentRun | None,
-        job: str,
-        attempt: int,
+        run: AgentRun,
         now: float,
         used: Callable[[str, str], Usage | None],
     ) -> AgentOutput | None:
         """What reads the output of an attempt; None if its adapter is gone.
 
-        Without `run` it is one that an earlier runtime launched. `used` says what a
-        session of an agent had used before.
+        `used` says what a session of an agent had used before.
         """
         agent = spec.agent
         assert agent is not None, "it is the job of one"
@@ -182,16 +163,25 @@ class Agents:
             return None
         zone = spec.env.get("TZ") or self._allowed.get("TZ")
         try:
-            if run is None:
-                argv = decode_argv(list(spec.argv), field="argv")
-                run = self._run(of, spec, argv[0], argv, job, attempt)
             before = None if run.resume is None else used(of.name, run.resume)
             reader = of.reader(run, now=now, zone=zone, before=before)
-            chosen = run.resume or _chosen(of, run)
+            chosen = run.resume or chosen_session(of, run)
         except Exception as error:  # noqa: BLE001 - an adapter can be of others
             _log.warning("the adapter of %s reads nothing: %r", of.name, error)
             return None
         return AgentOutput(of.name, reader, chosen, resumed=run.resume is not None)
+
+    def run_of(self, spec: JobSpec, job: str, attempt: int) -> AgentRun | None:
+        """That of an attempt that an earlier runtime launched, as far as the program
+        has its sessions still; None if nobody can tell."""
+        assert spec.agent is not None, "it is the job of one"
+        try:
+            of = finding.adapter(spec.agent.name)
+            argv = decode_argv(list(spec.argv), field="argv")
+            return self._start(of, spec, argv[0], argv, job, attempt).run
+        except Exception as error:  # noqa: BLE001 - an adapter can be of others
+            _log.warning("how %s began is not known: %r", spec.agent.name, error)
+            return None
 
     def ends_after_stop(self, spec: JobSpec) -> bool:
         """Whether a good end that came after a stop proves nothing."""
@@ -211,7 +201,7 @@ class Agents:
             return str(error)
         return None
 
-    def _run(
+    def _start(
         self,
         of: AgentAdapter,
         spec: JobSpec,
@@ -219,30 +209,29 @@ class Agents:
         argv: tuple[str, ...],
         job: str,
         attempt: int,
-    ) -> AgentRun:
-        """A further attempt resumes the last session that the program has kept."""
-        run = AgentRun(program, argv[1:], session_of(job, attempt))
-        if attempt == 1:
-            return run
-        env = {**self.environment(of), **spec.env}
-        for earlier in range(attempt - 1, max(0, attempt - 1 - LOOKED_BACK), -1):
-            for session in self._sessions(of, job, earlier):
-                if of.keeps(session, env):
-                    return structs.replace(run, resume=session)
-        return run
+    ) -> Start:
+        assert spec.agent is not None, "it is the job of one"
+        run = AgentRun(program, argv[1:])
+        env = self._env_of(of, spec)
+        return self.sessions.start(of, spec.agent, env, run, job, attempt)
 
-    def _sessions(self, of: AgentAdapter, job: str, attempt: int) -> Iterator[str]:
-        """The sessions that an attempt may have had: the one that it told at the
-        beginning of its output, and the one that was chosen for it."""
-        run = AgentRun(of.name, session=session_of(job, attempt))
-        output = AgentOutput(
-            of.name, of.reader(run, now=0.0, zone=None, before=None), None
-        )
-        base = log_base(self._home, job, attempt)
-        output.feed(logs.read(base, "stdout", 0, HEAD).data)
-        for session in (output.session, _chosen(of, run)):
-            if session is not None:
-                yield session
+    def session(self, spec: JobSpec, job: str, attempts: int) -> str | None:
+        """The session with which somebody could go on after a job; None if there was
+        none.
+
+        Raises:
+            InvalidInput, Refused: its adapter cannot be loaded.
+        """
+        assert spec.agent is not None, "it is the job of one"
+        of = finding.adapter(spec.agent.name)
+        return self.sessions.found(of, self._env_of(of, spec), job, attempts)
+
+    def prompt(self, text: str) -> str:
+        """The digest by which a prompt is kept from now on."""
+        return self._prompts.keep(text, field="prompt")
+
+    def _env_of(self, of: AgentAdapter, spec: JobSpec) -> dict[str, str]:
+        return {**self.environment(of), **spec.env}
 
     def environment(self, of: AgentAdapter) -> dict[str, str]:
         """What its program would have, as a job of this home."""
@@ -252,18 +241,3 @@ class Agents:
 
     def _given(self, names: frozenset[str]) -> dict[str, str]:
         return {name: self._environ[name] for name in names if name in self._environ}
-
-
-def _chosen(of: AgentAdapter, run: AgentRun) -> str | None:
-    """The name of the session, if the program lets us choose it."""
-    return run.session if run.session in of.invocation(run).argv else None
-
-
-def session_of(job: str, attempt: int) -> str:
-    """The name of the session of an attempt, for a program that lets us choose it.
-
-    It is known before the start and after a crash alike, since it follows from what is
-    saved anyway.
-    """
-    digest = hashlib.sha256(f"forge-actors {job} {attempt}".encode()).digest()
-    return str(uuid.UUID(bytes=digest[:16], version=4))

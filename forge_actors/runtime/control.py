@@ -5,19 +5,21 @@ from __future__ import annotations
 from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
+from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_repositories import RepositoryControl
+from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_usage import UsageControl
-from forge_actors.runtime.control_worktrees import WorktreeControl
 
 
 class RuntimeControl(
     AnswerControl,
+    ResultControl,
     ArtifactControl,
     RepositoryControl,
     SteeringControl,
-    WorktreeControl,
+    FollowingControl,
     CleaningControl,
     UsageControl,
     ServiceControl,

@@ -73,6 +73,7 @@ class ControlBase:
         disk: DiskWatch,
         served: ServedRelease | None = None,
         programs: AgentPrograms | None = None,
+        session: Callable[[str, int], str | None] = lambda job, attempt: None,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -88,6 +89,8 @@ class ControlBase:
         #: None in an embedded runtime, which is of no release but its program's.
         self._served = served
         self._programs = programs
+        #: That of an attempt that runs, once it is known.
+        self._session = session
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.
@@ -172,16 +175,21 @@ class ControlBase:
         job = view(row, self._roots)
         if job.worktree is not None:
             job = structs.replace(job, worktree=self._worktree_view(row))
+        if job.agent is not None and job.state in RESERVED:
+            session = self._session(job.id, job.attempt)
+            agent = structs.replace(job.agent, session=session)
+            job = structs.replace(job, agent=agent)
         if self._suspended(row) is None:
             return job
         return structs.replace(job, paused=True)
 
     def _worktree_view(self, row: tuple[Any, ...]) -> dict[str, object] | None:
         isolation = spec_from((row[5],)).isolation
-        rows = self._store.read("worktree", row[0])
+        if isolation is None:
+            return None
+        rows = self._store.read("worktree", isolation.of or row[0])
         known = worktree_from(rows[0]) if rows else None
-        home = str(self._home.absolute())
-        return None if isolation is None else worktree_view(isolation, known, home)
+        return worktree_view(isolation, known, str(self._home.absolute()))
 
     def _suspended(self, row: tuple[Any, ...]) -> tuple[str, float] | None:
         """Why a job that runs stands still and since when; None if it does not."""

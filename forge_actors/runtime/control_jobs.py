@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import State
     from forge_actors.domain.poison import Poison
-    from forge_actors.domain.requests import JobRequest, Retried
+    from forge_actors.domain.requests import JobRequest
     from forge_actors.domain.selection import JobFilter, Selection
     from forge_actors.domain.waiting import Waiting
 
@@ -135,11 +135,6 @@ class JobControl(ControlBase):
         if row[1] not in TERMINAL:
             await self._cancel((job_id,), row[25], grace)
         return await self.job(job_id)
-
-    async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
-    ) -> list[Retried]:
-        return await self._admission.retry(self._endings.ids(selectors), origin)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         ids = self._endings.ids(selectors)

@@ -82,10 +82,12 @@ class WorktreeControl(CleaningControl):
     async def remove_worktrees(
         self, names: Sequence[str], *, force: bool = False, dry_run: bool = False
     ) -> list[WorktreeRemoved]:
-        found = {each.worktree.id: each for each in map(self._worktree_named, names)}
-        for each in found.values():
-            if each.worktree.state == "removed":
-                raise Refused(f"the worktree {each.worktree.id} is removed already")
+        named = [self._worktree_named(name) for name in names]
+        # Who asks again for what was begun has some left and others not.
+        left = [each for each in named if each.worktree.state != "removed"]
+        if named and not left:
+            raise Refused(f"the worktree {named[0].worktree.id} is removed already")
+        found = {each.worktree.id: each for each in left}
         result = await self.clean(
             CleanRequest(
                 "",
@@ -198,7 +200,9 @@ def _view(home: str, found: Found, look: Survey | None = None) -> WorktreeView:
     removed_at = worktree.removed_at
     seen = look is not None and look.there
     stays = look.stays if look is not None else None
-    if worktree.kept:
+    if worktree.state == "removed":
+        stays = None
+    elif worktree.kept:
         stays = "a person keeps it"
     elif look is not None and not look.there:
         stays = None

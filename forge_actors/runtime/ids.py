@@ -38,3 +38,8 @@ class IdSource:
 def _encode(number: int) -> str:
     pairs = [_PAIRS[number >> shift & 1023] for shift in _SHIFTS]
     return _ALPHABET[number >> _TOP & 31] + "".join(pairs)
+
+
+def was_made_since(made: str, moment: float) -> bool:
+    """Whether an id was made at a moment, in wall-clock seconds, or later."""
+    return made >= _encode(int(moment * 1000) << _RANDOM_BITS)

@@ -96,6 +96,7 @@ class Parts:
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
         self._programs = AgentPrograms(self._agents)
+        self._runs = AgentLauncher(home, launcher, self._agents, store, clock)
         store.agent_problem = self._agents.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
@@ -124,9 +125,7 @@ class Parts:
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
-            launcher=AgentLauncher(
-                self._home, self._launcher, self._agents, self._store, self._clock
-            ),
+            launcher=self._runs,
             clock=self._clock,
             pressure=self._pressure,
             make_order=OrderMaker(
@@ -313,6 +312,7 @@ class Parts:
             disk=disk,
             served=self._served,
             programs=self._programs,
+            session=self._runs.session,
         )
         if self._served is not None:
             self._served.superseded = control.supersede

@@ -58,22 +58,20 @@ class PromptFolder:
             raise StoreFailed(why) from None
         return digest
 
-    def joined(self, first: str, words: str, second: str) -> str:
-        """The path of one that is both of these kept ones, with words in between.
+    def read(self, digest: str) -> str:
+        """A prompt that was kept.
 
         Raises:
-            StoreFailed: one is not there any more, or it could not be saved.
+            StoreFailed: it is not there any more.
         """
         try:
-            texts = []
-            for digest in (first, second):
-                with open(self.path(digest), encoding="utf-8") as file:
-                    texts.append(file.read())
-        except OSError as error:
-            why = f"a prompt cannot be read: {self._folder}: {error.strerror}"
-            raise StoreFailed(why) from None
-        both = f"{texts[0]}\n\n{words}\n\n{texts[1]}"
-        return self.path(self.keep(both, field="prompt"))
+            with open(self.path(digest), encoding="utf-8") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "is no text"
+            raise StoreFailed(
+                f"the prompt {digest[:12]} cannot be read: {why}"
+            ) from None
 
     def _write(self, path: str, content: bytes) -> None:
         """All of it is there under its name, or nothing."""

@@ -26,6 +26,7 @@ from forge_actors.runtime.homes import (
     is_ours,
     refuse_living_agent,
 )
+from forge_actors.runtime.ids import was_made_since
 from forge_actors.runtime.ownership import own_home
 from forge_actors.runtime.worktree_folders import saved_work, worktree_folders
 
@@ -122,8 +123,9 @@ def _ids(home: Path) -> tuple[dict[str, list[str]], bool]:
     for pattern in STORES:
         for path in sorted(home.glob(pattern)):
             try:
-                for common, repo in marks_of(path):
-                    if repo not in shared:
+                for common, repo, added_at in marks_of(path):
+                    # An older id is that of another home, which may still need it.
+                    if repo not in shared and was_made_since(repo, added_at):
                         found.setdefault(common, []).append(repo)
             except StoreFailed:
                 unread = True

@@ -23,6 +23,7 @@ from forge_actors.edges.sqlite.rows import job_from, spec_from
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
@@ -85,18 +86,11 @@ class Retries:
                 return Retried(living, old.job.id, existing=True)
         after = tuple(dict.fromkeys(self._target(old, one) for one in old.job.after))
         new = self._ids.make(self._now)
-        job = structs.replace(
-            old.job,
-            id=new,
-            claims=inherited(old.job.claims, old.job.id, new),
-            state="queued" if self._met(after) else "waiting_for_dependency",
-            after=after,
-            attempt=0,
-            fence=None,
-            queued_at=self._now,
-            started_at=None,
-            held_at=None,
-        )
+        job = unbegun(old.job, new, self._now)
+        job.claims = _claims(old, new)
+        job.after = after
+        if not self._met(after):
+            job.state = "waiting_for_dependency"
         details = structs.replace(
             old.details,
             created_at=self._now,
@@ -134,6 +128,29 @@ class Retries:
         if self._earlier is None:
             self._earlier = dict(self._store.read_pending("newest_retries"))
         return self._earlier.get(job)
+
+
+def unbegun(job: Job, job_id: str, now: float) -> Job:
+    """The same job under a new id, waiting from now on, and after no other one."""
+    return structs.replace(
+        job,
+        id=job_id,
+        state="queued",
+        after=(),
+        attempt=0,
+        fence=None,
+        queued_at=now,
+        started_at=None,
+        held_at=None,
+    )
+
+
+def _claims(old: Old, new: str) -> tuple[Claim, ...]:
+    """Those of a retry: a worktree of its own, unless it goes on in that of others."""
+    isolation = old.spec.isolation
+    if isolation is not None and isolation.of is not None:
+        return old.job.claims
+    return inherited(old.job.claims, old.job.id, new)
 
 
 def read_old(store: SqliteStore, ids: Sequence[str]) -> list[Old]:

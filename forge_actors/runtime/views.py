@@ -155,7 +155,8 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
 def _agent(spec: AgentSpec | None, end: Receipt | None) -> AgentView | None:
     if spec is None:
         return None
-    return agent_view(spec.name, None if end is None else end.agent, timestamp)
+    told = None if end is None else end.agent
+    return agent_view(spec.name, told, timestamp, spec.continues)
 
 
 def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:

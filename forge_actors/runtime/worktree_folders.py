@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forge_actors.runtime.homes import PRESERVED, WORKTREES
+from forge_actors.runtime.homes import ARTIFACTS, PRESERVED, WORKTREES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,13 @@ def saved_work(home: Path) -> list[Path]:
     patterns = ("files.tar", "ignored.tar", "commits.bundle")
     found = (path.parent for name in patterns for path in around.glob(f"*/{name}"))
     return sorted(set(found))
+
+
+def has_artifacts(home: Path) -> bool:
+    """Whether files were collected from jobs, which somebody has asked for."""
+    # Files have numbers; a manifest and drafts have names.
+    found = (home / ARTIFACTS).glob("*/[0-9]*/*")
+    return any(path.name.isdigit() for path in found)
 
 
 def discard(home: Path) -> bool:

@@ -46,11 +46,12 @@ class WorktreeOrders:
         if repository is None:
             return None
         settings = self._settings()
-        path = f"{WORKTREES}/{order.repo}/{order.job}"
+        owner = isolation.of or order.job
+        path = f"{WORKTREES}/{order.repo}/{owner}"
         date = datetime.fromtimestamp(self._clock.wall(), UTC).strftime("%Y-%m-%d")
         name = fit(self._name_of(order.job))
         return WorktreeWanted(
-            job=order.job,
+            job=owner,
             repo=order.repo,
             common_dir=repository.common_dir,
             folder=f"{self._home}/{path}",
@@ -60,6 +61,6 @@ class WorktreeOrders:
             base=isolation.base,
             pattern=isolation.branch,
             default_pattern=settings.worktrees.branch,
-            names=BranchNames(order.job, repository.name, name, date),
+            names=BranchNames(owner, repository.name, name, date),
             seconds=settings.worktree_seconds,
         )

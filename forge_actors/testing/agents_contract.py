@@ -164,6 +164,7 @@ async def check_a_session_that_is_gone_is_no_success(stage: Stage) -> None:
         pass
     assert ran.status == 1
     assert not ran.good
+    assert ran.report.session_gone
 
 
 async def check_nothing_private_is_an_argument(stage: Stage) -> None:

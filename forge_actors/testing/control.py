@@ -24,6 +24,7 @@ from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
+    Continued,
     Explanation,
     JobQuery,
     JobRequest,
@@ -38,6 +39,7 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.watching import STARTED, FakeWatching
@@ -51,7 +53,13 @@ if TYPE_CHECKING:
 
 
 class FakeControl(
-    FakeWatching, FakeSteering, FakeArtifacts, FakeWorktrees, FakeSpending, FakeInbox
+    FakeWatching,
+    FakeSteering,
+    FakeArtifacts,
+    FakeWorktrees,
+    FakeResults,
+    FakeSpending,
+    FakeInbox,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -59,6 +67,7 @@ class FakeControl(
         FakeWatching.__init__(self)
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
+        FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
@@ -269,7 +278,7 @@ class FakeControl(
         return await self.jobs_named(selectors)
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli"
+        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:
         await self._begin()
         olds = [self._find(selector) for selector in selectors]
@@ -285,6 +294,18 @@ class FakeControl(
             self.views[new] = msgspec.structs.replace(self.views[new], retry_of=old.id)
             made[old.id] = Retried(new, old.id)
         return [made[old.id] for old in olds]
+
+    async def continue_job(
+        self, selector: str, prompt: str, *, origin: str = "cli"
+    ) -> Continued:
+        old = await self.job(selector)
+        if old.state not in TERMINAL:
+            raise Refused(f"job {old.id} has not ended, it is {old.state}")
+        if self.requests[old.id].agent is None:
+            raise Refused(f"job {old.id} has no agent")
+        fields = {"prompt": prompt, "origin": origin, "request_id": None}
+        request = msgspec.structs.replace(self.requests[old.id], **fields)
+        return Continued(self._accept(request).id, old.id)
 
     async def wait(self, selectors: Sequence[str]) -> list[JobView]:
         await self._begin()

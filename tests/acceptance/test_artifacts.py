@@ -128,3 +128,25 @@ def test_settings_bound_them(make_service: Callable[[str], LiveService]) -> None
     refused = service.cli("settings", "reload")
     assert refused.status == 2
     assert "artifacts.timeout" in refused.err
+
+
+def test_a_run_keeps_the_home_that_they_are_in(service: LiveService) -> None:
+    file = service.root / "jobs.toml"
+    text = f"""\
+[[repository]]
+name = "app"
+path = "{service.json("repo", "show", "app")["path"]}"
+[[job]]
+repo = "app"
+argv = ["sh", "-c", "echo made > made; rm -f made.not"]
+"""
+    file.write_text(text + 'artifacts = ["made"]\n')
+    done = call("run", "--plain", file, status=0)
+    said, _, home = done.err.strip().rpartition(": ")
+    assert said.endswith("the home of this run is kept, it has artifacts of its jobs")
+    [job] = json.loads(call("--home", home, "jobs", "--json", status=0).out)
+    assert call("--home", home, "artifact", "get", job["id"], "--to=-").out == "made\n"
+    call("--home", home, "purge", "--yes", status=0)
+    service.end_of(service.bash("app", "true"))  # whose repository it still is
+    file.write_text(text + 'artifacts = ["made.not"]\n')
+    assert call("run", "--plain", file, status=0).err == ""

@@ -140,6 +140,8 @@ def test_the_state_tells_of_the_last_run() -> None:
     ):
         assert told in lines
     assert "\x1b" not in lines
+    lines = "\n".join(clean_up_lines({**SHOWN, "removed": 1}))
+    assert "removed  1 thing, 5 MiB in all" in lines
 
 
 def test_the_state_tells_nothing_of_one_that_never_ran() -> None:

@@ -191,6 +191,25 @@ def test_a_service_in_the_background(tmp_path: Path) -> None:
     assert "this is what its store holds" in listed.stderr
 
 
+def test_a_service_is_ours_wherever_it_is_started(tmp_path: Path) -> None:
+    """The folder has a package of our name, and a module of a name that we import."""
+    folder = tmp_path / "folder"
+    (folder / "forge_actors").mkdir(parents=True)
+    for name in ("forge_actors/__init__.py", "trio.py"):
+        (folder / name).write_text("raise SystemExit('not ours')\n")
+    program = [sys.executable, "-P", "-m", "forge_actors"]
+    command = [*program, "--home", str(tmp_path / "home")]
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *words], capture_output=True, text=True, check=False, cwd=folder
+        )
+
+    started = call("serve", "--detach")
+    assert started.returncode == 0, started.stderr
+    assert call("stop").returncode == 0
+
+
 def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

@@ -47,7 +47,7 @@ async def test_a_list_says_what_is_in_each_and_why_it_stays(
         control.worktree_views[job] = view
         status, out, _ = await shell("worktree", "list")
         assert status == 0
-        assert "2 files, 1 commits" in out
+        assert "2 files, 1 commit " in out
         assert "uses it" in out
         assert "\x1b" not in out
         _, out, _ = await shell("worktree", "list", "--json")

@@ -144,6 +144,7 @@ def test_nothing_is_put_over_something(lab: Lab) -> None:
 def test_what_was_never_removed_cannot_be_restored(lab: Lab, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nothing was saved"):
         restored(lab, tmp_path / "here")
+    assert not (lab.home / "preserved").exists()
 
 
 def test_an_archive_that_is_damaged_restores_nothing(lab: Lab) -> None:

@@ -16,7 +16,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.requests import JobQuery
 from forge_actors.runtime import agent_runs
-from forge_actors.runtime.agents import session_of
+from forge_actors.runtime.agent_sessions import session_of
 from forge_actors.runtime.views import as_json
 from forge_actors.testing.agents import NAMES, FakeAgent, install
 from tests.runtime.embedding_kit import (
@@ -50,6 +50,16 @@ async def run(runtime: Runtime, repo: Path, agent: str, **options: Any) -> JobVi
     options = {"prompt": f"Do it. {MARK}", **options}
     job = await runtime.submit(repo, options.pop("argv", []), agent=agent, **options)
     return await job.wait()
+
+
+async def until_printed(runtime: Runtime, job: str, words: bytes) -> None:
+    """Wait until an attempt has printed this."""
+    told = b""
+    while words not in told:
+        chunk = await runtime.control.read_log(
+            job, "stdout", len(told), limit=100_000, wait=True
+        )
+        told += chunk.data
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -153,7 +163,7 @@ async def test_a_session_that_was_not_kept_is_begun_anew(
         job = await runtime.submit(
             repo, [], agent="claude", prompt=MARK, replay="safe", isolate=False
         )
-        await runtime.control.read_log(job.id, "stdout", 0, limit=100_000, wait=True)
+        await until_printed(runtime, job.id, b"I begin.")
     for file in (tmp_path / ".claude").rglob("*.jsonl"):
         file.unlink()
     agents["claude"].play("echoes")
@@ -162,7 +172,11 @@ async def test_a_session_that_was_not_kept_is_begun_anew(
     assert (view.state, view.attempt) == ("succeeded", 2)
     assert view.agent is not None
     assert view.agent.session == session_of(job.id, 2)
-    assert view.agent.text.startswith(f"{MARK} []")
+    assert view.agent.text.startswith(MARK)
+    assert "It is gone, so look first" in view.agent.text
+    assert "I begin." in view.agent.text, "what it said last"
+    assert view.agent.text.endswith("[]"), "nothing was resumed"
+    assert view.agent.anew
 
 
 async def test_an_end_after_a_cancel_does_not_undo_it(

@@ -72,6 +72,22 @@ async def test_a_repository_keeps_the_mark_of_another_home(tmp_path: Path) -> No
     assert (ours(app) / "id").read_text() == f"{'0' * 19}\n"
 
 
+async def test_an_id_that_another_home_gave_stays(tmp_path: Path) -> None:
+    """A `run` has found it in the repository: its home goes, the service's stays."""
+    app = make_repository(tmp_path / "app")
+    first, second = tmp_path / "first", tmp_path / "second"
+    await make_home(first, app)
+    given = (ours(app) / "id").read_text()
+    await make_home(second, app)
+    assert str(ours(app)) not in purge(second).paths()
+    assert (ours(app) / "id").read_text() == given
+    async with running(first) as runtime:
+        job = await runtime.submit(app, ["echo", "x"])
+        assert (await job.wait()).state == "succeeded"
+    purge(first)
+    assert not ours(app).exists()
+
+
 async def test_what_a_person_set_for_a_repository_stays(tmp_path: Path) -> None:
     app = make_repository(tmp_path / "app")
     await make_home(tmp_path / "home", app)

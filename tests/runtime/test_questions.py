@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forge_actors.actors import supervisor
 from forge_actors.client import offline_inbox
 from forge_actors.domain.errors import InvalidInput, Refused
 from tests.runtime.embedding_kit import (
@@ -17,11 +19,23 @@ from tests.runtime.kit import running
 from tests.runtime.test_agent_jobs import agents  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from forge_actors import Job, Runtime
+    from forge_actors.actors.supervisor_context import Context
     from forge_actors.testing.agents import FakeAgent
+
+
+@pytest.fixture(autouse=True)
+def attended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a service: an embedded runtime lets nothing wait for a person."""
+    monkeypatch.setattr(supervisor, "Context", partial(attend, supervisor.Context))
+
+
+def attend(make: Callable[..., Context], **fields: Any) -> Context:
+    return make(**{**fields, "attended": True})
+
 
 MARK = "MARK-OF-THE-ANSWER-4711"
 

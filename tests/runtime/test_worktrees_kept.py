@@ -68,8 +68,12 @@ async def test_a_worktree_is_saved_removed_and_there_again(tmp_path: Path) -> No
         await case.control.keep_worktrees([job], keep=False)
         assert (await removed(case, [job], dry_run=True)).removed
         assert tree.is_dir()
+        other = (await case.run("true")).id
+        assert (await removed(case, [other])).removed
+        # What was begun can be asked for again in the same words.
+        assert (await removed(case, [other, job])).id == job
         kinds = ("worktree_removed", "worktree_restored", "worktree_unkept")
-        assert len(await case.events(*kinds)) == 3
+        assert len(await case.events(*kinds)) == 5
 
 
 async def test_a_worktree_in_use_stays_and_says_so(tmp_path: Path) -> None:

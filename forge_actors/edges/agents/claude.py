@@ -16,6 +16,7 @@ from forge_actors.domain.agents import (
     Login,
     Progress,
     Question,
+    SessionGone,
     SessionKnown,
     Usage,
     UsageAdded,
@@ -88,7 +89,8 @@ class Claude:
     def reader(
         self, run: AgentRun, *, now: float, zone: str | None, before: Usage | None
     ) -> ClaudeReader:
-        return ClaudeReader(now, zone)
+        named = has_option(run.arguments, "--resume", "-r", "--continue", "-c")
+        return ClaudeReader(now, zone, named=named)
 
     def keeps(self, session: str, env: Mapping[str, str]) -> bool:
         pattern = f"projects/*/{session}.jsonl"
@@ -112,9 +114,11 @@ class Claude:
 class ClaudeReader:
     """Reads its events; the usage of the last one is what counts."""
 
-    def __init__(self, now: float, zone: str | None) -> None:
+    def __init__(self, now: float, zone: str | None, *, named: bool = False) -> None:
         self._now = now
         self._zone = zone
+        #: The user has named a session: that one is nobody else's matter.
+        self._named = named
         self._told = _NOTHING
         self._message = ""
         self._limit: LimitKind | None = None
@@ -179,7 +183,9 @@ class ClaudeReader:
         if failed:
             words = words or _subtype_words(event)
             status = integer(event.get("api_error_status"))
-            if subtype == "error_max_budget_usd":
+            if not self._named and _knows_no_session(event):
+                yield SessionGone()
+            elif subtype == "error_max_budget_usd":
                 self._limit = "budget"
                 yield LimitHit("budget", words, own=True)
             else:
@@ -248,6 +254,14 @@ def _cached(usage: dict[str, Any]) -> int:
 
 def _total(models: list[dict[str, Any]], name: str) -> int:
     return sum(integer(model.get(name)) or 0 for model in models)
+
+
+def _knows_no_session(event: dict[str, Any]) -> bool:
+    """Whether it ended before its first turn for want of the session."""
+    early = event.get("subtype") == "error_during_execution"
+    if not early or integer(event.get("num_turns")) != 0:
+        return False
+    return not event.get("errors") or "No conversation found" in _subtype_words(event)
 
 
 def _subtype_words(event: dict[str, Any]) -> str:

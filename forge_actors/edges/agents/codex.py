@@ -15,6 +15,7 @@ from forge_actors.domain.agents import (
     LimitHit,
     Login,
     Progress,
+    SessionGone,
     SessionKnown,
     Usage,
     UsageAdded,
@@ -67,7 +68,8 @@ class Codex:
         self, run: AgentRun, *, now: float, zone: str | None, before: Usage | None
     ) -> CodexReader:
         fresh = Usage(0, 0, 0) if run.resume is None else Usage()
-        return CodexReader(now, zone, before or fresh)
+        named = "resume" in run.arguments
+        return CodexReader(now, zone, before or fresh, named=named)
 
     def keeps(self, session: str, env: Mapping[str, str]) -> bool:
         pattern = f"sessions/*/*/*/rollout-*-{session}.jsonl"
@@ -89,7 +91,11 @@ class Codex:
 class CodexReader:
     """Reads its events. `before`: what the session had used when it was resumed."""
 
-    def __init__(self, now: float, zone: str | None, before: Usage) -> None:
+    def __init__(
+        self, now: float, zone: str | None, before: Usage, *, named: bool = False
+    ) -> None:
+        #: The user has named a session: that one is nobody else's matter.
+        self._named = named
         self._now = now
         self._zone = zone
         self._before = before
@@ -117,7 +123,9 @@ class CodexReader:
                 return ()
 
     def end(self, stdout: str, stderr: str) -> Iterator[AgentEvent]:
-        if not self._limited:
+        if not self._named and "no rollout found for thread id" in stderr:
+            yield SessionGone()
+        elif not self._limited:
             yield from self._refused(f"{stdout}\n{stderr}".strip())
 
     def _item(self, item: dict[str, Any]) -> Iterator[AgentEvent]:

@@ -17,6 +17,7 @@ from forge_actors.domain.agents import (
     LimitHit,
     Login,
     Progress,
+    SessionGone,
     SessionKnown,
     Usage,
     UsageAdded,
@@ -95,7 +96,8 @@ class Copilot:
     def reader(
         self, run: AgentRun, *, now: float, zone: str | None, before: Usage | None
     ) -> CopilotReader:
-        return CopilotReader(now, zone)
+        named = has_option(run.arguments, "--resume", "--continue")
+        return CopilotReader(now, zone, named=named)
 
     def keeps(self, session: str, env: Mapping[str, str]) -> bool:
         pattern = f"session-state/{session}/events.jsonl"
@@ -113,9 +115,11 @@ class Copilot:
 class CopilotReader:
     """Reads its events; the answer is the last message that asks for no tool."""
 
-    def __init__(self, now: float, zone: str | None) -> None:
+    def __init__(self, now: float, zone: str | None, *, named: bool = False) -> None:
         self._now = now
         self._zone = zone
+        #: The user has named a session: that one is nobody else's matter.
+        self._named = named
         self._text = ""
         self._error = ""
 
@@ -149,6 +153,9 @@ class CopilotReader:
 
     def end(self, stdout: str, stderr: str) -> Iterator[AgentEvent]:
         noise = f"{stdout}\n{stderr}".strip()
+        if not self._named and "No session or task matched" in noise:
+            yield SessionGone()
+            return
         kind = kind_of_text(noise)
         if kind is not None and not self._error:
             yield LimitHit(kind, noise, reset_time(noise, self._now, self._zone))

@@ -66,6 +66,11 @@ class AgentOutput:
         return self._told.final_at is not None
 
     @property
+    def said(self) -> str:
+        """What it told last of its work."""
+        return self._told.said
+
+    @property
     def session(self) -> str | None:
         return self._told.session
 

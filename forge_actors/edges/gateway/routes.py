@@ -32,10 +32,12 @@ from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
     fences,
+    following,
     inbox,
     logs,
     quarantine,
     repositories,
+    results,
     state,
     steering,
     usage,
@@ -69,15 +71,6 @@ MAX_PAGE = 1000
 
 class Submission(Struct, forbid_unknown_fields=True):
     jobs: list[JobRequest]
-
-
-class Retrying(Struct, forbid_unknown_fields=True):
-    jobs: list[str]
-    origin: str = "cli"
-
-
-class RetryingOne(Struct, forbid_unknown_fields=True):
-    origin: str = "cli"
 
 
 class SeveralJobs(Struct, forbid_unknown_fields=True):
@@ -224,20 +217,6 @@ async def read_logs(call: Call) -> Answer:
     return await logs.log_streams(call.control, jobs, call.query)
 
 
-async def retry(call: Call) -> Answer:
-    wanted = decode(call.request.body, Retrying)
-    if not wanted.jobs:
-        raise InvalidInput("jobs", "names no job to retry")
-    made = await call.control.retry(wanted.jobs, origin=wanted.origin)
-    return json_response({"jobs": made}, status=201)
-
-
-async def retry_one(call: Call) -> Answer:
-    origin = decode(call.request.body, RetryingOne).origin
-    [made] = await call.control.retry([call.parts[0]], origin=origin)
-    return json_response(made, status=201)
-
-
 async def wait(call: Call) -> Answer:
     wanted = decode(call.request.body, Waiting)
     if not wanted.jobs:
@@ -341,6 +320,8 @@ ROUTES = (
     ),
     Route("GET", "/v1/jobs/{job}/artifacts", artifacts.listed, ("attempt",)),
     Route("GET", "/v1/jobs/{job}/artifacts/{path*}", artifacts.content, ("attempt",)),
+    Route("GET", "/v1/jobs/{job}/diff", results.diff, ("form",)),
+    Route("POST", "/v1/jobs/{job}/apply", results.apply, holds=True),
     Route("POST", "/v1/logs", read_logs, logs.MANY_PARAMETERS, holds="follow"),
     Route("POST", "/v1/jobs/{job}/cancel", steering.cancel),
     Route("POST", "/v1/jobs/{job}/hold", steering.hold),
@@ -358,8 +339,9 @@ ROUTES = (
     Route("POST", "/v1/inbox/dismiss", inbox.dismiss),
     Route("GET", "/v1/quarantine", quarantine.listed),
     Route("POST", "/v1/quarantine/{job}/release", quarantine.release),
-    Route("POST", "/v1/jobs/{job}/retry", retry_one),
-    Route("POST", "/v1/retry", retry),
+    Route("POST", "/v1/jobs/{job}/retry", following.retry_one),
+    Route("POST", "/v1/jobs/{job}/continue", following.go_on),
+    Route("POST", "/v1/retry", following.retry),
     Route("POST", "/v1/wait", wait, holds=True),
     Route("GET", "/v1/repositories", repositories.listed),
     Route("POST", "/v1/repositories", repositories.add),

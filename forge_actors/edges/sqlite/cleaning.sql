@@ -114,6 +114,9 @@ SELECT path FROM repository;
 SELECT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
 WHERE kind IN ('agent-run', 'dispatch-task')
 UNION
+SELECT json_extract(CAST(spec AS TEXT), '$.agent.anew') FROM job
+WHERE kind IN ('agent-run', 'dispatch-task')
+UNION
 SELECT json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') FROM job
 WHERE kind IN ('agent-run', 'dispatch-task')
     AND json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') IS NOT NULL;
@@ -133,31 +136,51 @@ SELECT json_extract(CAST(events AS TEXT), '$[0].at') FROM history
 WHERE first <= ? ORDER BY first DESC LIMIT 1;
 
 -- name: worktrees_to_clean
--- Those that are there, each with its repository and the job that it was made for.
+-- Those that are there, each with its repository and the job that it was made for, or
+-- of those that go on in it the one that ends last.
+WITH follower (tree, id, ended) AS MATERIALIZED (
+    SELECT json_extract(CAST(spec AS TEXT), '$.isolation.of'), id,
+        max(coalesce(finished_at, 9e999))
+    FROM job
+    WHERE kind IN ('agent-run', 'dispatch-task')
+        AND instr(spec, CAST('"of":' AS BLOB)) > 0
+    GROUP BY 1)
 SELECT worktree.id, worktree.repo, worktree.path, branch, made_at, worktree.state, base,
     base_commit, kept, reason, worktree.removed_at, repository.name, common_dir, device,
     inode, job.state, finished_at
 FROM worktree JOIN repository ON repository.id = worktree.repo
-    LEFT JOIN job ON job.id = worktree.id
+    LEFT JOIN follower ON follower.tree = worktree.id
+    LEFT JOIN job ON job.id = coalesce(follower.id, worktree.id)
 WHERE worktree.state <> 'removed' ORDER BY made_at, worktree.id;
 
 -- name: worktrees_named
 -- The same of all that there ever were and are not forgotten, whose id begins or ends
 -- so, or whose branch is called that; all of them if it is empty.
+WITH follower (tree, id, ended) AS MATERIALIZED (
+    SELECT json_extract(CAST(spec AS TEXT), '$.isolation.of'), id,
+        max(coalesce(finished_at, 9e999))
+    FROM job
+    WHERE kind IN ('agent-run', 'dispatch-task')
+        AND instr(spec, CAST('"of":' AS BLOB)) > 0
+    GROUP BY 1)
 SELECT worktree.id, worktree.repo, worktree.path, branch, made_at, worktree.state, base,
     base_commit, kept, reason, worktree.removed_at, repository.name, common_dir, device,
     inode, job.state, finished_at
 FROM worktree JOIN repository ON repository.id = worktree.repo
-    LEFT JOIN job ON job.id = worktree.id
+    LEFT JOIN follower ON follower.tree = worktree.id
+    LEFT JOIN job ON job.id = coalesce(follower.id, worktree.id)
 WHERE ?1 = '' OR branch = ?1 OR worktree.id = ?1
     OR length(?1) >= 4 AND ?1 IN (
         substr(worktree.id, 1, length(?1)), substr(worktree.id, -length(?1)))
 ORDER BY made_at, worktree.id;
 
 -- name: worktree_users
--- The states of the jobs that a worktree was made for, or that name its folder.
+-- The states of the jobs that a worktree was made for, that go on in it, or that name
+-- its folder.
 SELECT state FROM job
-WHERE finished_at IS NULL AND (id = ?1 OR instr(spec, CAST(?2 AS BLOB)) > 0);
+WHERE finished_at IS NULL AND (
+    id = ?1 OR instr(spec, CAST(?2 AS BLOB)) > 0
+    OR json_extract(CAST(spec AS TEXT), '$.isolation.of') = ?1);
 
 -- name: repository_place
 SELECT name, common_dir, device, inode FROM repository WHERE id = ?;

@@ -301,6 +301,11 @@ SELECT job.id, kind, state, priority, provider, claims, after, replay, attempt,
 FROM job JOIN repository ON repository.id = job.repo
 WHERE job.id IN (SELECT value FROM json_each(?));
 
+-- name: session_users
+-- The jobs that go on with a session and have not ended.
+SELECT id FROM job WHERE finished_at IS NULL AND kind IN ('agent-run', 'dispatch-task')
+    AND json_extract(CAST(spec AS TEXT), '$.agent.session') = ?;
+
 -- name: newest_retries
 -- Of every job that was retried.
 SELECT retry_of, max(id) FROM job WHERE retry_of IS NOT NULL GROUP BY retry_of;

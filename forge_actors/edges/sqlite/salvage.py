@@ -77,18 +77,20 @@ def read_store(path: Path) -> Salvaged:
     return Salvaged(tables, whole)
 
 
-def marks_of(path: Path) -> list[tuple[str, str]]:
-    """The common directory and the id of every repository a store ever had.
+def marks_of(path: Path) -> list[tuple[str, str, float]]:
+    """Of every repository a store ever had: its common directory, its id, and when it
+    was added.
 
     Raises:
         StoreFailed: it cannot be read, whoever wrote it.
     """
     try:
         with opened_to_read(path) as db:
-            rows = db.execute("SELECT common_dir, id FROM repository").fetchall()
+            query = "SELECT common_dir, id, added_at FROM repository"
+            rows = db.execute(query).fetchall()
     except apsw.Error as error:
         raise StoreFailed(f"{path} cannot be read: {error}") from error
-    return [(str(common), str(repo)) for common, repo in rows]
+    return [(str(common), str(repo), float(str(at))) for common, repo, at in rows]
 
 
 def _read_table(

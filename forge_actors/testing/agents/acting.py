@@ -8,8 +8,9 @@ last event), `partial` (the last line is cut), `works` (until a signal), `stays`
 does not leave after its good end), `grandchild` (it leaves a process in a session of
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
 `leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
-brackets, the session that it resumed), `asks` (for a person, its text, unless it
-resumes a session: then it echoes; only Claude Code).
+brackets, the session that it resumed), `forgets` (the same, but it knows no session,
+though its files are there), `asks` (a person, its text; once it resumes a session it
+echoes; only Claude Code).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Scene:
     wait: float = 0.2
     #: A named pipe: before it ends it waits until that was opened and closed again.
     gate: str = ""
+    #: A file that it writes before it ends, in the folder that it runs in.
+    file: str = ""
     #: Whether it says that it is logged in.
     logged_in: bool = True
 
@@ -76,7 +79,8 @@ class Stage:
 
     def answer(self, resumed: str | None) -> str:
         """The words of its answer."""
-        if self.scene.name == "echoes" or (self.scene.name == "asks" and resumed):
+        again = self.scene.name == "asks" and resumed
+        if self.scene.name in ("echoes", "forgets") or again:
             return f"{self.prompt.strip()} [{resumed or ''}]"
         return self.scene.text
 
@@ -91,7 +95,7 @@ class Stage:
         return None
 
     def knows(self, session: str) -> bool:
-        return any(self._files(session))
+        return self.scene.name != "forgets" and any(self._files(session))
 
     def remember(self, session: str, **state: Any) -> None:
         """Keep a session where the real program keeps it."""
@@ -116,6 +120,8 @@ class Stage:
         """What the scenes do that have nothing to do with an agent."""
         if self.scene.gate:
             Path(self.scene.gate).read_bytes()
+        if self.scene.file:
+            Path(self.scene.file).write_text("made\n")
         match self.scene.name:
             case "grandchild":
                 # Its output is not ours, so that nobody waits for its end.

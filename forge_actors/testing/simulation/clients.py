@@ -230,7 +230,7 @@ class Clients:
         job = self.ids.get(operation.target)
         if job is None or self._world.rows.jobs[job].state not in TERMINAL:
             return
-        [retried] = await service.admission.retry([job], "simulation")
+        [retried] = await service.admission.again.retry([job], "simulation")
         self._world.referee.accepted(retried.id)
         self.ids[operation.target] = retried.id
 

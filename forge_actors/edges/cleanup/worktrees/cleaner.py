@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge_actors.domain.cleaning import ClassReport, Removal, Skip
@@ -196,10 +196,6 @@ def _tried_at(home: Folder, worktree: Worktree) -> float:
 
 
 def _receipt(home: Folder, worktree: Worktree) -> Receipt | None:
-    with suppress(Unsafe, OSError), ExitStack() as opened:
-        around = home.folder(receipts.PRESERVED)
-        if around is not None:
-            store = opened.enter_context(around).folder(worktree.id)
-            if store is not None:
-                return receipts.read(opened.enter_context(store))
+    with suppress(Unsafe, OSError), receipts.found(home, worktree.id) as store:
+        return None if store is None else receipts.read(store)
     return None

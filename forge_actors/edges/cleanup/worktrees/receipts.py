@@ -7,7 +7,7 @@ begins. One that cannot be read is put aside and counts as none.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,6 +40,22 @@ def preserved(home: Folder, worktree: str) -> Iterator[Folder]:
     ):
         os.fsync(around.fd)
         os.fsync(home.fd)
+        yield folder
+
+
+@contextmanager
+def found(home: Folder, worktree: str) -> Iterator[Folder | None]:
+    """The same folder if it is there.
+
+    Raises:
+        Unsafe: something else is in its place.
+    """
+    with ExitStack() as opened:
+        folder: Folder | None = home
+        for name in (PRESERVED, worktree):
+            folder = None if folder is None else folder.folder(name)
+            if folder is not None:
+                opened.enter_context(folder)
         yield folder
 
 

@@ -33,12 +33,9 @@ def restore(home: str, subject: Subject, to: str) -> WorktreeRestored:
     if os.path.lexists(to):
         raise Refused(f"{to} is there already; name another place with --to")
     try:
-        with (
-            opened_home(home) as opened,
-            receipts.preserved(opened, worktree.id) as store,
-        ):
-            receipt = receipts.read(store)
-            if receipt is None or receipt.closed_at is None:
+        with opened_home(home) as opened, receipts.found(opened, worktree.id) as store:
+            receipt = None if store is None else receipts.read(store)
+            if store is None or receipt is None or receipt.closed_at is None:
                 raise NotFound(f"nothing was saved of the worktree {worktree.id}")
             for archive in receipt.archives:
                 packing.check(store, archive)

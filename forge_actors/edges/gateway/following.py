@@ -1,0 +1,54 @@
+"""The routes that make jobs of jobs: retries and follow-ups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.query import decode
+
+if TYPE_CHECKING:
+    from forge_actors.edges.gateway.call import Answer, Call
+
+
+class RetryingOne(Struct, forbid_unknown_fields=True):
+    origin: str = "cli"
+    resume: bool = False
+
+
+class Retrying(RetryingOne, forbid_unknown_fields=True, kw_only=True):
+    jobs: list[str]
+
+
+class Continuing(Struct, forbid_unknown_fields=True):
+    prompt: str
+    origin: str = "cli"
+
+
+async def retry(call: Call) -> Answer:
+    wanted = decode(call.request.body, Retrying)
+    if not wanted.jobs:
+        raise InvalidInput("jobs", "names no job to retry")
+    made = await call.control.retry(
+        wanted.jobs, origin=wanted.origin, resume=wanted.resume
+    )
+    return json_response({"jobs": made}, status=201)
+
+
+async def retry_one(call: Call) -> Answer:
+    wanted = decode(call.request.body, RetryingOne)
+    [made] = await call.control.retry(
+        [call.parts[0]], origin=wanted.origin, resume=wanted.resume
+    )
+    return json_response(made, status=201)
+
+
+async def go_on(call: Call) -> Answer:
+    wanted = decode(call.request.body, Continuing)
+    made = await call.control.continue_job(
+        call.parts[0], wanted.prompt, origin=wanted.origin
+    )
+    return json_response(made, status=201)

@@ -1,0 +1,40 @@
+"""The routes of results: what a job changed, and bringing that into a checkout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from forge_actors.domain.requests import unknown_word
+from forge_actors.domain.results import APPLY_MODES, DIFF_FORMS
+from forge_actors.edges.gateway.messages import BYTES, Response, json_response
+from forge_actors.edges.gateway.query import decode
+
+if TYPE_CHECKING:
+    from forge_actors.edges.gateway.call import Answer, Call
+
+
+class Applying(Struct, forbid_unknown_fields=True):
+    mode: str = "auto"
+    commit_first: bool = False
+
+
+async def diff(call: Call) -> Answer:
+    wanted = call.query.one("form") or "patch"
+    for form in DIFF_FORMS:
+        if form == wanted:
+            return Response(200, await call.control.diff(call.parts[0], form), BYTES)
+    raise unknown_word("form", wanted, DIFF_FORMS)
+
+
+async def apply(call: Call) -> Answer:
+    wanted = decode(call.request.body, Applying)
+    for mode in APPLY_MODES:
+        if mode == wanted.mode:
+            return json_response(
+                await call.control.apply(
+                    call.parts[0], mode, commit_first=wanted.commit_first
+                )
+            )
+    raise unknown_word("mode", wanted.mode, APPLY_MODES)

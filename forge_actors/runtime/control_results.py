@@ -1,0 +1,143 @@
+"""What can be asked of the results of jobs: what they changed, and to apply it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import trio
+from msgspec import structs
+
+from forge_actors.domain.errors import ForgeError, NotFound, Refused
+from forge_actors.domain.jobs import TERMINAL, JobView
+from forge_actors.domain.results import JobResult
+from forge_actors.edges.git import changes
+from forge_actors.edges.sqlite.rows import spec_from, worktree_from
+from forge_actors.runtime.applying import Applying
+from forge_actors.runtime.control_jobs import JobControl
+from forge_actors.runtime.control_output import OutputControl
+from forge_actors.runtime.homes import PRESERVED
+
+if TYPE_CHECKING:
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
+    from forge_actors.domain.worktrees import Worktree
+
+#: Looks at repositories that go on at once, so that readers do not take the machine.
+LOOKS = 2
+#: Bytes of the receipt of a worktree that was removed.
+_MAX_RECEIPT = 4 << 20
+
+
+class ResultControl(JobControl, OutputControl):
+    """The part of the port `Control` that is about what jobs did."""
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._looks = trio.CapacityLimiter(LOOKS)
+
+    async def job(self, selector: str) -> JobView:
+        view = await super().job(selector)
+        if view.worktree is None or "base_commit" not in view.worktree:
+            return view
+        worktree = self._worktree_of(view.id)
+        if worktree is None or worktree.base_commit is None:
+            return view
+        known = JobResult(worktree.branch, worktree.base_commit)
+        try:
+            async with self._looks:
+                known = await changes.result(self._place(worktree))
+        except ForgeError as problem:
+            known = structs.replace(known, note=str(problem))
+        if view.agent is not None:
+            text = view.agent.text or None
+            known = structs.replace(known, text=text, usage=view.agent.usage)
+        return structs.replace(view, result=known)
+
+    async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
+        worktree = self._worktree_named_by(self._store.match(selector))
+        async with self._looks:
+            return await changes.diff(self._place(worktree), form)
+
+    async def apply(
+        self, selector: str, mode: ApplyMode = "auto", *, commit_first: bool = False
+    ) -> Applied:
+        job = self._store.match(selector)
+        row = self._row(job)
+        worktree = self._worktree_named_by(job)
+        if row[1] not in TERMINAL:
+            raise Refused(f"job {job} is {row[1]}: only what has ended can be applied")
+        if worktree.state not in ("ready", "removed"):
+            raise Refused(f"the worktree of job {job} is {worktree.state}: try again")
+        place = self._place(worktree)
+        try:
+            tip = await changes.tip_of(place)
+        except NotFound as gone:
+            raise Refused(str(gone)) from None
+        applying = Applying(
+            jobs=self,
+            store=self._store,
+            repo=worktree.repo,
+            checkout=await self._checkout_of(row),
+            place=place,
+            now=self._clock.now,
+        )
+        return await applying.apply(tip, mode, commit_first=commit_first)
+
+    def _worktree_of(self, job: str) -> Worktree | None:
+        rows = self._store.read("worktree", job)
+        return worktree_from(rows[0]) if rows else None
+
+    def _worktree_named_by(self, job: str) -> Worktree:
+        """The worktree of a job that was made, even if it is gone by now.
+
+        Raises:
+            Refused: it has none.
+        """
+        worktree = self._worktree_of(job)
+        if worktree is None or worktree.base_commit is None:
+            raise Refused(
+                f"job {job} has no worktree of its own, so nobody can tell what it"
+                " changed; submit --isolate gives it one"
+            )
+        return worktree
+
+    def _place(self, worktree: Worktree) -> changes.Place:
+        repo = self._registry.get(worktree.repo)
+        if repo is None:
+            raise Refused(f"the repository of job {worktree.id} was removed")
+        assert worktree.base_commit is not None
+        home = os.path.realpath(self._home)
+        path = os.path.join(home, worktree.path)
+        there = worktree.state in ("ready", "removing")
+        return changes.Place(
+            job=worktree.id,
+            common_dir=repo.common_dir,
+            branch=worktree.branch,
+            base=worktree.base_commit,
+            folder=changes.folder_of(path, repo.common_dir) if there else None,
+            last_known=None if there else _last_known(home, worktree.id),
+        )
+
+    async def _checkout_of(self, row: tuple[Any, ...]) -> str:
+        """The root of the checkout that a job was submitted for."""
+        repo = self._registry.get(row[25])
+        assert repo is not None, "its place was found"
+        try:
+            found, checkout = await self._registry.find(spec_from((row[5],)).cwd)
+        except ForgeError:
+            return repo.path
+        mine = checkout is not None and found.id == repo.id
+        return checkout.root if mine and checkout is not None else repo.path
+
+
+def _last_known(home: str, worktree: str) -> str | None:
+    """The last commit of a worktree that is gone, by its receipt."""
+    path = os.path.join(home, PRESERVED, worktree, "receipt.json")
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)) as file:
+            told = json.loads(file.read(_MAX_RECEIPT))
+        found = (told.get("checkpoint") or {}).get("commit") or told.get("head")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None
