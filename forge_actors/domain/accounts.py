@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from forge_actors.domain.agents import LimitKind
 from forge_actors.domain.changes import AccountChanged
+from forge_actors.domain.day_budgets import SpentBudget
 from forge_actors.domain.events import Event
 from forge_actors.domain.redaction import bounded, redact
 from forge_actors.domain.scopes import PROVIDER, provider_in
@@ -140,7 +141,7 @@ class Accounts:
     """
 
     def __init__(self, known: Iterable[Account] = (), now: float = 0.0) -> None:
-        self._known = {each.provider: each for each in known}
+        self._known = {each.provider: _taken_in(each, now) for each in known}
         self._trials: dict[str, _Trial] = {}
         #: Of those whose jobs return: when the next one may start.
         self._next: dict[str, float] = {
@@ -327,8 +328,10 @@ class Accounts:
         return AccountChanged(account, Event(kind, now, data=data))
 
 
-def waiting_for(account: Account) -> Waiting:
-    """What a job with a closed account waits for."""
+def waiting_for(account: Account | SpentBudget) -> Waiting:
+    """What a job with a closed account, or a spent budget, waits for."""
+    if isinstance(account, SpentBudget):
+        return Waiting("limit", account.since, account.detail, until=account.until)
     kind: WaitingKind = "agent" if account.reason == "auth" else "limit"
     detail = describe_closed(account)
     return Waiting(kind, account.since, detail, until=account.retry_at)
@@ -351,6 +354,16 @@ def describe_closed(account: Account) -> str:
         return f"{name} {words[account.reason]}{told}; {cure}, then {resume}"
     how = "it opens then" if account.stated else "one job tries then"
     return f"{name} {words[account.reason]}{told}; {how}, or try now: {resume}"
+
+
+def _taken_in(account: Account, now: float) -> Account:
+    """As it was saved, by a clock that may have been set back since: it waits no longer
+    from now on than it was to wait at first."""
+    since = min(account.since, now)
+    retry_at = account.retry_at
+    if retry_at is not None:
+        retry_at = min(retry_at, now + max(0.0, retry_at - account.since))
+    return structs.replace(account, since=since, retry_at=retry_at)
 
 
 def _chance(name: str) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         LogChunk,
         Retried,
     )
-    from forge_actors.domain.results import Applied, ApplyMode, DiffForm
+    from forge_actors.domain.results import Applied, ApplyMode, DiffForm, JobResult
     from forge_actors.domain.selection import Selection
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
@@ -313,6 +313,12 @@ class Control(Protocol):
         Raises:
             NotFound: it is not known, or nothing was saved of it.
             Refused: it cannot be made, and why.
+        """
+
+    async def result(self, selector: str) -> JobResult | None:
+        """What a job did in its worktree, read from its repository; None: it has none.
+
+        It never fails because of that: what cannot be read is not known.
         """
 
     async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:

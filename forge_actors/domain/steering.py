@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import Job, State
 
@@ -201,11 +202,18 @@ class Steerable(JobQueue):
         return changes + self._adjust(before, now)
 
     def told_of_accounts(
-        self, closed: Iterable[Account], tried: frozenset[str], now: float
+        self,
+        closed: Iterable[Account],
+        tried: frozenset[str],
+        now: float,
+        spent: Iterable[SpentBudget] = (),
     ) -> list[Change]:
-        """These accounts are closed; those with these tokens a job may try."""
+        """These accounts are closed; those with these tokens a job may try. These
+        budgets are spent, some of them those of other repositories."""
         self.accounts = {account.token: account for account in closed}
-        self._tried = tried
+        mine = {each.token: each for each in spent if each.repo in (None, self.repo)}
+        self.accounts |= mine
+        self._tried = tried - mine.keys()
         return self._adjust(self.pauses, now)
 
     def _let_go(self, where: Pause, now: float) -> list[Change]:

@@ -10,7 +10,7 @@ import trio
 from msgspec import structs
 
 from forge_actors.domain.errors import ForgeError, NotFound, Refused
-from forge_actors.domain.jobs import TERMINAL, JobView
+from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.results import JobResult
 from forge_actors.edges.git import changes
 from forge_actors.edges.sqlite.rows import spec_from, worktree_from
@@ -20,6 +20,7 @@ from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.homes import PRESERVED
 
 if TYPE_CHECKING:
+    from forge_actors.domain.jobs import JobView
     from forge_actors.domain.results import Applied, ApplyMode, DiffForm
     from forge_actors.domain.worktrees import Worktree
 
@@ -36,13 +37,11 @@ class ResultControl(JobControl, OutputControl):
         super().__init__(**parts)
         self._looks = trio.CapacityLimiter(LOOKS)
 
-    async def job(self, selector: str) -> JobView:
-        view = await super().job(selector)
-        if view.worktree is None or "base_commit" not in view.worktree:
-            return view
-        worktree = self._worktree_of(view.id)
+    async def result(self, selector: str) -> JobResult | None:
+        view = await self.job(selector)
+        worktree = self._worktree_of(view)
         if worktree is None or worktree.base_commit is None:
-            return view
+            return None
         known = JobResult(worktree.branch, worktree.base_commit)
         try:
             async with self._looks:
@@ -52,23 +51,25 @@ class ResultControl(JobControl, OutputControl):
         if view.agent is not None:
             text = view.agent.text or None
             known = structs.replace(known, text=text, usage=view.agent.usage)
-        return structs.replace(view, result=known)
+        return known
 
     async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
-        worktree = self._worktree_named_by(self._store.match(selector))
+        worktree = self._made_for(await self.job(selector))
         async with self._looks:
             return await changes.diff(self._place(worktree), form)
 
     async def apply(
         self, selector: str, mode: ApplyMode = "auto", *, commit_first: bool = False
     ) -> Applied:
-        job = self._store.match(selector)
-        row = self._row(job)
-        worktree = self._worktree_named_by(job)
-        if row[1] not in TERMINAL:
-            raise Refused(f"job {job} is {row[1]}: only what has ended can be applied")
+        view = await self.job(selector)
+        row = self._row(view.id)
+        worktree = self._made_for(view)
+        if view.state not in TERMINAL:
+            raise Refused(
+                f"job {view.id} is {view.state}: only what has ended can be applied"
+            )
         if worktree.state not in ("ready", "removed"):
-            raise Refused(f"the worktree of job {job} is {worktree.state}: try again")
+            raise Refused(f"the worktree {worktree.id} is {worktree.state}: try again")
         place = self._place(worktree)
         try:
             tip = await changes.tip_of(place)
@@ -84,20 +85,24 @@ class ResultControl(JobControl, OutputControl):
         )
         return await applying.apply(tip, mode, commit_first=commit_first)
 
-    def _worktree_of(self, job: str) -> Worktree | None:
-        rows = self._store.read("worktree", job)
+    def _worktree_of(self, view: JobView) -> Worktree | None:
+        """The worktree that a job works in, made for it or for the one that it is the
+        continuation `of`."""
+        if view.worktree is None:
+            return None
+        rows = self._store.read("worktree", view.worktree.get("of") or view.id)
         return worktree_from(rows[0]) if rows else None
 
-    def _worktree_named_by(self, job: str) -> Worktree:
-        """The worktree of a job that was made, even if it is gone by now.
+    def _made_for(self, view: JobView) -> Worktree:
+        """The same, once it was made, even if it is gone by now.
 
         Raises:
             Refused: it has none.
         """
-        worktree = self._worktree_of(job)
+        worktree = self._worktree_of(view)
         if worktree is None or worktree.base_commit is None:
             raise Refused(
-                f"job {job} has no worktree of its own, so nobody can tell what it"
+                f"job {view.id} has no worktree of its own, so nobody can tell what it"
                 " changed; submit --isolate gives it one"
             )
         return worktree

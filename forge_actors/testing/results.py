@@ -10,13 +10,15 @@ from forge_actors.domain.results import Applied
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobView
-    from forge_actors.domain.results import ApplyMode, DiffForm
+    from forge_actors.domain.results import ApplyMode, DiffForm, JobResult
 
 
 class FakeResults(ABC):
     """Holds the changes of jobs in memory; a job without any has no worktree."""
 
     def __init__(self) -> None:
+        #: By job.
+        self.results: dict[str, JobResult] = {}
         #: By job and form.
         self.diffs: dict[tuple[str, DiffForm], bytes] = {}
         #: Each call of `apply`, in order.
@@ -27,6 +29,10 @@ class FakeResults(ABC):
 
     @abstractmethod
     def _find(self, selector: str) -> JobView: ...
+
+    async def result(self, selector: str) -> JobResult | None:
+        await self._begin()
+        return self.results.get(self._find(selector).id)
 
     async def diff(self, selector: str, form: DiffForm = "patch") -> bytes:
         await self._begin()

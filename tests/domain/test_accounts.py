@@ -154,6 +154,12 @@ def test_a_return_goes_on_after_a_restart() -> None:
     assert Accounts([account], NOW + RETURN_SECONDS).returning == frozenset()
 
 
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_longer() -> None:
+    saved = Account("claude", False, NOW, "usage", retry_at=NOW + 60.0, stated=True)
+    assert Accounts([saved], NOW - 3600.0).next_moment(NOW - 3600.0) == NOW - 3540.0
+    assert Accounts([saved], NOW + 10.0).next_moment(NOW + 10.0) == NOW + 60.0
+
+
 def test_where_nobody_knows_the_end_one_job_tries() -> None:
     accounts = closed(Refusal("usage"))
     assert accounts.tried == frozenset()

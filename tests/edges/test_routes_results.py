@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.client.aio import connect
+from forge_actors.domain.results import JobResult
 from tests.edges.routes_kit import open_api
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+RESULT = JobResult("forge/x", "0" * 40, file_count=2, uncommitted=1)
 PATCH = b"diff --git a/x b/x\n\0\xff"
 
 
@@ -43,3 +47,16 @@ async def test_a_branch_is_applied_in_the_way_that_is_asked_for(tmp_path: Path) 
             done = await client.apply(job, "merge", commit_first=True)
         assert done.into == "main"
         assert api.control.applied == [(job, "auto", False), (job, "merge", True)]
+
+
+async def test_a_job_is_shown_with_what_it_did_in_its_worktree(tmp_path: Path) -> None:
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        api.control.results[job] = RESULT
+        assert (await api("GET", f"/jobs/{job}"))[1]["result"] is None
+        view = structs.replace(api.control.views[job], worktree={"state": "ready"})
+        api.control.views[job] = view
+        shown = (await api("GET", f"/jobs/{job}"))[1]["result"]
+        assert (shown["branch"], shown["uncommitted"]) == ("forge/x", 1)
+        async with connect(tmp_path) as client:
+            assert (await client.job(job)).result == RESULT

@@ -11,8 +11,9 @@ from forge_actors.actors import asked, moves, repository
 from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.tokens import Grant, Grants
 from forge_actors.domain import job_queue, lanes, ledger, priority, recovery, steering
+from forge_actors.domain.accounts import Accounts
 from forge_actors.domain.capacity import Capacity
-from forge_actors.domain.jobs import JobError
+from forge_actors.domain.jobs import Job, JobError
 from forge_actors.domain.looking import Look
 from forge_actors.domain.recovery import Outcome
 from forge_actors.edges.node.agent.desk import Desk
@@ -286,6 +287,37 @@ def marks_do_not_outlive_a_crash(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimulatedStore, "unfinished_looks", lambda _: [])
 
 
+def all_return_at_once(patch: pytest.MonkeyPatch) -> None:
+    real = Accounts.granted
+
+    def granted(self: Any, tokens: Any, grant: str, now: float, _gap: float) -> bool:
+        return real(self, tokens, grant, now, 0.0)
+
+    patch.setattr(Accounts, "granted", granted)
+
+
+def a_closed_account_is_never_opened(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Accounts, "pass_time", lambda *_: ([], False))
+    patch.setattr(Accounts, "next_moment", lambda *_: None)
+
+
+def a_refused_attempt_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Job, "counted", property(lambda self: self.attempt))
+
+
+def any_number_of_jobs_try_a_closed_account(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Accounts, "closed_tokens", lambda *_: frozenset())
+
+
+def a_closed_account_is_forgotten_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    real = Accounts.__init__
+
+    def init(self: Any, _known: Any = (), now: float = 0.0) -> None:
+        real(self, (), now)
+
+    patch.setattr(Accounts, "__init__", init)
+
+
 #: Those that the store refuses: the actor that asks for it fails, time and again.
 REFUSED: tuple[Mutation, ...] = (the_fence_begins_anew_with_each_ledger,)
 
@@ -324,4 +356,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     a_lost_job_is_over_whatever_is_left_of_it,
     a_sample_answers_marks_that_came_later,
     marks_do_not_outlive_a_crash,
+    all_return_at_once,
+    a_closed_account_is_never_opened,
+    a_refused_attempt_counts,
+    any_number_of_jobs_try_a_closed_account,
+    a_closed_account_is_forgotten_at_a_restart,
 )

@@ -200,7 +200,11 @@ async def submit_batch(call: Call) -> Answer:
 
 
 async def show_job(call: Call) -> Answer:
-    return json_response(await call.control.job(call.parts[0]))
+    view = await call.control.job(call.parts[0])
+    if view.worktree is not None:
+        result = await call.control.result(view.id)
+        view = structs.replace(view, result=result)
+    return json_response(view)
 
 
 async def why(call: Call) -> Answer:

@@ -9,6 +9,7 @@ import apsw
 from msgspec import convert
 
 from forge_actors.domain.clock_steps import take_in
+from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -201,6 +202,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("usage_of_session", agent, session)
         return used_before(map(usage_from, rows))
+
+    def used_since(self, at: float) -> list[DayUse]:
+        """See the port."""
+        return [DayUse(*row) for row in self.read_pending("used_since", at)]
 
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)

@@ -48,6 +48,8 @@ class Case(Struct):
     fence: int | None = None
     #: How many of its attempts began.
     begun: int = 0
+    #: How many of them a provider refused.
+    refused: int = 0
     #: Somebody asked for its end.
     cancelled: bool = False
     #: The epoch of the runtime that answered that it stops this attempt.

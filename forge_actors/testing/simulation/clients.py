@@ -45,6 +45,13 @@ _STEERING: dict[str, Steering] = {
 }
 
 
+class _Asking:
+    """Somebody asks something of a job now."""
+
+    def __init__(self) -> None:
+        self.with_others = False
+
+
 class Clients:
     """Does operations against whatever service runs, once one does."""
 
@@ -56,7 +63,7 @@ class Clients:
         #: How many a service is busy with.
         self._busy = 0
         #: What is asked of jobs now: to be held, suspended or let go on.
-        self._steering: dict[str, list[str]] = {}
+        self._steering: dict[str, list[_Asking]] = {}
 
     @property
     def idle(self) -> bool:
@@ -178,21 +185,24 @@ class Clients:
             # What another asker still waits for is no change, and answered at once.
             same = service.store.holds(job) == on
             asking = self._steering.setdefault(job, [])
-            asking.append(how)
-            others = len(asking) > 1
+            mine = _Asking()
+            asking.append(mine)
+            if len(asking) > 1:
+                # Of those who ask for opposite things at once the last one has it.
+                for each in asking:
+                    each.with_others = True
             try:
                 problems: dict[str, str] = await service.ask(
                     self._repo_of(job),
                     lambda reply: repository_messages.Steer((job,), how, reply),
                 )
             finally:
-                # Of two who ask for opposite things at once the later one has it.
-                others = others or len(asking) > 1
-                asking.remove(how)
+                asking.remove(mine)
             held = self._world.rows.jobs[job]
             done = (held.held_at is not None) == on or held.state in TERMINAL
             self._world.referee.told(
-                f"{job} {how}", holds=same or done or others or job in problems
+                f"{job} {how}",
+                holds=same or done or mine.with_others or job in problems,
             )
 
     async def _edit(self, service: Service, operation: Operation) -> None:

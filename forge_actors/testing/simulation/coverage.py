@@ -25,6 +25,7 @@ ROWS = (
     "JobIsolated",
     "PauseBegan",
     "PauseEnded",
+    "AccountChanged",
     "Quarantined",
     "QuarantineEnded",
     "WorktreeChanged",
@@ -91,7 +92,8 @@ RARE = (
     *["undo"] * 4,
     "PauseBegan",
     "PauseEnded",
-    "Quarantined",
+    *["AccountChanged"] * 3,
+    *["Quarantined"] * 3,
     *["QuarantineEnded"] * 4,
     "SettingsChanged",
     "stop",
@@ -115,7 +117,7 @@ READY: tuple[State, ...] = (
 
 def _pairs() -> tuple[Pair, ...]:
     """The moves that the runtime makes. The table of the domain has more: nothing waits
-    for an approval or a limit yet, or becomes stale, and of a ready job none runs after
+    for an approval yet, or becomes stale, and of a ready job none runs after
     another."""
     found: list[Pair] = [(one, other) for one in READY for other in READY]
     found = [(one, other) for one, other in found if one != other]
@@ -126,6 +128,8 @@ def _pairs() -> tuple[Pair, ...]:
     found += [("waiting_for_dependency", end) for end in ("queued", *ends)]
     found.append(("waiting_for_dependency", "human_attention_required"))
     found += [("waiting_for_retry", end) for end in ("queued", "cancelled", "failed")]
+    found += [("running", "waiting_for_limit")]
+    found += [("waiting_for_limit", then) for then in ("dispatched", "queued")]
     # Of what runs as long as a time budget the start is told long before.
     found += [("dispatched", "running"), ("running", "timed_out")]
     for state in ("dispatched", "running"):

@@ -94,7 +94,7 @@ class Dispatches:
             ):
                 continue
             alike = other.claims == case.claims and other.tokens == case.tokens
-            if alike and other.state != "waiting_for_retry":
+            if alike and other.state not in ("waiting_for_retry", "waiting_for_limit"):
                 self._world.fail("order", f"{case.job} before {other.job}")
             if (
                 at - other.queued_at > self._world.limits.overtake_after
@@ -119,6 +119,8 @@ class Dispatches:
     def _is_open(self, case: Case) -> bool:
         """Whether tokens of its kind are granted at all."""
         known = self._world.limits.tokens
+        if self._world.referee.accounts.closed(case.tokens):
+            return False
         return all(token in known for token in case.tokens) and not any(
             pause.covers(case.tokens) for pause in self._books.pauses.values()
         )

@@ -28,6 +28,7 @@ class Ends:
     def judge_end(self, case: Case, change: JobEnded) -> None:
         """Of a job that was dispatched or running."""
         process = self._process(case)
+        self._judge_attempts(case, change)
         ended = None if process is None else process.ended
         self._judge_receipt(change.receipt)
         child = change.event.data.get("accepted")
@@ -40,6 +41,17 @@ class Ends:
             self._judge_outcome(change, change.receipt, ended)
         if change.state == "human_attention_required" and case.replay != "never":
             self._fail("an end is what it was", f"{case.job} may be repeated")
+
+    def _judge_attempts(self, case: Case, change: JobEnded) -> None:
+        """What a provider refused is neither an end nor one of the attempts."""
+        process, receipt = self._process(case), change.receipt
+        if process is None or change.state == "cancelled":
+            return
+        if receipt is not None and receipt.ending == "exit" and process.limit:
+            self._fail("a limit parks", f"{case.job} is {change.state}")
+        spent = change.error is not None and "attempts are used" in change.error.message
+        if spent and case.attempt - case.refused < case.max_attempts:
+            self._fail("refusals do not count", f"{case.job} has others left")
 
     def judge_early_end(self, case: Case, change: JobEnded) -> None:
         """Of a job that waited."""

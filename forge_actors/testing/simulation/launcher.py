@@ -80,7 +80,7 @@ class Attempt:
 
     def settle_end(self, receipt: Receipt) -> None:
         if self.receipt is None:
-            self.receipt = receipt
+            self.receipt = self._launcher.machine.reported(receipt)
             if not self._settled.is_set():
                 self.settle_start(receipt.identity)
             self._ended.set()
@@ -99,6 +99,7 @@ class SimulatedLauncher:
         self.links: list[Link] = []
         self.heard_at = trio.current_time()
         self._world = world
+        self.machine = world.machine
         self._hello = wire.hello({}, owner, bound=bound)
         #: What runs is to end with the launcher.
         self._ends_all = bound

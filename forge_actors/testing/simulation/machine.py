@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.launch import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from forge_actors.domain.agents import LimitHit
+    from forge_actors.domain.launch import Receipt
     from forge_actors.testing.simulation.timers import Timer
     from forge_actors.testing.simulation.world import World
 
@@ -40,6 +43,10 @@ class Run(Struct, frozen=True):
     crowded: bool = False
     #: It lives on when the agent dies, and cannot be found then until it ends.
     hides: bool = False
+
+
+#: What a provider makes of an attempt that it refuses.
+REFUSED = Run(seconds=0.02, exit_code=1)
 
 
 class Ended(Struct, frozen=True):
@@ -75,6 +82,8 @@ class Process:
         self.leaves_files: bool = order.get("artifacts") is not None
         self.stop_signal: str = order["stop_signal"]
         self.run = run
+        #: What refused it.
+        self.limit: LimitHit | None = None
         self.identity = identity
         self.started_at = now
         self.ended: Ended | None = None
@@ -182,7 +191,9 @@ class Machine:
         self._started += 1
         identity = ProcessIdentity(self.boot_id, 1000 + self._started, self._started)
         now = self.world.clock.wall()
-        process = Process(self, key, order, run, identity, now)
+        limit = self.world.providers.refusal(self.world.rows.jobs[key[0]].tokens)
+        process = Process(self, key, order, REFUSED if limit else run, identity, now)
+        process.limit = limit
         self.world.referee.began(process)
         self.processes[key] = self.history[key] = process
         self.world.note("begins", *key, process.fence)
@@ -194,6 +205,14 @@ class Machine:
         ended = process.ended
         assert ended is not None
         self.world.note("gone", *process.key, ended.exit_code, ended.signal)
+
+    def reported(self, receipt: Receipt) -> Receipt:
+        """The receipt with what the program told, if a provider refused it."""
+        process = self.history.get((receipt.job, receipt.attempt))
+        if process is None or process.limit is None or receipt.ending != "exit":
+            return receipt
+        told = AgentReport("simulated", ok=False, limit=process.limit)
+        return structs.replace(receipt, agent=told)
 
     def sweep(self, key: Key) -> tuple[ProcessIdentity, ...]:
         """Kill what is left of an attempt; what hides cannot be proven gone."""

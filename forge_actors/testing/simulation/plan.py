@@ -21,6 +21,7 @@ from forge_actors.runtime.settings import (
 from forge_actors.testing.simulation.coverage import FAULTS, RARE
 from forge_actors.testing.simulation.faults import Fault
 from forge_actors.testing.simulation.machine import Run
+from forge_actors.testing.simulation.outages import ASKING, Outage, draw_outages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,6 +112,7 @@ class Plan(Struct, frozen=True):
     runs: dict[str, tuple[Run, ...]]
     operations: tuple[Operation, ...]
     faults: tuple[Fault, ...]
+    outages: tuple[Outage, ...] = ()
 
     def without(
         self, operations: Iterable[Operation] = (), faults: Iterable[Fault] = ()
@@ -132,6 +134,12 @@ def draw(seed: int) -> Plan:
     jobs: dict[str, JobRequest] = {}
     for name in names:
         jobs[name] = _job(chance, name, repositories, list(jobs))
+    outages = draw_outages(seed, PROVIDERS, HORIZON)
+    if outages:
+        asking = random.Random(f"asking {seed}")  # noqa: S311 - chance, no secret
+        for request in jobs.values():
+            if asking.random() < ASKING:
+                request.provider = asking.choice(PROVIDERS)
     runs = {name: tuple(_run(chance) for _ in range(4)) for name in names}
     operations = [
         *_submissions(chance, names),
@@ -147,6 +155,7 @@ def draw(seed: int) -> Plan:
         runs,
         tuple(operations),
         _faults(chance),
+        outages,
     )
 
 

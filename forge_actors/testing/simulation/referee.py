@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.changes import (
+    AccountChanged,
     JobAdded,
     JobDispatched,
     JobEdited,
@@ -26,6 +27,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
+from forge_actors.testing.simulation.accounts import AccountRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
 from forge_actors.testing.simulation.dispatches import Dispatches
 from forge_actors.testing.simulation.ends import Ends
@@ -49,6 +51,7 @@ class Referee:
         self._books = world.books
         self._dispatches = Dispatches(world)
         self._ends = Ends(world)
+        self.accounts = AccountRules(world)
         self.acknowledged: dict[str, None] = {}
         #: The moves that jobs made.
         self.pairs: dict[tuple[State, State], None] = {}
@@ -86,7 +89,7 @@ class Referee:
             case JobWaits(job, state):
                 self._move(job, state)
             case JobDispatched():
-                self._dispatched(change)
+                self._dispatched(change, epoch)
             case JobRan(job):
                 self._move(job, "running")
             case JobRequeued():
@@ -100,6 +103,11 @@ class Referee:
                 self._edited(change)
             case JobIsolated(job, claims):
                 self._isolated(books.cases[job], claims)
+            case AccountChanged(account):
+                self.accounts.changed(change, epoch)
+                for case in books.open_cases:
+                    if account.token in case.tokens:
+                        self._news_for(case)
             case PauseBegan(pause):
                 books.pauses[pause.scope] = pause
             case PauseEnded(scope):
@@ -163,8 +171,9 @@ class Referee:
         case.state = state
         return case
 
-    def _dispatched(self, change: JobDispatched) -> None:
+    def _dispatched(self, change: JobDispatched, epoch: int) -> None:
         case = self._books.cases[change.job]
+        self.accounts.judge(case, change, epoch)
         self._dispatches.judge(case, change)
         self._move(change.job, "dispatched")
         case.attempt, case.fence = change.attempt, change.fence
@@ -172,7 +181,10 @@ class Referee:
 
     def _requeued(self, change: JobRequeued, epoch: int) -> None:
         case = self._books.cases[change.job]
-        self._ends.judge_requeue(case, change, epoch)
+        if self.accounts.judge_requeue(case, change):
+            case.begun -= 1  # it is not one of those that it may have
+        else:
+            self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
         case.fence, case.queued_at = None, change.at

@@ -213,7 +213,15 @@ class _Simulation:
 
     def _relief(self) -> list[Operation]:
         scopes = [EVERYTHING, *(f"repo:{name}" for name in self._plan.repositories)]
-        scopes += [f"provider:{name}" for name in self._plan.settings.providers]
+        accounts = self._world.referee.accounts.accounts
+        # One whose account opens by itself is left to do so.
+        scopes += [
+            f"provider:{name}"
+            for name in self._plan.settings.providers
+            if (known := accounts.get(name)) is None
+            or known.open
+            or f"provider:{name}" in self._world.books.pauses
+        ]
         relief = [Operation(0, "resume", scope, True) for scope in scopes]
         relief.append(Operation(0, "undrain"))
         relief += [Operation(0, "enable", name) for name in self._plan.repositories]

@@ -17,6 +17,7 @@ from forge_actors.testing.simulation.books import Books, Violation
 from forge_actors.testing.simulation.clients import Clients
 from forge_actors.testing.simulation.faults import Fault, Injector
 from forge_actors.testing.simulation.machine import Machine
+from forge_actors.testing.simulation.outages import Providers
 from forge_actors.testing.simulation.places import Places
 from forge_actors.testing.simulation.referee import Referee
 from forge_actors.testing.simulation.rows import SimulatedRows
@@ -69,6 +70,7 @@ class World:
         #: What is durable.
         self.rows = SimulatedRows()
         self.places = Places()
+        self.providers = Providers(plan.outages, self.clock)
         #: Branches and worktrees on the disk.
         self.checkouts = Checkouts()
         #: What git says of the repositories: each process adds a file to its own.
