@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from forge_actors.actors.repository_messages import AnswerJob, EditJob
 from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -72,7 +73,15 @@ class Asked:
                 problems[job] = problem
         self._steered(moves, reply, problems)
 
-    def edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
+    def of_waiting(self, message: EditJob | AnswerJob, now: float) -> None:
+        """What is asked of one job that waits."""
+        match message:
+            case EditJob(job, edit, reply):
+                self._edit(job, edit, reply, now)
+            case AnswerJob(job, answer, reason, reply):
+                self._answer(job, answer, reason, reply, now)
+
+    def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
         changes: list[Change] = []
         problem = self._unfit(job)
         if problem is None:
@@ -82,7 +91,7 @@ class Asked:
             return
         self._steered(changes, reply, None)
 
-    def answer(
+    def _answer(
         self, job: str, answer: str | None, reason: str, reply: Reply[None], now: float
     ) -> None:
         changes: list[Change] = []

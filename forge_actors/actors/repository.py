@@ -264,10 +264,8 @@ class _Repository:
                 reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._asked.steer(jobs, how, reply, now)
-            case EditJob(job, edit, reply):
-                self._asked.edit(job, edit, reply, now)
-            case AnswerJob(job, answer, reason, reply):
-                self._asked.answer(job, answer, reason, reply, now)
+            case EditJob() | AnswerJob():
+                self._asked.of_waiting(message, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):
