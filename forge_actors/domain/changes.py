@@ -165,6 +165,16 @@ class JobIsolated(Struct, frozen=True):
     event: Event
 
 
+class JobAnswered(Struct, frozen=True):
+    """What a job asked was answered: it is queued, and goes on with this text, which
+    is named by its digest."""
+
+    job: str
+    answer: str
+    event: Event
+    state: State = "queued"
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -304,6 +314,7 @@ Change = (
     | SetAside
     | TakenBack
     | JobIsolated
+    | JobAnswered
     | JobHeld
     | JobEdited
     | PauseBegan

@@ -136,11 +136,21 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
+class Answer(Struct, frozen=True):
+    """The digest of what a person answered, and the job that had asked: those that are
+    made of it have asked nothing yet."""
+
+    job: str
+    prompt: str
+
+
 class AgentSpec(Struct, frozen=True, omit_defaults=True):
     """Which agent a job runs, and the digest of the prompt that is its input."""
 
     name: str
     prompt: str
+    #: What its attempts from now on have as their input.
+    answer: Answer | None = None
     #: The job that it goes on with, and the session that it resumes.
     continues: str | None = None
     session: str | None = None

@@ -9,6 +9,7 @@ import apsw
 import msgspec
 from msgspec import UNSET, structs
 
+from forge_actors.domain.answers import answered
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
@@ -17,6 +18,7 @@ from forge_actors.domain.changes import (
     EventsForgotten,
     ItemMarked,
     JobAdded,
+    JobAnswered,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -161,6 +163,12 @@ def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> N
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
+
+
+def _answer(db: apsw.Connection, sql: dict[str, str], change: JobAnswered) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    values = (_encoder.encode(answered(spec, change)), change.job)
+    db.execute(sql["answer_job"], values)
 
 
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
@@ -321,6 +329,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
     TakenBack: _take_back,
+    JobAnswered: _answer,
     JobHeld: _hold,
     JobIsolated: _isolate,
     JobEdited: _edit,
