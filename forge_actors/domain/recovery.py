@@ -98,7 +98,8 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     told = None if known.receipt is None else known.receipt.agent
     if told is None or told.spent is None or outcome.accepted is not None:
         return outcome
-    ended = told.stopped_for_budget and outcome.state == "human_attention_required"
+    lost = ("failed", "human_attention_required")
+    ended = told.stopped_for_budget and outcome.state in lost
     if outcome.again or ended:
         return Outcome("failed", JobError("BUDGET_SPENT", told.spent))
     return outcome
