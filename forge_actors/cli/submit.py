@@ -142,7 +142,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
-    add("--agent", metavar="NAME", help="run this agent: claude, codex, copilot, ...")
+    add(
+        "--agent",
+        metavar="NAME[,NAME]",
+        help="run this agent: claude, codex, copilot, ...; of several the first able",
+    )
     prompt = parser.add_mutually_exclusive_group()
     add_prompt(prompt)
     prompt.add_argument(

@@ -20,6 +20,7 @@ from forge_actors.domain.requests import decode_argv
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.runtime import telemetry
+from forge_actors.runtime.agent_choices import choices_of
 from forge_actors.runtime.agent_sessions import Sessions, chosen_session
 from forge_actors.runtime.prompts import PromptFolder
 
@@ -88,7 +89,7 @@ class Agents:
         if kind not in AGENT_KINDS:
             kinds = tuple(sorted(AGENT_KINDS))
             raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
-        of = finding.adapter(request.agent, field=f"{prefix}agent")
+        of, choices = choices_of(request, prefix)
         if of.program is None and not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
@@ -107,7 +108,7 @@ class Agents:
             "agent": None,
             "prompt": None,
         }
-        return structs.replace(request, **fields), AgentSpec(of.name, digest)
+        return structs.replace(request, **fields), AgentSpec(of.name, digest, choices)
 
     def order(self, order: LaunchOrder, spec: JobSpec) -> LaunchOrder:
         """The order with the command of its agent, or with why there is none."""

@@ -22,6 +22,7 @@ from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
     claims_from,
+    account_from,
     job_from,
     pause_from,
     poison_from,
@@ -33,6 +34,7 @@ from forge_actors.edges.sqlite.spending import usage_from
 from forge_actors.edges.sqlite.statements import queries
 
 if TYPE_CHECKING:
+    from forge_actors.domain.accounts import Account
     from collections.abc import Callable, Mapping, Sequence
 
     from forge_actors.domain.agentless import AgentProblem
@@ -217,6 +219,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("worktree", job)
         return worktree_from(rows[0]) if rows else None
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Those of the providers that were closed once."""
+        return tuple(map(account_from, self.read_pending("accounts")))
 
     def inbox_marks(self) -> list[Mark]:
         """See the port."""
