@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_actors.actors.provider_accounts import ProviderAccounts
 from forge_actors.actors.repository_messages import PausesChanged
 from forge_actors.actors.supervisor_messages import AccountsDue
+from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.pauses import Pauses
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.supervisor_context import Context
     from forge_actors.actors.supervisor_messages import ProviderRefused, SetPause
     from forge_actors.actors.tokens import Grants
+    from forge_actors.domain.capacity import Limits
 
 
 class Closings:
@@ -34,9 +38,19 @@ class Closings:
         self.pauses = Pauses(context.pauses)
         self._close()
         due = AccountsDue()
-        self.accounts = ProviderAccounts(
-            context, grants.capacity, lambda: ring(due), tell
-        )
+        self._ring = partial(ring, due)
+        self.accounts = ProviderAccounts(context, grants.capacity, self._ring, tell)
+
+    def used(self) -> None:
+        """An agent has used something, which will be saved when we look."""
+        if self._grants.capacity.limits.budgets:
+            with suppress(MailboxClosed):  # told by a child that outlives us
+                self._ring()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Count by other limits from now on, and see which budgets are spent."""
+        self._grants.capacity.set_limits(limits)
+        self.accounts.look()
 
     def _close(self) -> None:
         """Grant nothing where there is a pause."""

@@ -8,6 +8,7 @@ from forge_actors.actors.mailbox import Reply
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import RepositoryLimits
+from forge_actors.domain.day_budgets import SpentBudget
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
@@ -92,11 +93,12 @@ class PausesChanged(Struct, frozen=True):
 
 
 class AccountsChanged(Struct, frozen=True):
-    """All accounts of providers that are closed, and the tokens of those of them that
-    a job may try."""
+    """All accounts of providers that are closed, the tokens of those of them that a job
+    may try, and the budgets that are spent, also those of other repositories."""
 
     closed: tuple[Account, ...]
     tried: frozenset[str] = frozenset()
+    spent: tuple[SpentBudget, ...] = ()
 
 
 class Explain(Struct, frozen=True):

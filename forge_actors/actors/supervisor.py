@@ -142,6 +142,7 @@ class _Supervisor:
             pauses=lambda: tuple(self._closings.pauses),
             accounts=self._accounts.told,
             refused=self._refused,
+            used=self._closings.used,
             attended=context.attended,
             careful=self._aside.is_careful,
         )
@@ -231,7 +232,7 @@ class _Supervisor:
                 if repo in self._children:  # others load what is saved
                     _tell(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
-                self._capacity.set_limits(limits)
+                self._closings.set_limits(limits)
                 self._line.reconsider()
                 # The pressure is another one by other limits.
                 self._pressure.again()

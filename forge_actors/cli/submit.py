@@ -44,6 +44,8 @@ _PLAIN = (
     "pids",
     "after_job",
     "agent",
+    "budget_cost",
+    "budget_tokens",
     "isolate",
     "branch",
     "base",
@@ -147,6 +149,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME]",
         help="run this agent: claude, codex, copilot, ...; of several the first able",
     )
+    add(
+        "--budget-cost",
+        type=float,
+        metavar="USD",
+        help="what that may cost, all attempts together",
+    )
+    add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
     prompt = parser.add_mutually_exclusive_group()
     add_prompt(prompt)
     prompt.add_argument(

@@ -18,6 +18,7 @@ from forge_actors.domain.priority import Rank, effective
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from forge_actors.domain.day_budgets import DayBudgets
     from forge_actors.domain.jobs import AgentChoice, Job, Kind
     from forge_actors.domain.open_files import OpenFiles
 
@@ -59,6 +60,8 @@ class Limits(Struct, frozen=True):
     fewer_workers: str | None = None
     #: Seconds from one start to the next where jobs return to a provider.
     return_gap: float = 1.0
+    #: What agents may use in a day.
+    budgets: DayBudgets | None = None
 
 
 def fitting(limits: Limits, files: OpenFiles) -> Limits:

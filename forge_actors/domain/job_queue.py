@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.quarantine import Quarantine
@@ -86,7 +87,7 @@ class JobQueue:
         #: Those that concern this repository: its own, and what its owner told of.
         self.pauses = Pauses(() if pause is None else (pause,))
         #: The closed ones by their tokens, and those of them that a job may try.
-        self.accounts: dict[str, Account] = {}
+        self.accounts: dict[str, Account | SpentBudget] = {}
         self._tried: frozenset[str] = frozenset()
         #: The one that keeps every job from starting, if there is one.
         self._paused = pause
@@ -250,8 +251,8 @@ class JobQueue:
 
     # -- inside ----------------------------------------------------------------------
 
-    def _account(self, tokens: Iterable[str]) -> Account | None:
-        """The closed account that a job with these tokens waits for."""
+    def _account(self, tokens: Iterable[str]) -> Account | SpentBudget | None:
+        """The closed account or spent budget that a job with these tokens waits for."""
         if not self.accounts:
             return None
         return next((a for t in tokens if (a := self.accounts.get(t))), None)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct, field, structs
 
 from forge_actors.domain.agent_views import AgentView
+from forge_actors.domain.agents import Budget
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.errors import ForgeError
@@ -157,6 +158,8 @@ class AgentSpec(Struct, frozen=True, omit_defaults=True):
     session: str | None = None
     #: What it is asked if that session is gone: with a summary of it.
     anew: str | None = None
+    #: What it may use in all of its attempts.
+    budget: Budget | None = None
 
 
 class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -87,7 +87,20 @@ class Outcome(Struct, frozen=True):
 
 
 def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
-    """The one verdict for an attempt that is over.
+    """The one verdict for an attempt that is over: no other one follows, and one that
+    was ended for it has failed, if a budget is spent."""
+    outcome = _decide(job, known, backoff)
+    told = None if known.receipt is None else known.receipt.agent
+    if told is None or told.spent is None or outcome.accepted is not None:
+        return outcome
+    ended = told.stopped_for_budget and outcome.state == "human_attention_required"
+    if outcome.again or ended:
+        return Outcome("failed", JobError("BUDGET_SPENT", told.spent))
+    return outcome
+
+
+def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
+    """What follows from how it ended.
 
     Interruptions (not the job's own doing) are repeated only if its replay policy
     allows; own exits and failed starts only under `always`. What never began begins

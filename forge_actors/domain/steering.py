@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.jobs import AgentChoice, Job
 
@@ -177,11 +178,18 @@ class Steerable(JobQueue):
         return changes + self._adjust(before, now)
 
     def told_of_accounts(
-        self, closed: Iterable[Account], tried: frozenset[str], now: float
+        self,
+        closed: Iterable[Account],
+        tried: frozenset[str],
+        now: float,
+        spent: Iterable[SpentBudget] = (),
     ) -> list[Change]:
-        """These accounts are closed; those with these tokens a job may try."""
+        """These accounts are closed; those with these tokens a job may try. These
+        budgets are spent, some of them those of other repositories."""
         self.accounts = {account.token: account for account in closed}
-        self._tried = tried
+        mine = {each.token: each for each in spent if each.repo in (None, self.repo)}
+        self.accounts |= mine
+        self._tried = tried - mine.keys()
         changes = self._adjust(self.pauses, now)
         jobs = [job for job in self.jobs.values() if job.choices]
         return changes + [c for job in jobs for c in self.redirect(job, now)]

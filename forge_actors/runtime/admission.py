@@ -267,7 +267,7 @@ class Admission:
     ) -> JobAdded:
         prefix, repo, checkout = place
         agent = None
-        if request.agent is not None or request.prompt is not None:
+        if request.wants_agent:
             if self._agents is None:
                 raise Refused("no agent can be run here")
             request, agent = self._agents.accept(request, prefix)

@@ -59,9 +59,11 @@ async def check_another_agent_takes_a_job_over(open_: Open) -> None:
     spec = structs.replace(
         added.spec, argv=("claude", "-v"), agent=AgentSpec("claude", "d", CHOICES)
     )
+    mine = structs.replace(added.job, agent="claude", choices=CHOICES)
+    added = structs.replace(added, job=mine, spec=spec)
     event = Event("job_redirected", 12.0, "repo", "job")
     async with open_() as store:
-        await store.save([repository(), structs.replace(added, spec=spec)]).wait()
+        await store.save([repository(), added]).wait()
         store.save([JobRedirected("job", CHOICES[1], event)])
         # Seen at once, although it is not durable.
         assert store.spec("job").argv == ("copilot", "-v")

@@ -35,9 +35,9 @@ from forge_actors.testing.rows import Rows as Rows
 from forge_actors.testing.store_move import Move as Move
 
 if TYPE_CHECKING:
-    from forge_actors.domain.accounts import Account
     from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.errors import StoreFailed, WriterFenced

@@ -258,6 +258,28 @@ def test_a_killed_apply_leaves_the_checkout_as_after_it(
     assert not list((app / ".git" / "forge-actors").glob("applying-*"))
 
 
+def test_a_service_that_is_killed_does_not_stop_it(
+    service: LiveService, app: Path
+) -> None:
+    gate, bell = service.gate(), service.bell()
+    (app / ".gitattributes").write_text("zz filter=held\n")
+    commit(service, app, "held")
+    job = worked(service, "echo b > file; echo z > zz; git add .; git commit -qm x")
+    held = f"sh -c '{bell.ring}; {gate.wait}; cat'"
+    service.git("-C", app, "config", "filter.held.smudge", held)
+    with started("--home", service.home, "apply", job) as asking:
+        bell.wait()
+        [by] = service.json("jobs", "--kind", "integration")
+        service.kill()
+        assert finished(asking).status != 0
+    gate.open()
+    service.start()
+    assert service.end_of(by["id"])["state"] == "succeeded"
+    assert git(app, "log", "-1", "--format=%s") == "x"
+    assert git(app, "status", "--porcelain") == ""
+    assert service.json("apply", job)["how"] == "nothing"
+
+
 @pytest.fixture
 def claude(
     make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
@@ -285,3 +307,11 @@ def test_what_an_agent_did_is_told_with_its_words_and_applied(
     service.cli("apply", job, "--commit-first", status=0)
     folder = Path(service.json("repo", "show", "app")["path"])
     assert (folder / "made.txt").exists()
+    fake.play("acts", text="more", file="more.txt")
+    next_job = service.cli("continue", job, "Go on.", status=0).out.strip()
+    assert service.end_of(next_job)["state"] == "succeeded"
+    result = service.show(next_job)["result"]
+    assert (result["text"], result["branch"]) == ("more", f"forge/{job}")
+    assert [each["path"] for each in result["files"]] == ["made.txt", "more.txt"]
+    service.cli("apply", next_job, "--commit-first", status=0)
+    assert (folder / "more.txt").exists()

@@ -26,6 +26,7 @@ def outcome(
     stopped: StopReason | None = None,
     replay: Replay = "never",
     tokens: tuple[str, ...] = (),
+    attempt: int = 1,
     **end: Any,
 ) -> Outcome:
     job = Job(
@@ -37,13 +38,19 @@ def outcome(
         tokens=tokens,
         queued_at=0.0,
         state="running",
-        attempt=1,
+        attempt=attempt,
         fence=1,
         replay=replay,
     )
     end = {"ending": "exit", "exit_code": 0, **end}
     receipt = Receipt(
-        job="j", attempt=1, fence=1, ended_at=2.0, started_at=1.0, agent=told, **end
+        job="j",
+        attempt=attempt,
+        fence=1,
+        ended_at=2.0,
+        started_at=1.0,
+        agent=told,
+        **end,
     )
     return decide(job, Evidence(receipt, stopped), Backoff())
 
@@ -132,3 +139,14 @@ def test_what_is_unknown_of_usage_stays_unknown() -> None:
     known = Usage(100, 10, None, None) + Usage(20, 1, None, 0.5)
     assert known == Usage(120, 11, None, 0.5)
     assert Usage(240, 14).since(Usage(120, 7, 0)) == Usage(120, 7)
+
+
+def test_a_session_that_is_gone_is_begun_anew_whatever_the_replay_policy() -> None:
+    told = AgentReport("claude", ok=False, session_gone=True)
+    for attempt, state in ((1, "queued"), (3, "queued"), (4, "failed")):
+        end = outcome(told, exit_code=1, attempt=attempt)
+        assert end.state == state
+        assert end.error is not None
+        assert end.error.code == "SESSION_GONE"
+    cancelled = outcome(told, ending="cancel", exit_code=1)
+    assert cancelled.state == "cancelled"

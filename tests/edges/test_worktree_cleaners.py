@@ -176,6 +176,52 @@ def test_what_had_to_stay_is_not_looked_at_again_at_once(lab: Lab) -> None:
     assert [each.what for each in desk.removals] == [JOB]
 
 
+def test_what_lies_among_them_stays_and_is_told(lab: Lab, tmp_path: Path) -> None:
+    """What was in the way when a worktree was made may be somebody's only copy."""
+    tmp_path.joinpath("outside").mkdir()
+    tmp_path.joinpath("outside", "file").write_text("mine")
+    around = lab.tree.parent
+    left = around / f"{JOB}.left-0badcafe"
+    left.mkdir()
+    (left / "only").write_text("copy")
+    (around / "link").symlink_to(tmp_path / "outside")
+    around.with_name("elsewhere").symlink_to(tmp_path / "outside")
+    desk = TestDesk(lab, NOW + HOUR)
+    desk.clean()
+    told = [(each.what.removeprefix("worktrees/"), each.reason) for each in desk.skips]
+    strange = "no worktree that we know has such a name"
+    aside = "it was in the way of a worktree: look into it, and remove it yourself"
+    assert told == [
+        (f"{REPO}/{left.name}", aside),
+        (f"{REPO}/link", strange),
+        ("elsewhere", strange),
+    ]
+    assert (left / "only").read_text() == "copy"
+    assert (desk.removals, desk.failures) == ([], [])
+
+
+def test_what_they_take_is_counted_if_there_is_time(lab: Lab) -> None:
+    desk = TestDesk(lab, NOW + HOUR)
+    before = desk.clean().size
+    assert before is not None
+    lab.write(lab.tree, {"a.txt": "x" * 500_000})
+    after = desk.clean().size
+    assert after is not None
+    assert 490_000 <= after - before < 520_000
+    desk.goes_on = False
+    assert desk.clean().size is None
+
+
+def test_a_link_in_the_place_of_all_of_them_is_told(lab: Lab) -> None:
+    around = lab.tree.parent.parent
+    around.rename(around.with_name("elsewhere"))
+    around.symlink_to("elsewhere")
+    desk = TestDesk(lab, NOW + HOUR)
+    assert desk.clean().size is None
+    [(what, why)] = desk.failures
+    assert (what, "is a link" in why) == ("worktrees", True)
+
+
 def test_without_time_left_nothing_is_begun(lab: Lab) -> None:
     desk = TestDesk(lab)
     desk.goes_on = False

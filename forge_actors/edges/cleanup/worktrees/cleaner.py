@@ -13,8 +13,14 @@ from forge_actors.domain.retention import Candidate, decide, next_due, policy_of
 from forge_actors.domain.worktrees import Worktree
 from forge_actors.edges.cleanup.folders import Unsafe, opened_home
 from forge_actors.edges.cleanup.worktrees import receipts, removal
+from forge_actors.edges.cleanup.worktrees.around import (
+    WORKTREES,
+    names_in,
+    size_of_all,
+    why_left,
+)
 from forge_actors.edges.cleanup.worktrees.occupants import occupants
-from forge_actors.edges.cleanup.worktrees.place import spot_of
+from forge_actors.edges.cleanup.worktrees.place import BEHIND, spot_of
 from forge_actors.edges.cleanup.worktrees.survey import size_of, survey
 
 if TYPE_CHECKING:
@@ -70,10 +76,11 @@ class WorktreeCleaner:
     def run(self, desk: Desk, cursor: str | None) -> ClassReport:
         """See `Cleaner`."""
         found = {each.worktree.id: each for each in worktrees(desk)}
-        if not found:
-            return ClassReport(self.name)
         with opened_home(desk.home) as home:
-            return self._visit(desk, home, found)
+            report = self._visit(desk, home, found) if found else ClassReport(self.name)
+            if not desk.request.worktrees:
+                self._look_around(desk, home, report)
+            return report
 
     def _visit(self, desk: Desk, home: Folder, found: dict[str, Found]) -> ClassReport:
         due_at = None
@@ -98,6 +105,24 @@ class WorktreeCleaner:
             desk.scanned()
             self._remove(desk, home, found[worktree], reason)
         return ClassReport(self.name, due_at=due_at)
+
+    def _look_around(self, desk: Desk, home: Folder, report: ClassReport) -> None:
+        """Tell of what lies among them and is none, and count what all that takes."""
+        try:
+            around = home.folder(WORKTREES)
+            if around is None:
+                report.size = 0
+                return
+            with around:
+                names = names_in(around, desk.may_go_on)
+                # Read after it: the record of one is there before its folder.
+                known = {each.worktree.path for each in worktrees(desk)}
+                for path in sorted(names):
+                    if path.removesuffix(BEHIND) not in known:
+                        desk.skipped(Skip(self.name, path, why_left(path)))
+                report.size = size_of_all(around, desk.may_go_on)
+        except (Unsafe, OSError) as problem:
+            desk.failed(WORKTREES, str(problem))
 
     def _remove(self, desk: Desk, home: Folder, found: Found, reason: str) -> None:
         worktree = found.worktree

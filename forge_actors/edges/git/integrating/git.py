@@ -111,6 +111,7 @@ def _environment() -> dict[str, str]:
     kept |= {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(_CONFIG)),
     }
