@@ -27,6 +27,7 @@ from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     AccountsChanged,
+    AnswerJob,
     AskStopped,
     Cancel,
     DependencyEnded,
@@ -263,8 +264,8 @@ class _Repository:
                 reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._asked.steer(jobs, how, reply, now)
-            case EditJob(job, edit, reply):
-                self._asked.edit(job, edit, reply, now)
+            case EditJob() | AnswerJob():
+                self._asked.of_waiting(message, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):

@@ -63,6 +63,18 @@ class EditJob(Struct, frozen=True):
     reply: Reply[None]
 
 
+class AnswerJob(Struct, frozen=True):
+    """Let a job go on that asks something, or end it; answered once that is durable.
+
+    `answer` is the digest of the text, None if it is denied.
+    """
+
+    job: str
+    answer: str | None
+    reason: str
+    reply: Reply[None]
+
+
 class PauseHere(Struct, frozen=True):
     """Begin or end the pause of the repository; answered once that is durable.
 
@@ -148,6 +160,7 @@ Message = (
     | AskStopped
     | Steer
     | EditJob
+    | AnswerJob
     | PauseHere
     | LetGoOfLeft
     | PausesChanged
@@ -161,4 +174,4 @@ Message = (
 
 
 #: Messages with a reply.
-ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, PauseHere, LetGoOfLeft)
+ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, AnswerJob, PauseHere, LetGoOfLeft)

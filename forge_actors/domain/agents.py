@@ -324,6 +324,9 @@ class Told:
         match event:
             case Progress(text, acted):
                 self._acted |= acted
+                if acted:
+                    # It went on without an answer, so it needs none.
+                    self._change(question=None)
                 self.said = text or self.said
             case SessionGone():
                 self._gone = True

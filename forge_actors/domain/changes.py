@@ -173,6 +173,16 @@ class JobRedirected(Struct, frozen=True):
     event: Event
 
 
+class JobAnswered(Struct, frozen=True):
+    """What a job asked was answered: it is queued, and goes on with this text, which
+    is named by its digest."""
+
+    job: str
+    answer: str
+    event: Event
+    state: State = "queued"
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -313,6 +323,7 @@ Change = (
     | TakenBack
     | JobIsolated
     | JobRedirected
+    | JobAnswered
     | JobHeld
     | JobEdited
     | PauseBegan

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from forge_actors.domain.waiting import WaitingKind
 
 
+#: The state of a job whose agent asks something.
+ASKING: State = "waiting_for_approval"
+
+
 class JobQueue:
     """The jobs of one repository that have not ended, and their leases.
 
@@ -161,6 +165,8 @@ class JobQueue:
             return "waiting_for_dependency"
         if waiting.kind == "retry":
             return "waiting_for_retry"
+        if waiting.kind == "approval":
+            return ASKING
         if waiting.kind == "limit":
             return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
@@ -175,6 +181,9 @@ class JobQueue:
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
             return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
+        if job.state == ASKING:
+            detail = f"its agent asks something; forge-actors answer {job_id} answers"
+            return Waiting("approval", job.queued_at, detail)
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)
@@ -275,7 +284,10 @@ class JobQueue:
         return changes
 
     def _enter(self, job: Job, now: float) -> None:
-        """Nothing but a hold, a pause or a lack keeps it from starting from here on."""
+        """Nothing but a hold, a pause or a lack keeps it from starting from here on,
+        unless it waits for a person."""
+        if job.state == ASKING:
+            return
         if job.held_at is None and not self._agentless.keeps(job, now):
             self._lanes.enter(job)
         if job.queue_budget is not None:

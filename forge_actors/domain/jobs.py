@@ -146,6 +146,14 @@ class AgentChoice(Struct, frozen=True):
     grace: float
 
 
+class Answer(Struct, frozen=True):
+    """The digest of what a person answered, and the job that had asked: those that are
+    made of it have asked nothing yet."""
+
+    job: str
+    prompt: str
+
+
 class AgentSpec(Struct, frozen=True, omit_defaults=True):
     """Which agent a job runs, and the digest of the prompt that is its input."""
 
@@ -153,6 +161,8 @@ class AgentSpec(Struct, frozen=True, omit_defaults=True):
     prompt: str
     #: The agents that may do it, in order, where there are several.
     choices: tuple[AgentChoice, ...] = ()
+    #: What its attempts from now on have as their input.
+    answer: Answer | None = None
     #: The job that it goes on with, and the session that it resumes.
     continues: str | None = None
     session: str | None = None

@@ -237,7 +237,7 @@ class Ledger(Steerable):
         assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
-        job.refused += outcome.refusal is not None
+        job.refused += outcome.uncounted
         job.retry_at = now + outcome.delay if outcome.delay else None
         data: dict[str, object] = {"attempt": attempt}
         if outcome.error:

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 from msgspec import UNSET, structs
 
 from forge_actors.domain.capacity import direct, provider_token
-from forge_actors.domain.changes import JobEdited, JobHeld, JobRedirected, Noted
+from forge_actors.domain.changes import (
+    JobAnswered,
+    JobEdited,
+    JobHeld,
+    JobRedirected,
+    Noted,
+)
 from forge_actors.domain.events import Event
-from forge_actors.domain.job_queue import JobQueue
+from forge_actors.domain.job_queue import ASKING, JobQueue
+from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, repository_scope
 
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.jobs import AgentChoice, Job
+    from forge_actors.domain.jobs import AgentChoice, Job, State
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -63,6 +70,8 @@ class Steerable(JobQueue):
         on = job.held_at is not None
         event = Event("job_held" if on else "job_unheld", now, self.repo, job.id)
         changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
+        if job.state == ASKING:
+            return changes
         if job.id not in self._unmet and self._retries.due(job.id) is None:
             if on:
                 if job.id in self._lanes.ready:
@@ -88,6 +97,28 @@ class Steerable(JobQueue):
         kind = "job_paused" if on else "job_resumed"
         event = Event(kind, now, self.repo, job.id, data)
         return [JobHeld(job.id, job.held_at, event)]
+
+    def answer(
+        self, job_id: str, answer: str, reason: str, now: float
+    ) -> tuple[list[Change], str | None]:
+        """Let a job go on that asks something; `answer` is the digest of the text."""
+        job = self.jobs[job_id]
+        if job.state != ASKING:
+            return [], asks_nothing(job_id, job.state)
+        check_move(job.state, "queued")
+        job.state = "queued"
+        self._enter(job, now)
+        event = Event("job_queued", now, self.repo, job_id, {"reason": reason})
+        return [JobAnswered(job_id, answer, event)], None
+
+    def deny(
+        self, job_id: str, reason: str, now: float
+    ) -> tuple[list[Change], str | None]:
+        """End a job that asks something: a person says no."""
+        job = self.jobs[job_id]
+        if job.state != ASKING:
+            return [], asks_nothing(job_id, job.state)
+        return self._end(job, "failed", JobError("DENIED", reason), now), None
 
     def suspended_since(self, job_id: str) -> float | None:
         """Since when its processes are to stand still; None if they are not."""
@@ -260,6 +291,10 @@ class Steerable(JobQueue):
             data: dict[str, object] = {"reason": cause.scope}
             changes.append(Noted(Event(kind, now, self.repo, job_id, data)))
         return changes
+
+
+def asks_nothing(job_id: str, state: State) -> str:
+    return f"job {job_id} asks nothing: it is {state}"
 
 
 def for_waiting(job_id: str, how: Steering) -> str:

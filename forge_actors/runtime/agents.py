@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.agents import AgentRun, Budget
+from forge_actors.domain.answers import answer_to
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
@@ -127,6 +128,9 @@ class Agents:
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
             start = self._start(of, spec, program, order.argv, order.job, order.attempt)
+            answer = answer_to(agent, order.job)
+            if answer is not None:
+                start = self.sessions.answered(start, answer)
             run = structs.replace(start.run, telemetry=telemetry.path(order.log))
             made = of.invocation(run)
         except (InvalidInput, Refused, StoreFailed) as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.domain.answers import answered
 from forge_actors.domain.capacity import direct
 from forge_actors.domain.changes import (
     AccountChanged,
@@ -16,6 +17,7 @@ from forge_actors.domain.changes import (
     EventsForgotten,
     ItemMarked,
     JobAdded,
+    JobAnswered,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -146,6 +148,9 @@ class Rows(KeptRows):
                         del self.poisoned[key]
             case QuarantineEnded(job_id):
                 self.quarantined.pop(job_id, None)
+            case JobAnswered(job_id):
+                self.jobs[job_id].state = change.state
+                self.specs[job_id] = answered(self.specs[job_id], change)
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobIsolated(job_id, claims, isolation):

@@ -9,6 +9,7 @@ import apsw
 import msgspec
 from msgspec import UNSET, structs
 
+from forge_actors.domain.answers import answered
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
@@ -17,6 +18,7 @@ from forge_actors.domain.changes import (
     EventsForgotten,
     ItemMarked,
     JobAdded,
+    JobAnswered,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -170,6 +172,12 @@ def _redirect(db: apsw.Connection, sql: dict[str, str], change: JobRedirected) -
     spec = redirected(spec, change.choice)
     values = (change.choice.provider, _encoder.encode(spec), change.job)
     db.execute(sql["redirect_job"], values)
+
+
+def _answer(db: apsw.Connection, sql: dict[str, str], change: JobAnswered) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    values = (_encoder.encode(answered(spec, change)), change.job)
+    db.execute(sql["answer_job"], values)
 
 
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
@@ -330,6 +338,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
     TakenBack: _take_back,
+    JobAnswered: _answer,
     JobHeld: _hold,
     JobIsolated: _isolate,
     JobRedirected: _redirect,

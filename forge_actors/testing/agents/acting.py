@@ -9,7 +9,8 @@ does not leave after its good end), `grandchild` (it leaves a process in a sessi
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
 `leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
 brackets, the session that it resumed), `forgets` (the same, but it knows no session,
-though its files are there, and says so behind the gate).
+though its files are there, and says so behind the gate), `asks` (a person, its text;
+once it resumes a session it echoes; only Claude Code).
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Stage:
 
     def answer(self, resumed: str | None) -> str:
         """The words of its answer."""
-        if self.scene.name in ("echoes", "forgets"):
+        again = self.scene.name == "asks" and resumed
+        if self.scene.name in ("echoes", "forgets") or again:
             return f"{self.prompt.strip()} [{resumed or ''}]"
         return self.scene.text
 
