@@ -208,8 +208,6 @@ class History:
             self.kept[job.repo].pop(job_id, None)
         elif word == "auto_isolated":
             job.claims = convert(data["claims"], tuple[Claim, ...])
-        elif word == "applied":
-            pass  # it is of a checkout
         elif word == "redirected":
             job.provider = str(data["provider"])
         elif word == "edited":
@@ -321,7 +319,6 @@ class History:
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"
-                | "agent_session"
                 | "clean_ended"
                 | "clean_failed"
                 | "inbox_dismissed"
