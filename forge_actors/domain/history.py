@@ -208,6 +208,8 @@ class History:
             self.kept[job.repo].pop(job_id, None)
         elif word == "auto_isolated":
             job.claims = convert(data["claims"], tuple[Claim, ...])
+        elif word == "redirected":
+            job.provider = str(data["provider"])
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:
