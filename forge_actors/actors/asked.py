@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from forge_actors.actors.repository_messages import AnswerJob, EditJob
 from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -72,7 +73,15 @@ class Asked:
                 problems[job] = problem
         self._steered(moves, reply, problems)
 
-    def edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
+    def of_waiting(self, message: EditJob | AnswerJob, now: float) -> None:
+        """What is asked of one job that waits."""
+        match message:
+            case EditJob(job, edit, reply):
+                self._edit(job, edit, reply, now)
+            case AnswerJob(job, answer, reason, reply):
+                self._answer(job, answer, reason, reply, now)
+
+    def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
         changes: list[Change] = []
         problem = self._unfit(job)
         if problem is None:
@@ -81,6 +90,20 @@ class Asked:
             reply.refuse(Refused(problem))
             return
         self._steered(changes, reply, None)
+
+    def _answer(
+        self, job: str, answer: str | None, reason: str, reply: Reply[None], now: float
+    ) -> None:
+        changes: list[Change] = []
+        problem = self._unfit(job)
+        if problem is None and answer is None:
+            changes, problem = self._ledger.deny(job, reason, now)
+        elif problem is None and answer is not None:
+            changes, problem = self._ledger.answer(job, answer, reason, now)
+        if problem is not None:
+            reply.refuse(Refused(problem))
+            return
+        self._when_durable(changes, reply, None)
 
     def _unfit(self, job: str) -> str | None:
         """Why nobody can steer the job any more."""

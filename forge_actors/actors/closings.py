@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_actors.actors.provider_accounts import ProviderAccounts
 from forge_actors.actors.repository_messages import PausesChanged
-from forge_actors.actors.supervisor_messages import AccountsDue
+from forge_actors.actors.supervisor_messages import AccountsDue, ProviderRefused
+from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.pauses import Pauses
+from forge_actors.domain.scopes import provider_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.repository_messages import Message
     from forge_actors.actors.supervisor_context import Context
-    from forge_actors.actors.supervisor_messages import ProviderRefused, SetPause
+    from forge_actors.actors.supervisor_messages import SetPause
     from forge_actors.actors.tokens import Grants
+    from forge_actors.domain.accounts import Refusal
+    from forge_actors.domain.capacity import Limits
+    from forge_actors.domain.jobs import Job
 
 
 class Closings:
@@ -25,7 +32,7 @@ class Closings:
         self,
         context: Context,
         grants: Grants,
-        ring: Callable[[AccountsDue], None],
+        notice: Callable[[AccountsDue | ProviderRefused], None],
         tell: Callable[[Message], None],
     ) -> None:
         self._clock, self._store = context.clock, context.store
@@ -33,10 +40,31 @@ class Closings:
         self._tell = tell
         self.pauses = Pauses(context.pauses)
         self._close()
-        due = AccountsDue()
+        self._notice = notice
         self.accounts = ProviderAccounts(
-            context, grants.capacity, lambda: ring(due), tell
+            context, grants.capacity, partial(notice, AccountsDue()), tell
         )
+
+    def used(self) -> None:
+        """An agent has used something, which will be saved when we look."""
+        if self._grants.capacity.limits.budgets:
+            self._tell_us(AccountsDue())
+
+    def tell_of_refusal(self, job: Job, refusal: Refusal) -> None:
+        """A job was refused, says the actor of its repository."""
+        provider = provider_in(job.tokens)
+        if provider is not None and refusal.delay is None:
+            self._tell_us(ProviderRefused(provider, job.id, refusal))
+
+    def _tell_us(self, message: AccountsDue | ProviderRefused) -> None:
+        # A child may act once more after we have failed or were killed.
+        with suppress(MailboxClosed):
+            self._notice(message)
+
+    def set_limits(self, limits: Limits) -> None:
+        """Count by other limits from now on, and see which budgets are spent."""
+        self._grants.capacity.set_limits(limits)
+        self.accounts.look()
 
     def _close(self) -> None:
         """Grant nothing where there is a pause."""

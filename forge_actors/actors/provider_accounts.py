@@ -14,6 +14,7 @@ import trio
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.repository_messages import AccountsChanged
 from forge_actors.domain.accounts import Accounts
+from forge_actors.domain.day_budgets import DAY, spent_budgets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.capacity import Capacity, Offer
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.day_budgets import SpentBudget
 
 
 class ProviderAccounts:
@@ -44,6 +46,9 @@ class ProviderAccounts:
         self._save = context.store.save
         self._capacity = capacity
         self._tell = tell
+        self._used_since = context.store.used_since
+        #: The budgets that are spent.
+        self.spent: tuple[SpentBudget, ...] = ()
         now = self._clock.now()
         self._accounts = Accounts(context.accounts, now)
         self._alarm = Alarm(ring, math.inf)
@@ -57,7 +62,8 @@ class ProviderAccounts:
 
     def told(self) -> AccountsChanged:
         """What a repository is to know of them."""
-        return AccountsChanged(self._accounts.closed, self._accounts.tried)
+        accounts = self._accounts
+        return AccountsChanged(accounts.closed, accounts.tried, self.spent)
 
     # -- moves -----------------------------------------------------------------------
 
@@ -80,8 +86,11 @@ class ProviderAccounts:
         return changes
 
     def look(self) -> None:
-        """A moment may have come."""
+        """A moment may have come, or something was used."""
         changes, other = self._accounts.pass_time(self._clock.now())
+        spent = self._spent()
+        if spent != self.spent:
+            self.spent, other = spent, True
         if changes:
             self._save(changes)
         if other:
@@ -119,8 +128,20 @@ class ProviderAccounts:
         self._capacity.barred = self._accounts.closed_tokens(now)
         self._capacity.returning = self._accounts.returning
         due = self._accounts.next_moment(now)
+        if self.spent:
+            due = min(due or math.inf, self.spent[0].until)
         ahead = math.inf if due is None else max(0.0, due - now)
         self._alarm.set(trio.current_time() + ahead)
+
+    def _spent(self) -> tuple[SpentBudget, ...]:
+        """The budgets that are spent today, by what is saved."""
+        budgets = self._capacity.limits.budgets
+        if not budgets:
+            return ()
+        ahead = self._clock.ahead()
+        wall = self._clock.now() + ahead
+        day = wall - wall % DAY
+        return spent_budgets(budgets, self._used_since(day), day - ahead)
 
     def _became(self, changes: list[Change]) -> None:
         if changes:

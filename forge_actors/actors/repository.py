@@ -27,6 +27,7 @@ from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     AccountsChanged,
+    AnswerJob,
     AskStopped,
     Cancel,
     DependencyEnded,
@@ -263,8 +264,8 @@ class _Repository:
                 reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._asked.steer(jobs, how, reply, now)
-            case EditJob(job, edit, reply):
-                self._asked.edit(job, edit, reply, now)
+            case EditJob() | AnswerJob():
+                self._asked.of_waiting(message, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):
@@ -272,8 +273,9 @@ class _Repository:
             case PausesChanged(pauses, let_go):
                 self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
                 self._attempts.suspend(self._ledger.suspended)
-            case AccountsChanged(closed, tried):
-                self._moves.add(self._ledger.told_of_accounts(closed, tried, now))
+            case AccountsChanged(closed, tried, spent):
+                told = self._ledger.told_of_accounts(closed, tried, now, spent)
+                self._moves.add(told)
             case Relocated():
                 self._asked.relocated(self._repo, self._context.store)
             case SetEnabled(enabled):
@@ -385,6 +387,8 @@ class _Repository:
         if outcome.refusal is not None:
             # Before its tokens are free: they are to be granted to nobody.
             self._context.refused(job, outcome.refusal)
+        if job.agent is not None:
+            self._context.used()
         forget = partial(self._context.forget, job.id, attempt)
         self._moves.add(changes, then=forget)
         return True

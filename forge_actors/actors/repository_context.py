@@ -50,6 +50,8 @@ class Context(Struct, frozen=True):
     accounts: Callable[[], AccountsChanged]
     #: Tells it that a provider has refused a job.
     refused: Callable[[Job, Refusal], None]
+    #: Tells it that an attempt of an agent is over, which may have spent a budget.
+    used: Callable[[], None]
     #: Whether a repository's actor is to set aside what makes it fail.
     careful: Callable[[str], bool]
     #: Somebody may be there to see to what refuses a job, such as a login.

@@ -8,6 +8,7 @@ from forge_actors.actors.mailbox import Reply
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import RepositoryLimits
+from forge_actors.domain.day_budgets import SpentBudget
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
@@ -62,6 +63,18 @@ class EditJob(Struct, frozen=True):
     reply: Reply[None]
 
 
+class AnswerJob(Struct, frozen=True):
+    """Let a job go on that asks something, or end it; answered once that is durable.
+
+    `answer` is the digest of the text, None if it is denied.
+    """
+
+    job: str
+    answer: str | None
+    reason: str
+    reply: Reply[None]
+
+
 class PauseHere(Struct, frozen=True):
     """Begin or end the pause of the repository; answered once that is durable.
 
@@ -92,11 +105,12 @@ class PausesChanged(Struct, frozen=True):
 
 
 class AccountsChanged(Struct, frozen=True):
-    """All accounts of providers that are closed, and the tokens of those of them that
-    a job may try."""
+    """All accounts of providers that are closed, the tokens of those of them that a job
+    may try, and the budgets that are spent, also those of other repositories."""
 
     closed: tuple[Account, ...]
     tried: frozenset[str] = frozenset()
+    spent: tuple[SpentBudget, ...] = ()
 
 
 class Explain(Struct, frozen=True):
@@ -146,6 +160,7 @@ Message = (
     | AskStopped
     | Steer
     | EditJob
+    | AnswerJob
     | PauseHere
     | LetGoOfLeft
     | PausesChanged
@@ -159,4 +174,4 @@ Message = (
 
 
 #: Messages with a reply.
-ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, PauseHere, LetGoOfLeft)
+ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, AnswerJob, PauseHere, LetGoOfLeft)

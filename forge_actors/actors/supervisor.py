@@ -62,13 +62,11 @@ from forge_actors.domain.line import Line
 from forge_actors.domain.place import place
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, wants_restart
-from forge_actors.domain.scopes import DRAIN, provider_in
+from forge_actors.domain.scopes import DRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forge_actors.domain.accounts import Refusal
-    from forge_actors.domain.jobs import Job
     from forge_actors.domain.launch import Receipt
 
 log = logging.getLogger(__name__)
@@ -141,7 +139,8 @@ class _Supervisor:
             keep_receipt=self._keep_receipt,
             pauses=lambda: tuple(self._closings.pauses),
             accounts=self._accounts.told,
-            refused=self._refused,
+            refused=self._closings.tell_of_refusal,
+            used=self._closings.used,
             attended=context.attended,
             careful=self._aside.is_careful,
         )
@@ -231,7 +230,7 @@ class _Supervisor:
                 if repo in self._children:  # others load what is saved
                     _tell(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
-                self._capacity.set_limits(limits)
+                self._closings.set_limits(limits)
                 self._line.reconsider()
                 # The pressure is another one by other limits.
                 self._pressure.again()
@@ -285,15 +284,10 @@ class _Supervisor:
             error = failure
         self._notice(Ended(repo, error))
 
-    def _notice(self, message: Wanted | Ended | ProviderRefused) -> None:
+    def _notice(self, message: Wanted | Ended) -> None:
         # A child may act once more after we have failed or were killed.
         with suppress(MailboxClosed):
             self._mailbox.tell(message)
-
-    def _refused(self, job: Job, refusal: Refusal) -> None:
-        provider = provider_in(job.tokens)
-        if provider is not None and refusal.delay is None:
-            self._notice(ProviderRefused(provider, job.id, refusal))
 
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt

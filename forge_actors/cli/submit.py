@@ -44,6 +44,8 @@ _PLAIN = (
     "pids",
     "after_job",
     "agent",
+    "budget_cost",
+    "budget_tokens",
     "isolate",
     "branch",
     "base",
@@ -142,7 +144,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
-    add("--agent", metavar="NAME", help="run this agent: claude, codex, copilot, ...")
+    add(
+        "--agent",
+        metavar="NAME[,NAME]",
+        help="run this agent: claude, codex, copilot, ...; of several the first able",
+    )
+    add(
+        "--budget-cost",
+        type=float,
+        metavar="USD",
+        help="what that may cost, all attempts together",
+    )
+    add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
     prompt = parser.add_mutually_exclusive_group()
     add_prompt(prompt)
     prompt.add_argument(

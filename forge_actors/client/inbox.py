@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.domain.inbox import Inbox, Item
+from forge_actors.domain.jobs import JobView
 from forge_actors.domain.requests import convert
 
 if TYPE_CHECKING:
@@ -28,3 +29,21 @@ class InboxCalls(ABC):
         """Somebody has seen to an item: it is shown no more."""
         answer = await self._call("POST", "inbox", "dismiss", body={"item": item})
         return convert(answer, Item)
+
+    async def answer(self, job: str, text: str) -> JobView:
+        """Let a job go on that asks something, with this as its input."""
+        body = {"text": text}
+        return convert(
+            await self._call("POST", "jobs", job, "answer", body=body), JobView
+        )
+
+    async def approve(self, job: str) -> JobView:
+        """The same without words."""
+        return convert(await self._call("POST", "jobs", job, "approve"), JobView)
+
+    async def deny(self, job: str, reason: str | None = None) -> JobView:
+        """End a job that asks something."""
+        body = {"reason": reason}
+        return convert(
+            await self._call("POST", "jobs", job, "deny", body=body), JobView
+        )

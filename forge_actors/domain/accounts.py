@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from forge_actors.domain.agents import LimitKind
 from forge_actors.domain.changes import AccountChanged
+from forge_actors.domain.day_budgets import SpentBudget
 from forge_actors.domain.events import Event
 from forge_actors.domain.redaction import bounded, redact
 from forge_actors.domain.scopes import PROVIDER, provider_in
@@ -327,8 +328,10 @@ class Accounts:
         return AccountChanged(account, Event(kind, now, data=data))
 
 
-def waiting_for(account: Account) -> Waiting:
-    """What a job with a closed account waits for."""
+def waiting_for(account: Account | SpentBudget) -> Waiting:
+    """What a job with a closed account, or a spent budget, waits for."""
+    if isinstance(account, SpentBudget):
+        return Waiting("limit", account.since, account.detail, until=account.until)
     kind: WaitingKind = "agent" if account.reason == "auth" else "limit"
     detail = describe_closed(account)
     return Waiting(kind, account.since, detail, until=account.retry_at)

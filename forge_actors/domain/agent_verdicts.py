@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 OURS: frozenset[Ending] = frozenset({"stop", "cancel", "wall", "idle", "owner"})
 #: Its final event is missing: what it did is unknown.
 NO_END = "INTERRUPTED"
+#: It asks something, and nobody has answered.
+QUESTION = "QUESTION"
 #: The session that it was to resume does not exist: nothing was done.
 SESSION_GONE = "SESSION_GONE"
 #: Its final event says that it failed, for no reason that has a code.
@@ -48,6 +50,17 @@ def is_good(receipt: Receipt, told: AgentReport) -> bool:
     if receipt.ending == "exit":
         return receipt.exit_code == 0
     return receipt.ending in OURS and told.in_time
+
+
+def question_of(receipt: Receipt) -> str | None:
+    """What the attempt asked before it ended, without going on by itself."""
+    told = receipt.agent
+    if told is None or told.question is None or told.limit is not None:
+        return None
+    ended = receipt.ending == "exit" and receipt.signal is None
+    if told.ok is None or not (ended or (receipt.ending == "stop" and told.in_time)):
+        return None
+    return told.question
 
 
 def is_empty(told: AgentReport) -> bool:

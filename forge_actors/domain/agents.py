@@ -57,6 +57,24 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
+class Budget(Struct, frozen=True, omit_defaults=True):
+    """US dollars, and tokens that are read or written; None is no limit."""
+
+    cost: float | None = None
+    tokens: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.cost is not None or self.tokens is not None
+
+    def spent_by(self, cost: float, tokens: int) -> str | None:
+        """What of it is spent, in words; None if nothing is."""
+        if self.cost is not None and cost >= self.cost:
+            return f"${cost:,.2f} of ${self.cost:,.2f} are used"
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"{tokens:,} of {self.tokens:,} tokens are used"
+        return None
+
+
 class SessionKnown(Struct, frozen=True):
     """The session has a name by which it can be resumed."""
 
@@ -131,6 +149,10 @@ class AgentReport(Struct, frozen=True, omit_defaults=True):
     #: What refused it at last. Nothing, if it succeeded nevertheless.
     limit: LimitHit | None = None
     question: str | None = None
+    #: Which budget is spent with what it used, if one is; and that it was asked to stop
+    #: for that.
+    spent: str | None = None
+    stopped_for_budget: bool = False
     #: Its final event was there before it was asked to stop.
     in_time: bool = True
     #: What it printed that is no event, the end of it.
@@ -289,6 +311,10 @@ class Told:
         return self._report.session
 
     @property
+    def usage(self) -> Usage | None:
+        return self._usage
+
+    @property
     def succeeded(self) -> bool:
         """It has told a good end."""
         return self._report.ok is True
@@ -298,6 +324,9 @@ class Told:
         match event:
             case Progress(text, acted):
                 self._acted |= acted
+                if acted:
+                    # It went on without an answer, so it needs none.
+                    self._change(question=None)
                 self.said = text or self.said
             case SessionGone():
                 self._gone = True

@@ -18,7 +18,8 @@ from forge_actors.domain.priority import Rank, effective
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from forge_actors.domain.jobs import Job, Kind
+    from forge_actors.domain.day_budgets import DayBudgets
+    from forge_actors.domain.jobs import AgentChoice, Job, Kind
     from forge_actors.domain.open_files import OpenFiles
 
 WORKERS = "workers"
@@ -43,6 +44,11 @@ def tokens_for(kind: Kind, provider: str | None) -> tuple[str, ...]:
     return tuple(tokens)
 
 
+def direct(job: Job, choice: AgentChoice) -> None:
+    """Let this agent do the job: it needs the tokens of that one."""
+    job.agent, job.tokens = choice.name, tokens_for(job.kind, choice.provider)
+
+
 class Limits(Struct, frozen=True):
     """How many of each token there are, and what holds under pressure."""
 
@@ -54,6 +60,8 @@ class Limits(Struct, frozen=True):
     fewer_workers: str | None = None
     #: Seconds from one start to the next where jobs return to a provider.
     return_gap: float = 1.0
+    #: What agents may use in a day.
+    budgets: DayBudgets | None = None
 
 
 def fitting(limits: Limits, files: OpenFiles) -> Limits:

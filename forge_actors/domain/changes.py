@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.inbox import Mark
-    from forge_actors.domain.jobs import Job, JobError, JobSpec, State
+    from forge_actors.domain.jobs import AgentChoice, Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
@@ -165,6 +165,24 @@ class JobIsolated(Struct, frozen=True):
     event: Event
 
 
+class JobRedirected(Struct, frozen=True):
+    """Another one of its agents is to do a waiting job."""
+
+    job: str
+    choice: AgentChoice
+    event: Event
+
+
+class JobAnswered(Struct, frozen=True):
+    """What a job asked was answered: it is queued, and goes on with this text, which
+    is named by its digest."""
+
+    job: str
+    answer: str
+    event: Event
+    state: State = "queued"
+
+
 class JobHeld(Struct, frozen=True):
     """A waiting job is held, or a running one suspended, since then; None ends that."""
 
@@ -304,6 +322,8 @@ Change = (
     | SetAside
     | TakenBack
     | JobIsolated
+    | JobRedirected
+    | JobAnswered
     | JobHeld
     | JobEdited
     | PauseBegan

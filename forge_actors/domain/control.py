@@ -191,6 +191,19 @@ class Control(Protocol):
             NotFound: nothing is called so. Refused: several items are.
         """
 
+    async def answer(self, selector: str, text: str) -> JobView:
+        """Let a job go on that asks something, in its session, with this as its input.
+
+        Raises:
+            Refused: it asks nothing, or was answered already.
+        """
+
+    async def approve(self, selector: str) -> JobView:
+        """The same without words."""
+
+    async def deny(self, selector: str, reason: str | None = None) -> JobView:
+        """End a job that asks something: it has failed."""
+
     async def retry(
         self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
     ) -> list[Retried]:

@@ -31,11 +31,16 @@ if TYPE_CHECKING:
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import WaitingKind
+
+
+#: The state of a job whose agent asks something.
+ASKING: State = "waiting_for_approval"
 
 
 class JobQueue:
@@ -86,7 +91,7 @@ class JobQueue:
         #: Those that concern this repository: its own, and what its owner told of.
         self.pauses = Pauses(() if pause is None else (pause,))
         #: The closed ones by their tokens, and those of them that a job may try.
-        self.accounts: dict[str, Account] = {}
+        self.accounts: dict[str, Account | SpentBudget] = {}
         self._tried: frozenset[str] = frozenset()
         #: The one that keeps every job from starting, if there is one.
         self._paused = pause
@@ -160,6 +165,8 @@ class JobQueue:
             return "waiting_for_dependency"
         if waiting.kind == "retry":
             return "waiting_for_retry"
+        if waiting.kind == "approval":
+            return ASKING
         if waiting.kind == "limit":
             return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
@@ -174,6 +181,9 @@ class JobQueue:
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
             return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
+        if job.state == ASKING:
+            detail = f"its agent asks something; forge-actors answer {job_id} answers"
+            return Waiting("approval", job.queued_at, detail)
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)
@@ -250,8 +260,8 @@ class JobQueue:
 
     # -- inside ----------------------------------------------------------------------
 
-    def _account(self, tokens: Iterable[str]) -> Account | None:
-        """The closed account that a job with these tokens waits for."""
+    def _account(self, tokens: Iterable[str]) -> Account | SpentBudget | None:
+        """The closed account or spent budget that a job with these tokens waits for."""
         if not self.accounts:
             return None
         return next((a for t in tokens if (a := self.accounts.get(t))), None)
@@ -274,7 +284,10 @@ class JobQueue:
         return changes
 
     def _enter(self, job: Job, now: float) -> None:
-        """Nothing but a hold, a pause or a lack keeps it from starting from here on."""
+        """Nothing but a hold, a pause or a lack keeps it from starting from here on,
+        unless it waits for a person."""
+        if job.state == ASKING:
+            return
         if job.held_at is None and not self._agentless.keeps(job, now):
             self._lanes.enter(job)
         if job.queue_budget is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change, ForgottenJob
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.cleaning import CleanClass
+    from forge_actors.domain.day_budgets import DayUse
     from forge_actors.domain.git_status import Sample
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobSpec, State
@@ -183,6 +184,9 @@ class Store(Protocol):
     def session_usage(self, agent: str, session: str) -> Usage | None:
         """What the attempts so far used of a session of an agent; None if that is not
         known from its beginning."""
+
+    def used_since(self, at: float) -> list[DayUse]:
+        """What agents used since a moment of the wall clock."""
 
     def worktree(self, job: str) -> Worktree | None:
         """What is known of the worktree that was made for a job."""

@@ -15,9 +15,11 @@ from forge_actors.domain.accounts import ATTENTION, Refusal, refusal_of
 from forge_actors.domain.agent_verdicts import (
     NO_END,
     OURS,
+    QUESTION,
     SESSION_GONE,
     fault,
     is_good,
+    question_of,
     refused,
 )
 from forge_actors.domain.jobs import WAITING, JobError
@@ -83,13 +85,30 @@ class Outcome(Struct, frozen=True):
     #: A provider refused it, so the attempt does not count.
     refusal: Refusal | None = None
 
+    #: The attempt is not among those that the job may have.
+    uncounted: bool = False
+
     @property
     def again(self) -> bool:
         return self.state in WAITING
 
 
 def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
-    """The one verdict for an attempt that is over.
+    """The one verdict for an attempt that is over: no other one follows, and one that
+    was ended for it has failed, if a budget is spent."""
+    outcome = _decide(job, known, backoff)
+    told = None if known.receipt is None else known.receipt.agent
+    if told is None or told.spent is None or outcome.accepted is not None:
+        return outcome
+    lost = ("failed", "human_attention_required")
+    ended = told.stopped_for_budget and outcome.state in lost
+    if outcome.again or ended:
+        return Outcome("failed", JobError("BUDGET_SPENT", told.spent))
+    return outcome
+
+
+def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
+    """What follows from how it ended.
 
     Interruptions (not the job's own doing) are repeated only if its replay policy
     allows; own exits and failed starts only under `always`. What never began begins
@@ -97,6 +116,9 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     """
     receipt = known.receipt
     set_up = receipt is None or receipt.setup_error is None
+    asked = question_of(receipt) if receipt is not None and set_up else None
+    if asked is not None and known.stopped != "cancelled" and receipt is not None:
+        return _orphaned(receipt) if receipt.remaining else _asks(asked, known)
     if receipt is not None and set_up and _succeeded(receipt):
         return Outcome("succeeded")
     if receipt is not None and receipt.remaining:
@@ -227,6 +249,14 @@ def _agent_ended(
     return _own_doing(job, error, backoff)
 
 
+def _asks(question: str, known: Evidence) -> Outcome:
+    """It waits for a person, if one is there: its attempt does not count."""
+    error = JobError(QUESTION, redact(question))
+    if not known.attended:
+        return Outcome("failed", error)
+    return Outcome("waiting_for_approval", error, uncounted=True)
+
+
 def _begins_anew(job: Job, told: AgentReport) -> Outcome:
     """What it was to resume is not there, and it did nothing. The attempt after it
     resumes nothing, so this comes once for every session that was begun."""
@@ -247,7 +277,8 @@ def _refused(job: Job, known: Evidence, told: AgentReport, hit: LimitHit) -> Out
         hit = structs.replace(hit, retry_at=hit.retry_at - known.ahead)
     refusal = refusal_of(hit, job.id, job.refused, known.now, has_account=has_account)
     state: State = "queued" if hit.kind == "auth" else "waiting_for_limit"
-    return Outcome(state, error, refusal.delay or 0.0, refusal=refusal)
+    delay = refusal.delay or 0.0
+    return Outcome(state, error, delay, refusal=refusal, uncounted=True)
 
 
 def _own_doing(job: Job, error: JobError, backoff: Backoff) -> Outcome:

@@ -78,6 +78,9 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     #: The agent that runs, and what it is asked; `argv` are more arguments for it.
     agent: str | None = None
     prompt: str | None = None
+    #: What that may use in all attempts, in US dollars and in tokens.
+    budget_cost: float | None = None
+    budget_tokens: int | None = None
     artifacts: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
@@ -86,6 +89,12 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     base: str | None = None
     origin: str = "cli"
     parent: Parent | None = None
+
+    @property
+    def wants_agent(self) -> bool:
+        """It names one, or something that only a job of one has."""
+        budget = self.budget_cost is not None or self.budget_tokens is not None
+        return self.agent is not None or self.prompt is not None or budget
 
 
 class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import UNSET, structs
 
-from forge_actors.domain.changes import JobEdited, JobHeld, Noted
+from forge_actors.domain.capacity import direct, provider_token
+from forge_actors.domain.changes import (
+    JobAnswered,
+    JobEdited,
+    JobHeld,
+    JobRedirected,
+    Noted,
+)
 from forge_actors.domain.events import Event
-from forge_actors.domain.job_queue import JobQueue
+from forge_actors.domain.job_queue import ASKING, JobQueue
+from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, repository_scope
 
@@ -22,8 +30,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.jobs import Job
+    from forge_actors.domain.jobs import AgentChoice, Job, State
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -61,6 +70,8 @@ class Steerable(JobQueue):
         on = job.held_at is not None
         event = Event("job_held" if on else "job_unheld", now, self.repo, job.id)
         changes: list[Change] = [JobHeld(job.id, job.held_at, event)]
+        if job.state == ASKING:
+            return changes
         if job.id not in self._unmet and self._retries.due(job.id) is None:
             if on:
                 if job.id in self._lanes.ready:
@@ -86,6 +97,28 @@ class Steerable(JobQueue):
         kind = "job_paused" if on else "job_resumed"
         event = Event(kind, now, self.repo, job.id, data)
         return [JobHeld(job.id, job.held_at, event)]
+
+    def answer(
+        self, job_id: str, answer: str, reason: str, now: float
+    ) -> tuple[list[Change], str | None]:
+        """Let a job go on that asks something; `answer` is the digest of the text."""
+        job = self.jobs[job_id]
+        if job.state != ASKING:
+            return [], asks_nothing(job_id, job.state)
+        check_move(job.state, "queued")
+        job.state = "queued"
+        self._enter(job, now)
+        event = Event("job_queued", now, self.repo, job_id, {"reason": reason})
+        return [JobAnswered(job_id, answer, event)], None
+
+    def deny(
+        self, job_id: str, reason: str, now: float
+    ) -> tuple[list[Change], str | None]:
+        """End a job that asks something: a person says no."""
+        job = self.jobs[job_id]
+        if job.state != ASKING:
+            return [], asks_nothing(job_id, job.state)
+        return self._end(job, "failed", JobError("DENIED", reason), now), None
 
     def suspended_since(self, job_id: str) -> float | None:
         """Since when its processes are to stand still; None if they are not."""
@@ -176,12 +209,58 @@ class Steerable(JobQueue):
         return changes + self._adjust(before, now)
 
     def told_of_accounts(
-        self, closed: Iterable[Account], tried: frozenset[str], now: float
+        self,
+        closed: Iterable[Account],
+        tried: frozenset[str],
+        now: float,
+        spent: Iterable[SpentBudget] = (),
     ) -> list[Change]:
-        """These accounts are closed; those with these tokens a job may try."""
+        """These accounts are closed; those with these tokens a job may try. These
+        budgets are spent, some of them those of other repositories."""
         self.accounts = {account.token: account for account in closed}
-        self._tried = tried
-        return self._adjust(self.pauses, now)
+        mine = {each.token: each for each in spent if each.repo in (None, self.repo)}
+        self.accounts |= mine
+        self._tried = tried - mine.keys()
+        changes = self._adjust(self.pauses, now)
+        jobs = [job for job in self.jobs.values() if job.choices]
+        return changes + [c for job in jobs for c in self.redirect(job, now)]
+
+    def redirect_all(self, now: float) -> list[Change]:
+        """Let each waiting job that several agents may do have the first that can."""
+        if not (self.accounts or self._agentless):
+            return []
+        jobs = [job for job in self.jobs.values() if job.choices]
+        return [change for job in jobs for change in self.redirect(job, now)]
+
+    def redirect(self, job: Job, now: float) -> list[Change]:
+        """The same for this one."""
+        choice = None
+        if job.choices and job.id not in self.leases:
+            choice = self._first_able(job)
+        if choice is None or choice.name == job.agent:
+            return []
+        ready = job.id in self._lanes.ready
+        if ready:
+            self._lanes.leave(job)
+            self._lanes.release(job.id)
+        lacked = self._agentless.lack_of(job.id) is not None
+        self._agentless.forget(job.id)
+        data: dict[str, object] = {"agent": choice.name, "before": job.agent}
+        data["provider"] = choice.provider
+        direct(job, choice)
+        if ready or lacked:
+            self._lanes.enter(job)
+            self._time(job.id, now)
+        event = Event("job_redirected", now, self.repo, job.id, data)
+        return [JobRedirected(job.id, choice, event)]
+
+    def _first_able(self, job: Job) -> AgentChoice | None:
+        """The first of its agents whose account is open and whose program is there."""
+        for choice in job.choices:
+            account = self.accounts.get(provider_token(choice.provider))
+            if account is None and self._agentless.problem_of(choice.name) is None:
+                return choice
+        return None
 
     def _let_go(self, where: Pause, now: float) -> list[Change]:
         changes: list[Change] = []
@@ -212,6 +291,10 @@ class Steerable(JobQueue):
             data: dict[str, object] = {"reason": cause.scope}
             changes.append(Noted(Event(kind, now, self.repo, job_id, data)))
         return changes
+
+
+def asks_nothing(job_id: str, state: State) -> str:
+    return f"job {job_id} asks nothing: it is {state}"
 
 
 def for_waiting(job_id: str, how: Steering) -> str:

@@ -267,7 +267,7 @@ class Admission:
     ) -> JobAdded:
         prefix, repo, checkout = place
         agent = None
-        if request.agent is not None or request.prompt is not None:
+        if request.wants_agent:
             if self._agents is None:
                 raise Refused("no agent can be run here")
             request, agent = self._agents.accept(request, prefix)
@@ -299,7 +299,8 @@ class Admission:
             queue_budget=spec.budgets.queue,
         )
         job.isolatable = may_be_isolated(job, spec)
-        job.agent = None if agent is None else agent.name
+        if agent is not None:
+            job.agent, job.choices = agent.name, agent.choices
         details = JobDetails(
             created_at=now,
             origin=request.origin,

@@ -20,6 +20,7 @@ from forge_actors.domain.events import Event
 from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
+from forge_actors.runtime.budget_guard import AttemptBudget
 from forge_actors.runtime.orders import log_base
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt, Store
     from forge_actors.edges.agents.output import AgentOutput
     from forge_actors.runtime.agents import Agents
+    from forge_actors.runtime.budget_guard import BudgetGuard
 
 #: Bytes that are read in one turn of the loop: some milliseconds.
 PIECE = 256 * 1024
@@ -47,13 +49,20 @@ class AgentLauncher:
     """Implements `domain.ports.Launcher` on another one."""
 
     def __init__(
-        self, home: Path, launcher: Launcher, agents: Agents, store: Store, clock: Clock
+        self,
+        home: Path,
+        launcher: Launcher,
+        agents: Agents,
+        store: Store,
+        clock: Clock,
+        guard: BudgetGuard,
     ) -> None:
         self._home = str(home)
         self._launcher = launcher
         self._agents = agents
         self._store = store
         self._clock = clock
+        self._guard = guard
         #: Those of agents, until they are forgotten.
         self._attempts: dict[tuple[str, int], AgentAttempt] = {}
 
@@ -126,6 +135,7 @@ class AgentLauncher:
                 (job, attempt), self._launcher, running, spec.agent.name, output, base
             )
             known.late_end_proves = proves
+            known.budget = AttemptBudget(self._guard, job, spec)
             self._attempts[job, attempt] = known
         return known
 
@@ -165,6 +175,9 @@ class AgentAttempt:
         self._note: Callable[[str], None] | None = None
         #: A good end proves something also where nobody knows when the stop was.
         self.late_end_proves = False
+        #: What it may use.
+        self.budget: AttemptBudget | None = None
+        self._spent: str | None = None
         self._asked_to_stop = False
         self._stayed = False
         self._receipt: Receipt | None = None
@@ -227,11 +240,20 @@ class AgentAttempt:
             await self._read()
             if self._output is not None and self._output.told_end:
                 break
+            self._heed_budget()
             await self._launcher.wait_output(*self._key, known)
             await trio.sleep(LOOK_SECONDS)
         await trio.sleep(STAY_SECONDS)
         self._stayed = True
         self.stop()
+
+    def _heed_budget(self) -> None:
+        """End it politely once a budget is spent, where that is asked for."""
+        if self._output is None or self.budget is None or self._spent is not None:
+            return
+        self._spent = self.budget.spent_while_running(self._output.usage)
+        if self._spent is not None:
+            self.stop()
 
     async def _read(self) -> None:
         """Take in what there is of its output by now."""
@@ -262,6 +284,10 @@ class AgentAttempt:
         ours = receipt.ending in OURS
         if ours and not (self._asked_to_stop or self.late_end_proves):
             told = structs.replace(told, in_time=False)
+        stopped, spent = self._spent is not None, self._spent
+        if spent is None and self.budget is not None:
+            spent = self.budget.spent(told.usage)
+        told = structs.replace(told, spent=spent, stopped_for_budget=stopped)
         note = receipt.error
         if self._stayed and note is None:
             note = STAYED

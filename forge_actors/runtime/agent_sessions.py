@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from forge_actors.domain.agents import AgentRun, shortened
+from forge_actors.domain.answers import ASKED_BACK
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.edges.node import logs
 from forge_actors.runtime.orders import log_base
@@ -158,6 +159,13 @@ class Sessions:
         prompt = self._text(asked)
         text = TRY_AGAIN.format(prompt=prompt)
         return self._prompts.keep(text, field="prompt"), self._summary(prompt, said)
+
+    def answered(self, start: Start, answer: str) -> Start:
+        """The same with what a person answered as its input; `answer` is a digest."""
+        if start.run.resume is not None:
+            return start._replace(prompt=answer)
+        text = f"{self._text(start.prompt)}\n\n{ASKED_BACK}\n\n{self._text(answer)}"
+        return start._replace(prompt=self._prompts.keep(text, field="text"))
 
     def _go_on(self, spec: AgentSpec) -> str:
         if spec.session is None:

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.agents import AgentRun
+from forge_actors.domain.agents import AgentRun, Budget
+from forge_actors.domain.answers import answer_to
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
+from forge_actors.domain.spending import MAX_COST, MAX_TOKENS
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.runtime import telemetry
+from forge_actors.runtime.agent_choices import choices_of
 from forge_actors.runtime.agent_sessions import Sessions, chosen_session
 from forge_actors.runtime.prompts import PromptFolder
 
@@ -75,7 +78,8 @@ class Agents:
             Refused: its adapter cannot be loaded.
         """
         if request.agent is None:
-            raise InvalidInput(f"{prefix}prompt", "is for a job with an agent")
+            field = "prompt" if request.prompt is not None else "budget"
+            raise InvalidInput(f"{prefix}{field}", "is for a job with an agent")
         if request.prompt is None:
             raise InvalidInput(
                 f"{prefix}prompt", "is missing: what is the agent to do?"
@@ -88,7 +92,7 @@ class Agents:
         if kind not in AGENT_KINDS:
             kinds = tuple(sorted(AGENT_KINDS))
             raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
-        of = finding.adapter(request.agent, field=f"{prefix}agent")
+        of, choices = choices_of(request, prefix)
         if of.program is None and not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
@@ -106,8 +110,13 @@ class Agents:
             "grace": of.grace if request.grace is None else request.grace,
             "agent": None,
             "prompt": None,
+            "budget_cost": None,
+            "budget_tokens": None,
         }
-        return structs.replace(request, **fields), AgentSpec(of.name, digest)
+        budget = _budget(request, prefix)
+        return structs.replace(request, **fields), AgentSpec(
+            of.name, digest, choices, budget=budget
+        )
 
     def order(self, order: LaunchOrder, spec: JobSpec) -> LaunchOrder:
         """The order with the command of its agent, or with why there is none."""
@@ -119,6 +128,9 @@ class Agents:
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
             start = self._start(of, spec, program, order.argv, order.job, order.attempt)
+            answer = answer_to(agent, order.job)
+            if answer is not None:
+                start = self.sessions.answered(start, answer)
             run = structs.replace(start.run, telemetry=telemetry.path(order.log))
             made = of.invocation(run)
         except (InvalidInput, Refused, StoreFailed) as error:
@@ -237,3 +249,12 @@ class Agents:
 
     def _given(self, names: frozenset[str]) -> dict[str, str]:
         return {name: self._environ[name] for name in names if name in self._environ}
+
+
+def _budget(request: JobRequest, prefix: str) -> Budget | None:
+    cost, tokens = request.budget_cost, request.budget_tokens
+    if cost is not None and not 0 < cost <= MAX_COST:
+        raise InvalidInput(f"{prefix}budget_cost", f"must be over 0, to {MAX_COST:g}")
+    if tokens is not None and not 0 < tokens <= MAX_TOKENS:
+        raise InvalidInput(f"{prefix}budget_tokens", f"must be 1 to {MAX_TOKENS}")
+    return Budget(cost, tokens) or None

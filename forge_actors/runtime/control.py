@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
@@ -13,6 +14,7 @@ from forge_actors.runtime.control_usage import UsageControl
 
 
 class RuntimeControl(
+    AnswerControl,
     ResultControl,
     ArtifactControl,
     RepositoryControl,

@@ -32,7 +32,6 @@ from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
 from forge_actors.edges.sqlite.rows import (
-    account_from,
     launched_from,
     pause_from,
     quarantine_from,
@@ -41,6 +40,7 @@ from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
+from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.ids import IdSource
@@ -96,7 +96,8 @@ class Parts:
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
         self._programs = AgentPrograms(self._agents)
-        self._runs = AgentLauncher(home, launcher, self._agents, store, clock)
+        guard = BudgetGuard(store, settings, clock)
+        self._runs = AgentLauncher(home, launcher, self._agents, store, clock, guard)
         store.agent_problem = self._agents.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
@@ -159,7 +160,7 @@ class Parts:
             },
             # Those that keep claims too: what they wait for may be gone by now.
             busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
-            accounts=tuple(map(account_from, self._store.read("accounts"))),
+            accounts=self._store.accounts(),
             attended=self._served is not None,
             pauses=tuple(
                 pause

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs, to_builtins
 
 from forge_actors.domain.backoff import Backoff
-from forge_actors.domain.branches import DEFAULT_PATTERN, check_pattern
+from forge_actors.domain.branches import check_pattern
 from forge_actors.domain.capacity import (
     AGENTS,
     HEAVY_CHECKS,
@@ -25,12 +25,13 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
-from forge_actors.domain.removal import ARCHIVE_BYTES, DISPOSABLE
 from forge_actors.domain.requests import explain_mismatch
 from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
+from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
+from forge_actors.runtime.worktree_settings import WorktreeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +48,7 @@ DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 #: over by the next start.
 LIVE = frozenset(
     {
+        "budgets",
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
     }
@@ -145,22 +147,6 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     connections: Count = 384
 
 
-class WorktreeSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Worktrees of jobs."""
-
-    #: An agent job that only waits for the checkout of others gets one by itself.
-    automatic: bool = True
-    #: The name of the branch, where neither the job nor its repository says one.
-    branch: str = DEFAULT_PATTERN
-    #: How long it may take to make one, its files included.
-    make_timeout: str | float = "10m"
-    #: Bytes of uncommitted, and of ignored files that may be saved of one before it is
-    #: removed; with more it stays.
-    archive_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | str = ARCHIVE_BYTES
-    #: Names of ignored files and folders that can be made again, spaces between them.
-    disposable: str = " ".join(DISPOSABLE)
-
-
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -180,6 +166,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     disk: DiskSettings = DiskSettings()
     worktrees: WorktreeSettings = WorktreeSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
+    budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -289,6 +276,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             pressure_workers=self.pressure.pressure_workers,
             overtake_after=self.overtake_after,
             return_gap=self.return_gap,
+            budgets=self.budgets.budgets(),
         )
         return fitting(limits, open_files())
 
@@ -307,9 +295,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section == "providers":
+            if section in ("providers", "budgets"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
+        values |= self.budgets.values()
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values

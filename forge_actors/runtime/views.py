@@ -244,6 +244,11 @@ def sentence(
         since = _span(now - waiting.since)
         if unheard and waiting.kind == "claim":
             holders += f" ({unheard}, but it is not proven gone)"
+        if waiting.kind == "approval" and view.error is not None:
+            return (
+                f"It asks: {view.error.message}; forge-actors answer {view.id} TEXT"
+                f" answers, approve or deny {view.id} without words; since {since}."
+            )
         if waiting.kind == "policy":
             return f"It cannot run: {waiting.detail}; since {since}."
         return (

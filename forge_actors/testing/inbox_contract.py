@@ -5,9 +5,19 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.changes import ItemMarked
+from msgspec import structs
+
+from forge_actors.domain.changes import ItemMarked, JobAnswered
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import Mark
+from forge_actors.domain.jobs import AgentSpec, Answer
+from forge_actors.testing.made_changes import (
+    dispatched,
+    job,
+    ran,
+    repository,
+    requeued,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,4 +45,28 @@ async def check_what_was_done_about_an_item_stays_done(open_: Open) -> None:
         assert marks["job:b"] == Mark("job:b", None, 30.0)
 
 
-CHECKS: tuple[Check, ...] = (check_what_was_done_about_an_item_stays_done,)
+async def check_an_answer_is_part_of_its_job_once_and_queues_it(open_: Open) -> None:
+    added = job(kind="agent-run")
+    asks = structs.replace(added.spec, agent=AgentSpec("claude", "a" * 64))
+    added = structs.replace(added, spec=asks)
+    parked = requeued(state="waiting_for_approval")
+    told = Event("job_queued", 50.0, "repo", "job", {"reason": "answered"})
+    async with open_() as store:
+        store.save([repository(), added, dispatched(), ran()])
+        await store.save([parked]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].state == "waiting_for_approval"
+        assert store.spec("job") == asks
+        await store.save([JobAnswered("job", "b" * 64, told)]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].state == "queued"
+        agent = store.spec("job").agent
+        assert agent is not None
+        assert agent.answer == Answer("job", "b" * 64)
+        assert agent.prompt == "a" * 64
+
+
+CHECKS: tuple[Check, ...] = (
+    check_what_was_done_about_an_item_stays_done,
+    check_an_answer_is_part_of_its_job_once_and_queues_it,
+)

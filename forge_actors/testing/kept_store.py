@@ -15,6 +15,7 @@ from forge_actors.domain.changes import (
     JobEnded,
     JobsForgotten,
 )
+from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.spending import used_before
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.domain.quarantine import Quarantine
+    from forge_actors.domain.repositories import Repository
     from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Worktree
 
@@ -36,6 +38,7 @@ class KeptRows:
     """What a store holds of what may go, and of those who look for it."""
 
     jobs: dict[str, Job]
+    repositories: dict[str, Repository]
     events: list[Event]
     quarantined: dict[str, Quarantine]
     worktrees: dict[str, Worktree]
@@ -126,6 +129,21 @@ class KeptMemory:
         rows = self._pending.usage.values()
         same = (row for row in rows if (row.agent, row.session) == (agent, session))
         return used_before(same)
+
+    def used_since(self, at: float) -> list[DayUse]:
+        rows = self._pending
+        uses: dict[tuple[str, str | None], DayUse] = {}
+        for row in rows.usage.values():
+            if row.at < at:
+                continue
+            key = (row.repo, row.provider)
+            known = uses.get(key)
+            cost, tokens = (0.0, 0) if known is None else (known.cost, known.tokens)
+            cost += row.usage.cost or 0.0
+            tokens += (row.usage.input_tokens or 0) + (row.usage.output_tokens or 0)
+            name = rows.repositories[row.repo].name
+            uses[key] = DayUse(row.repo, name, row.provider, cost, tokens)
+        return list(uses.values())
 
     def last_end(self) -> float | None:
         return max(self.durable.ended_at.values(), default=None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forge_actors.testing.agents import FakeAgent, install
+from forge_actors.testing.agents import NAMES, FakeAgent, install
 from tests.acceptance.bench import wait_until_ended
 
 if TYPE_CHECKING:
@@ -67,6 +67,85 @@ def test_an_agent_that_failed_while_no_service_was_there_has_not_succeeded(
     end = service.end_of(job)
     assert (end["exit_code"], end["state"]) == (0, "human_attention_required")
     assert end["error"]["code"] == "INTERRUPTED"
+
+
+def test_a_follow_up_outlives_the_kill_of_the_service(
+    claude: tuple[LiveService, FakeAgent],
+) -> None:
+    service, fake = claude
+    fake.play("success", text="It is half done.")
+    begun = service.end_of(
+        service.submit("--repo", "app", "--agent", "claude", "--prompt", "Go.")
+    )
+    gate = service.root / "pipe"
+    os.mkfifo(gate)
+    fake.play("echoes", gate=str(gate))
+    made = service.cli("continue", begun["id"], "More.", status=0).out.strip()
+    pid = service.until(made, "job_running").data["pid"]
+    told = service.until(made, "agent_session").data
+    session = begun["agent"]["session"]
+    assert (told["session"], told["how"]) == (session, "resumed")
+    [listed] = [job for job in service.json("jobs") if job["id"] == made]
+    assert listed["agent"]["session"] == session
+    service.kill()
+    gate.write_bytes(b"")
+    assert wait_until_ended(pid)
+    service.start()
+    end = service.end_of(made)
+    assert (end["state"], end["agent"]["text"]) == ("succeeded", f"More. [{session}]")
+    assert end["agent"]["continues"] == begun["id"]
+    assert end["worktree"]["path"] == begun["worktree"]["path"]
+    fake.play("echoes")
+    file = service.root / "more.md"
+    file.write_text("from a file")
+    for words, asked in (
+        (["-"], "from the input"),
+        (["--prompt-file", "-"], "from the input"),
+        (["--prompt-file", file], "from a file"),
+    ):
+        done = service.cli("continue", made, *words, status=0, stdin=b"from the input")
+        made = done.out.strip()
+        assert service.end_of(made)["agent"]["text"] == f"{asked} [{session}]"
+    assert service.cli("continue", made).status == 2
+    [again] = service.cli("retry", "--resume", made, status=0).out.split()
+    assert service.end_of(again)["agent"]["session"] == session
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_session_that_is_gone_is_begun_anew_though_the_service_is_killed(
+    make_service: Callable[[str], LiveService],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    service = make_service("")
+    fake = install(service.root / "bin", name)
+    path = f"{fake.path.parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setenv("HOME", str(service.root))
+    service.start()
+    service.add("app")
+    fake.play("success", text="It is half done.")
+    begun = service.end_of(
+        service.submit("--repo", "app", "--agent", name, "--prompt", "Go.")
+    )
+    gate = service.root / "pipe"
+    os.mkfifo(gate)
+    fake.play("forgets", gate=str(gate))
+    made = service.cli("continue", begun["id"], "More.", status=0).out.strip()
+    # Nobody is there to see that the first attempt does nothing.
+    pid = service.until(made, "job_running").data["pid"]
+    service.kill()
+    gate.write_bytes(b"")
+    assert wait_until_ended(pid)
+    fake.play("forgets")
+    service.start()
+    end = service.end_of(made)
+    errors = [e.data.get("error") for e in service.events() if e.job == made]
+    assert [e["code"] for e in errors if e is not None] == ["SESSION_GONE"]
+    assert (end["state"], end["attempt"]) == ("succeeded", 2)
+    for words in ("Go.", "It is half done.", "More."):
+        assert words in end["agent"]["text"]
+    assert end["agent"]["anew"]
 
 
 def test_a_prompt_comes_from_the_line_a_file_or_the_input(

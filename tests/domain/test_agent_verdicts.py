@@ -26,6 +26,7 @@ def outcome(
     stopped: StopReason | None = None,
     replay: Replay = "never",
     tokens: tuple[str, ...] = (),
+    attempt: int = 1,
     **end: Any,
 ) -> Outcome:
     job = Job(
@@ -37,13 +38,19 @@ def outcome(
         tokens=tokens,
         queued_at=0.0,
         state="running",
-        attempt=1,
+        attempt=attempt,
         fence=1,
         replay=replay,
     )
     end = {"ending": "exit", "exit_code": 0, **end}
     receipt = Receipt(
-        job="j", attempt=1, fence=1, ended_at=2.0, started_at=1.0, agent=told, **end
+        job="j",
+        attempt=attempt,
+        fence=1,
+        ended_at=2.0,
+        started_at=1.0,
+        agent=told,
+        **end,
     )
     return decide(job, Evidence(receipt, stopped), Backoff())
 
@@ -132,3 +139,39 @@ def test_what_is_unknown_of_usage_stays_unknown() -> None:
     known = Usage(100, 10, None, None) + Usage(20, 1, None, 0.5)
     assert known == Usage(120, 11, None, 0.5)
     assert Usage(240, 14).since(Usage(120, 7, 0)) == Usage(120, 7)
+
+
+def test_a_session_that_is_gone_is_begun_anew_whatever_the_replay_policy() -> None:
+    told = AgentReport("claude", ok=False, session_gone=True)
+    for attempt, state in ((1, "queued"), (3, "queued"), (4, "failed")):
+        end = outcome(told, exit_code=1, attempt=attempt)
+        assert end.state == state
+        assert end.error is not None
+        assert end.error.code == "SESSION_GONE"
+    cancelled = outcome(told, ending="cancel", exit_code=1)
+    assert cancelled.state == "cancelled"
+
+
+@pytest.mark.parametrize("replay", ["never", "safe", "always"])
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_one_that_was_ended_for_a_spent_budget_has_failed(
+    replay: Replay, attempt: int
+) -> None:
+    told = AgentReport("claude", spent="all is used", stopped_for_budget=True)
+    end = {"ending": "stop", "exit_code": None, "signal": "SIGTERM"}
+    found = outcome(told, replay=replay, attempt=attempt, **end)
+    assert found.state == "failed"
+    assert found.error is not None
+    assert found.error.code == "BUDGET_SPENT"
+    cancelled = outcome(told, replay=replay, stopped="cancelled", **end)
+    assert cancelled.state == "cancelled"
+
+
+def test_no_other_attempt_follows_where_the_job_has_spent_its_budget() -> None:
+    told = AgentReport("claude", spent="all is used")
+    end = {"ending": "stop", "exit_code": None, "signal": "SIGTERM"}
+    assert outcome(told, replay="safe", **end).state == "failed"
+    # It was not ended for that, so what it did is what a person has to look at.
+    assert outcome(told, replay="never", **end).state == "human_attention_required"
+    good = AgentReport("claude", ok=True, text="done", spent="all is used")
+    assert outcome(good).state == "succeeded"

@@ -15,6 +15,7 @@ from forge_actors.domain.agents import (
     LimitHit,
     Login,
     Progress,
+    Question,
     SessionGone,
     SessionKnown,
     Usage,
@@ -48,6 +49,9 @@ _ERRORS: dict[str, LimitKind] = {
     "billing_error": "budget",
 }
 _NOTHING = Usage(0, 0, 0, 0.0)
+
+#: The tool with which it asks a person; where nobody is there it gets no answer.
+ASKS = "AskUserQuestion"
 
 
 class Claude:
@@ -153,7 +157,10 @@ class ClaudeReader:
             yield from self._refused(_ERRORS.get(error), words or error)
             return
         tools = [b for b in blocks if text(b.get("type")).endswith("tool_use")]
-        if tools:
+        asked = [b for b in tools if b.get("name") == ASKS]
+        if asked:
+            yield Question(_questions(table(asked[0].get("input"))))
+        elif tools:
             yield Progress(f"uses {text(tools[0].get('name'))}", acted=True)
         elif words:
             yield Progress(words)
@@ -200,6 +207,16 @@ class ClaudeReader:
             return
         self._limit = kind
         yield LimitHit(kind, words, reset_time(words, self._now, self._zone))
+
+
+def _questions(asked: dict[str, Any]) -> str:
+    """What it asks, and the answers that it offers."""
+    lines = []
+    for each in tables(asked.get("questions")):
+        labels = [text(option.get("label")) for option in tables(each.get("options"))]
+        offered = f" ({' / '.join(labels)})" if labels else ""
+        lines.append(text(each.get("question")) + offered)
+    return "\n".join(lines) or "it asks something"
 
 
 def _usage_of_message(usage: dict[str, Any]) -> Usage:

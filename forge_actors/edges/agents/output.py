@@ -17,7 +17,7 @@ from forge_actors.domain.agents import (
 )
 
 if TYPE_CHECKING:
-    from forge_actors.domain.agents import AgentReader
+    from forge_actors.domain.agents import AgentReader, Usage
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +64,11 @@ class AgentOutput:
     def told_end(self) -> bool:
         """It has told its final event."""
         return self._told.final_at is not None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it told so far of what it used."""
+        return self._told.usage
 
     @property
     def said(self) -> str:

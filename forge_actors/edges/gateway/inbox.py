@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.query import Nothing, decode
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -19,6 +19,14 @@ class Named(Struct, forbid_unknown_fields=True):
     item: str
 
 
+class Words(Struct, forbid_unknown_fields=True):
+    text: str
+
+
+class Denial(Struct, forbid_unknown_fields=True):
+    reason: str | None = None
+
+
 async def listed(call: Call) -> Answer:
     return json_response(await call.control.inbox())
 
@@ -26,3 +34,18 @@ async def listed(call: Call) -> Answer:
 async def dismiss(call: Call) -> Answer:
     wanted = decode(call.request.body, Named)
     return json_response(await call.control.dismiss(wanted.item))
+
+
+async def answer(call: Call) -> Answer:
+    wanted = decode(call.request.body, Words)
+    return json_response(await call.control.answer(call.parts[0], wanted.text))
+
+
+async def approve(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
+    return json_response(await call.control.approve(call.parts[0]))
+
+
+async def deny(call: Call) -> Answer:
+    wanted = decode(call.request.body, Denial)
+    return json_response(await call.control.deny(call.parts[0], wanted.reason))

@@ -115,7 +115,11 @@ SELECT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
 WHERE kind IN ('agent-run', 'dispatch-task')
 UNION
 SELECT json_extract(CAST(spec AS TEXT), '$.agent.anew') FROM job
-WHERE kind IN ('agent-run', 'dispatch-task');
+WHERE kind IN ('agent-run', 'dispatch-task')
+UNION
+SELECT json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') FROM job
+WHERE kind IN ('agent-run', 'dispatch-task')
+    AND json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') IS NOT NULL;
 
 -- name: removed_repositories
 SELECT id, removed_at FROM repository AS gone

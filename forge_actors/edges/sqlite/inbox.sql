@@ -14,6 +14,11 @@ FROM worktree JOIN repository ON repository.id = worktree.repo
 WHERE worktree.state IN ('ready', 'removing') AND reason IS NOT NULL AND NOT kept
 ORDER BY made_at, worktree.id;
 
+-- name: answer_job
+-- waiting -> queued: what it asked was answered
+UPDATE job SET state = 'queued', error = NULL, spec = ?
+WHERE id = ? AND state = 'waiting_for_approval';
+
 -- name: inbox_marks
 SELECT item, dismissed_at, notified_at FROM inbox;
 

@@ -85,6 +85,10 @@ UPDATE job SET priority = coalesce(?, priority), claims = coalesce(?, claims),
     labels = coalesce(?, labels), spec = ?
 WHERE id = ?;
 
+-- name: redirect_job
+-- waiting: another agent is to do it
+UPDATE job SET provider = ?, spec = ? WHERE id = ?;
+
 -- name: begin_pause
 INSERT OR REPLACE INTO pause (scope, since, jobs) VALUES (?, ?, ?);
 
@@ -356,3 +360,21 @@ SELECT NULL, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens)
     sum(cost), count(input_tokens), count(output_tokens), count(cached_tokens),
     count(cost)
 FROM usage WHERE at >= ?;
+
+-- name: used_since
+-- Of each provider in each repository: dollars and tokens, as far as they are known.
+SELECT usage.repo, coalesce(repository.name, usage.repo), provider,
+    coalesce(sum(cost), 0.0),
+    coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0)
+FROM usage LEFT JOIN repository ON repository.id = usage.repo
+WHERE at >= ? GROUP BY usage.repo, provider;
+
+-- name: usage_of_job
+-- By its key, which begins with the job and a dot; a slash comes next.
+SELECT coalesce(sum(cost), 0.0),
+    coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0)
+FROM usage WHERE id > ?1 || '.' AND id < ?1 || '/';
+
+-- name: account_of_job
+SELECT job.repo, repository.name, provider
+FROM job JOIN repository ON repository.id = job.repo WHERE job.id = ?;

@@ -9,6 +9,7 @@ import apsw
 from msgspec import convert
 
 from forge_actors.domain.clock_steps import take_in
+from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
 from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
@@ -21,6 +22,7 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
+    account_from,
     claims_from,
     job_from,
     pause_from,
@@ -35,6 +37,7 @@ from forge_actors.edges.sqlite.statements import queries
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.agents import Usage
     from forge_actors.domain.capacity import RepositoryLimits
@@ -202,6 +205,10 @@ class StoreReader:
         rows = self.read_pending("usage_of_session", agent, session)
         return used_before(map(usage_from, rows))
 
+    def used_since(self, at: float) -> list[DayUse]:
+        """See the port."""
+        return [DayUse(*row) for row in self.read_pending("used_since", at)]
+
     def spec(self, job: str) -> JobSpec:
         spec = self._specs.pop(job, None)
         if spec is not None:
@@ -217,6 +224,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("worktree", job)
         return worktree_from(rows[0]) if rows else None
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Those of the providers that were closed once."""
+        return tuple(map(account_from, self.read_pending("accounts")))
 
     def inbox_marks(self) -> list[Mark]:
         """See the port."""

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.changes import (
+    JobAnswered,
     JobDispatched,
     JobRan,
     JobRequeued,
@@ -67,6 +68,7 @@ class Tally:
             JobRan: self._ran,
             JobWaits: self._waits,
             JobRequeued: self._waits,
+            JobAnswered: self._waits,
             JobsForgotten: self._forgotten,
         }
 
@@ -93,7 +95,7 @@ class Tally:
         repo, _ = self._apart[change.job]
         self._apart[change.job] = (repo, "running")
 
-    def _waits(self, change: JobWaits | JobRequeued) -> None:
+    def _waits(self, change: JobWaits | JobRequeued | JobAnswered) -> None:
         if change.state == QUEUED:
             self._apart.pop(change.job, None)
             return

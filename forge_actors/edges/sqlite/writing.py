@@ -9,6 +9,7 @@ import apsw
 import msgspec
 from msgspec import UNSET, structs
 
+from forge_actors.domain.answers import answered
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
@@ -17,6 +18,7 @@ from forge_actors.domain.changes import (
     EventsForgotten,
     ItemMarked,
     JobAdded,
+    JobAnswered,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -24,6 +26,7 @@ from forge_actors.domain.changes import (
     JobHeld,
     JobIsolated,
     JobRan,
+    JobRedirected,
     JobRequeued,
     JobsForgotten,
     JobWaits,
@@ -42,6 +45,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
+from forge_actors.domain.jobs import redirected
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
@@ -161,6 +165,19 @@ def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> N
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
+
+
+def _redirect(db: apsw.Connection, sql: dict[str, str], change: JobRedirected) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = redirected(spec, change.choice)
+    values = (change.choice.provider, _encoder.encode(spec), change.job)
+    db.execute(sql["redirect_job"], values)
+
+
+def _answer(db: apsw.Connection, sql: dict[str, str], change: JobAnswered) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    values = (_encoder.encode(answered(spec, change)), change.job)
+    db.execute(sql["answer_job"], values)
 
 
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
@@ -321,8 +338,10 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     QuarantineEnded: _end_quarantine,
     SetAside: _set_aside,
     TakenBack: _take_back,
+    JobAnswered: _answer,
     JobHeld: _hold,
     JobIsolated: _isolate,
+    JobRedirected: _redirect,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,

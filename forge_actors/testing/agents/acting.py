@@ -9,7 +9,8 @@ does not leave after its good end), `grandchild` (it leaves a process in a sessi
 its own), `long_line` (of 10 MB), `noise` (no events, and bytes that are no text),
 `leaks` (it prints its environment), `echoes` (its answer is its prompt and, in
 brackets, the session that it resumed), `forgets` (the same, but it knows no session,
-though its files are there).
+though its files are there, and says so behind the gate), `asks` (a person, its text;
+once it resumes a session it echoes; only Claude Code).
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Stage:
 
     def answer(self, resumed: str | None) -> str:
         """The words of its answer."""
-        if self.scene.name in ("echoes", "forgets"):
+        again = self.scene.name == "asks" and resumed
+        if self.scene.name in ("echoes", "forgets") or again:
             return f"{self.prompt.strip()} [{resumed or ''}]"
         return self.scene.text
 
@@ -93,7 +95,10 @@ class Stage:
         return None
 
     def knows(self, session: str) -> bool:
-        return self.scene.name != "forgets" and any(self._files(session))
+        if self.scene.name == "forgets":
+            self._wait()
+            return False
+        return any(self._files(session))
 
     def remember(self, session: str, **state: Any) -> None:
         """Keep a session where the real program keeps it."""
@@ -116,8 +121,8 @@ class Stage:
 
     def before_the_end(self) -> None:
         """What the scenes do that have nothing to do with an agent."""
-        if self.scene.gate:
-            Path(self.scene.gate).read_bytes()
+        if self.scene.name != "forgets":
+            self._wait()
         if self.scene.file:
             Path(self.scene.file).write_text("made\n")
         match self.scene.name:
@@ -147,6 +152,10 @@ class Stage:
                 leave(0)
             case _:
                 pass
+
+    def _wait(self) -> None:
+        if self.scene.gate:
+            Path(self.scene.gate).read_bytes()
 
     def after_the_end(self) -> None:
         sys.stdout.flush()

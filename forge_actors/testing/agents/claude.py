@@ -103,6 +103,11 @@ def _play(stage: Stage, session: str) -> None:
     if name == "acts":
         call = {"type": "tool_use", "name": "Bash", "input": {"command": "true"}}
         _assistant(session, [call])
+    if name == "asks" and stage.option("--resume") is None:
+        options = [{"label": "yes"}, {"label": "no"}]
+        asked = {"questions": [{"question": words, "options": options}]}
+        call = {"type": "tool_use", "name": "AskUserQuestion", "input": asked}
+        _assistant(session, [call])
     if name == "long_line":
         answer = [{"type": "tool_result", "content": "x" * LONG}]
         tell({"type": "user", "message": {"content": answer}, "session_id": session})
