@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -185,6 +186,8 @@ def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
 def test_the_lock_of_a_person_is_never_removed(service: LiveService, app: Path) -> None:
     lock = app / ".git" / "index.lock"
     lock.touch()
+    before = lock.stat().st_mtime - 1.0
+    os.utime(lock, (before, before))
     job = service.bash("app", "git add file")
     assert service.end_of(job)["state"] == "failed"
     told = service.until(job, "lock_kept")

@@ -19,8 +19,9 @@ from forge_actors.domain.worktrees import GIT_PLACES, LeftLocks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: Seconds that the time of a file may be behind the clock.
-_COARSE = 0.1
+#: Seconds that the time of a file may be behind the clock: a tick, and one to spare.
+#: More, and the lock of a person who was there just before would count as the job's.
+_COARSE = 0.02
 #: Folders above a job's in which its repository is looked for.
 _MAX_DEPTH = 64
 #: With these git works somewhere else than in the folder it is in.
