@@ -144,7 +144,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
-    add("--agent", metavar="NAME", help="run this agent: claude, codex, copilot, ...")
+    add(
+        "--agent",
+        metavar="NAME[,NAME]",
+        help="run this agent: claude, codex, copilot, ...; of several the first able",
+    )
     add(
         "--budget-cost",
         type=float,

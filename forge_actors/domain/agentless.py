@@ -42,6 +42,14 @@ class Agentless:
         self._lacks[job.id] = Lack(job.agent, now, reason)
         return True
 
+    def __bool__(self) -> bool:
+        """Whether any job waits for one."""
+        return bool(self._lacks)
+
+    def problem_of(self, agent: str) -> str | None:
+        """Why the program of an agent cannot run; None if nothing is known of that."""
+        return None if self._problem is None else self._problem(agent)
+
     def lack_of(self, job_id: str) -> Lack | None:
         return self._lacks.get(job_id)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from forge_actors.domain.day_budgets import DayBudgets
-    from forge_actors.domain.jobs import Job, Kind
+    from forge_actors.domain.jobs import AgentChoice, Job, Kind
     from forge_actors.domain.open_files import OpenFiles
 
 WORKERS = "workers"
@@ -42,6 +42,11 @@ def tokens_for(kind: Kind, provider: str | None) -> tuple[str, ...]:
     if provider is not None:
         tokens.append(provider_token(provider))
     return tuple(tokens)
+
+
+def direct(job: Job, choice: AgentChoice) -> None:
+    """Let this agent do the job: it needs the tokens of that one."""
+    job.agent, job.tokens = choice.name, tokens_for(job.kind, choice.provider)
 
 
 class Limits(Struct, frozen=True):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.inbox import Mark
-    from forge_actors.domain.jobs import Job, JobError, JobSpec, State
+    from forge_actors.domain.jobs import AgentChoice, Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.looking import Look
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
@@ -162,6 +162,14 @@ class JobIsolated(Struct, frozen=True):
     job: str
     claims: tuple[Claim, ...]
     isolation: Isolation
+    event: Event
+
+
+class JobRedirected(Struct, frozen=True):
+    """Another one of its agents is to do a waiting job."""
+
+    job: str
+    choice: AgentChoice
     event: Event
 
 
@@ -314,6 +322,7 @@ Change = (
     | SetAside
     | TakenBack
     | JobIsolated
+    | JobRedirected
     | JobAnswered
     | JobHeld
     | JobEdited

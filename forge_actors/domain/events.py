@@ -70,6 +70,7 @@ KINDS: tuple[str, ...] = (
     "job_auto_isolated",
     "agent_session",
     "job_applied",
+    "job_redirected",
     "job_held",
     "job_unheld",
     "job_paused",

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.events import Event
 
+#: What is told by events whose kinds begin so, nobody holds.
+_HOLD_NOTHING = ("worktree_", "lock_", "agent_session", "job_applied")
+
 
 class BrokenHistory(ForgeError):
     """An event does not follow from those before it."""
@@ -118,10 +121,10 @@ class History:
             raise BrokenHistory(f"event {event.seq} comes after event {self.seq}")
         repo = event.repo_id if isinstance(event, EventView) else event.repo
         try:
-            if event.kind.startswith("job_"):
+            if event.kind.startswith(_HOLD_NOTHING):
+                pass
+            elif event.kind.startswith("job_"):
                 self._job(event.kind, repo, event.job, event.data)
-            elif event.kind.startswith(("worktree_", "lock_")):
-                pass  # nobody holds anything by it
             elif event.kind.startswith("repository_"):
                 self._repository(event.kind, repo, event.data)
             else:
@@ -205,6 +208,8 @@ class History:
             self.kept[job.repo].pop(job_id, None)
         elif word == "auto_isolated":
             job.claims = convert(data["claims"], tuple[Claim, ...])
+        elif word == "redirected":
+            job.provider = str(data["provider"])
         elif word == "edited":
             self._edit(job, cast("Mapping[str, object]", data["changed"]))
         else:

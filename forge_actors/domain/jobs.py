@@ -136,6 +136,16 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     idle: float | None = None
 
 
+class AgentChoice(Struct, frozen=True):
+    """One of several agents that may do a job, and what the job is with it."""
+
+    name: str
+    provider: str
+    program: str
+    stop_signal: str
+    grace: float
+
+
 class Answer(Struct, frozen=True):
     """The digest of what a person answered, and the job that had asked: those that are
     made of it have asked nothing yet."""
@@ -149,6 +159,8 @@ class AgentSpec(Struct, frozen=True, omit_defaults=True):
 
     name: str
     prompt: str
+    #: The agents that may do it, in order, where there are several.
+    choices: tuple[AgentChoice, ...] = ()
     #: What its attempts from now on have as their input.
     answer: Answer | None = None
     #: The job that it goes on with, and the session that it resumes.
@@ -185,6 +197,18 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     agent: AgentSpec | None = None
     #: It is to run in its checkout, whoever else is there.
     in_checkout: bool = False
+
+
+def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:
+    """What is needed when another one of its agents does the job."""
+    assert spec.agent is not None, "it is the job of one"
+    return structs.replace(
+        spec,
+        argv=(choice.program, *spec.argv[1:]),
+        stop_signal=choice.stop_signal,
+        grace=choice.grace,
+        agent=structs.replace(spec.agent, name=choice.name),
+    )
 
 
 class Job(Struct, kw_only=True, gc=False):
@@ -230,6 +254,8 @@ class Job(Struct, kw_only=True, gc=False):
 
     #: The agent whose program it needs.
     agent: str | None = None
+    #: Those that may do it, in order, where there are several.
+    choices: tuple[AgentChoice, ...] = ()
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):

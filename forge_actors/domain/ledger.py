@@ -82,7 +82,7 @@ class Ledger(Steerable):
         if job.state in ("waiting_for_retry", "waiting_for_limit"):
             return self._admit(job, now, reason=DUE)
         self._enter(job, now)
-        return []
+        return self.redirect(job, now)
 
     def adopt(self, job: Job) -> None:
         """Take in a job that was saved as dispatched or running."""
@@ -355,7 +355,7 @@ class Ledger(Steerable):
             self._lanes.enter(self.jobs[able])
             self._time(able, now)
         self._lanes.reconsider()
-        changes: list[Change] = []
+        changes = self.redirect_all(now)
         states: dict[Lane, State | None] = {}
         for job, lane, _ in islice(self._lanes.ready.values(), LOOKED_AT_ONCE):
             if len(changes) >= ANNOUNCED_AT_ONCE:

@@ -87,7 +87,7 @@ def used(job: Job, receipt: Receipt | None, now: float) -> list[Change]:
         attempt=job.attempt,
         repo=job.repo,
         provider=next((name for name in providers if name is not None), None),
-        agent=job.agent,
+        agent=job.agent if told is None else told.agent,
         usage=credible((None if told is None else told.usage) or Usage()),
         at=now,
         session=None if told is None else told.session,

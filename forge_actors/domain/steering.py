@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import UNSET, structs
 
-from forge_actors.domain.changes import JobAnswered, JobEdited, JobHeld, Noted
+from forge_actors.domain.capacity import direct, provider_token
+from forge_actors.domain.changes import (
+    JobAnswered,
+    JobEdited,
+    JobHeld,
+    JobRedirected,
+    Noted,
+)
 from forge_actors.domain.events import Event
 from forge_actors.domain.job_queue import ASKING, JobQueue
 from forge_actors.domain.jobs import JobError, check_move
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.jobs import Job, State
+    from forge_actors.domain.jobs import AgentChoice, Job, State
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -214,7 +221,46 @@ class Steerable(JobQueue):
         mine = {each.token: each for each in spent if each.repo in (None, self.repo)}
         self.accounts |= mine
         self._tried = tried - mine.keys()
-        return self._adjust(self.pauses, now)
+        changes = self._adjust(self.pauses, now)
+        jobs = [job for job in self.jobs.values() if job.choices]
+        return changes + [c for job in jobs for c in self.redirect(job, now)]
+
+    def redirect_all(self, now: float) -> list[Change]:
+        """Let each waiting job that several agents may do have the first that can."""
+        if not (self.accounts or self._agentless):
+            return []
+        jobs = [job for job in self.jobs.values() if job.choices]
+        return [change for job in jobs for change in self.redirect(job, now)]
+
+    def redirect(self, job: Job, now: float) -> list[Change]:
+        """The same for this one."""
+        choice = None
+        if job.choices and job.id not in self.leases:
+            choice = self._first_able(job)
+        if choice is None or choice.name == job.agent:
+            return []
+        ready = job.id in self._lanes.ready
+        if ready:
+            self._lanes.leave(job)
+            self._lanes.release(job.id)
+        lacked = self._agentless.lack_of(job.id) is not None
+        self._agentless.forget(job.id)
+        data: dict[str, object] = {"agent": choice.name, "before": job.agent}
+        data["provider"] = choice.provider
+        direct(job, choice)
+        if ready or lacked:
+            self._lanes.enter(job)
+            self._time(job.id, now)
+        event = Event("job_redirected", now, self.repo, job.id, data)
+        return [JobRedirected(job.id, choice, event)]
+
+    def _first_able(self, job: Job) -> AgentChoice | None:
+        """The first of its agents whose account is open and whose program is there."""
+        for choice in job.choices:
+            account = self.accounts.get(provider_token(choice.provider))
+            if account is None and self._agentless.problem_of(choice.name) is None:
+                return choice
+        return None
 
     def _let_go(self, where: Pause, now: float) -> list[Change]:
         changes: list[Change] = []

@@ -299,7 +299,8 @@ class Admission:
             queue_budget=spec.budgets.queue,
         )
         job.isolatable = may_be_isolated(job, spec)
-        job.agent = None if agent is None else agent.name
+        if agent is not None:
+            job.agent, job.choices = agent.name, agent.choices
         details = JobDetails(
             created_at=now,
             origin=request.origin,

@@ -22,6 +22,7 @@ from forge_actors.domain.spending import MAX_COST, MAX_TOKENS
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.runtime import telemetry
+from forge_actors.runtime.agent_choices import choices_of
 from forge_actors.runtime.agent_sessions import Sessions, chosen_session
 from forge_actors.runtime.prompts import PromptFolder
 
@@ -91,7 +92,7 @@ class Agents:
         if kind not in AGENT_KINDS:
             kinds = tuple(sorted(AGENT_KINDS))
             raise InvalidInput(f"{prefix}kind", f"{kind!r} has no agent", allowed=kinds)
-        of = finding.adapter(request.agent, field=f"{prefix}agent")
+        of, choices = choices_of(request, prefix)
         if of.program is None and not request.argv:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
@@ -114,7 +115,7 @@ class Agents:
         }
         budget = _budget(request, prefix)
         return structs.replace(request, **fields), AgentSpec(
-            of.name, digest, budget=budget
+            of.name, digest, choices, budget=budget
         )
 
     def order(self, order: LaunchOrder, spec: JobSpec) -> LaunchOrder:

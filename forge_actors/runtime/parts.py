@@ -32,7 +32,6 @@ from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
 from forge_actors.edges.sqlite.rows import (
-    account_from,
     launched_from,
     pause_from,
     quarantine_from,
@@ -161,7 +160,7 @@ class Parts:
             },
             # Those that keep claims too: what they wait for may be gone by now.
             busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
-            accounts=tuple(map(account_from, self._store.read("accounts"))),
+            accounts=self._store.accounts(),
             attended=self._served is not None,
             pauses=tuple(
                 pause

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.answers import answered
+from forge_actors.domain.capacity import direct
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
@@ -24,6 +25,7 @@ from forge_actors.domain.changes import (
     JobHeld,
     JobIsolated,
     JobRan,
+    JobRedirected,
     JobRequeued,
     JobsForgotten,
     JobWaits,
@@ -43,7 +45,14 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
-from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, Job, JobSpec
+from forge_actors.domain.jobs import (
+    RESERVED,
+    TERMINAL,
+    WAITING,
+    Job,
+    JobSpec,
+    redirected,
+)
 from forge_actors.domain.ownership import Owner
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
@@ -149,6 +158,9 @@ class Rows(KeptRows):
                 self.jobs[job_id].isolatable = False
                 spec = self.specs[job_id]
                 self.specs[job_id] = structs.replace(spec, isolation=isolation)
+            case JobRedirected(job_id, choice):
+                direct(self.jobs[job_id], choice)
+                self.specs[job_id] = redirected(self.specs[job_id], choice)
             case JobEdited(job_id, edit):
                 edit.apply(self.jobs[job_id])
                 spec = self.specs[job_id]

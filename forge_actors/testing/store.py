@@ -37,6 +37,7 @@ from forge_actors.testing.store_move import Move as Move
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.errors import StoreFailed, WriterFenced
@@ -234,6 +235,10 @@ class MemoryStore(KeptMemory, LooksInMemory):
 
     def spec(self, job: str) -> JobSpec:
         return self._pending.specs[job]
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Those of the providers that were closed once."""
+        return tuple(self._pending.accounts.values())
 
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)

@@ -30,6 +30,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
+    accounts_contract,
     fence_contract,
     inbox_contract,
     kept_contract,
@@ -366,4 +367,5 @@ CHECKS: tuple[Check, ...] = (
     *kept_contract.CHECKS,
     *looks_contract.CHECKS,
     *inbox_contract.CHECKS,
+    *accounts_contract.CHECKS,
 )

@@ -95,6 +95,20 @@ def test_a_follow_up_outlives_the_kill_of_the_service(
     assert (end["state"], end["agent"]["text"]) == ("succeeded", f"More. [{session}]")
     assert end["agent"]["continues"] == begun["id"]
     assert end["worktree"]["path"] == begun["worktree"]["path"]
+    fake.play("echoes")
+    file = service.root / "more.md"
+    file.write_text("from a file")
+    for words, asked in (
+        (["-"], "from the input"),
+        (["--prompt-file", "-"], "from the input"),
+        (["--prompt-file", file], "from a file"),
+    ):
+        done = service.cli("continue", made, *words, status=0, stdin=b"from the input")
+        made = done.out.strip()
+        assert service.end_of(made)["agent"]["text"] == f"{asked} [{session}]"
+    assert service.cli("continue", made).status == 2
+    [again] = service.cli("retry", "--resume", made, status=0).out.split()
+    assert service.end_of(again)["agent"]["session"] == session
 
 
 @pytest.mark.parametrize("name", NAMES)

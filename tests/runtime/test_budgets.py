@@ -97,6 +97,27 @@ async def test_an_agent_that_has_spent_a_budget_is_ended_where_that_is_asked_for
     assert view.attempt == 1, "no other attempt follows"
 
 
+async def test_what_runs_is_ended_for_a_budget_of_the_day_too_but_not_by_itself(
+    repo: Path, home: Path, agents: dict[str, FakeAgent]
+) -> None:
+    agents["claude"].play("works")
+    table = {"claude": {"tokens": 5}}
+    async with running(home, budgets={"providers": table}) as runtime:
+        job = await submit(runtime, repo, "claude")
+        await runtime.control.read_log(job.id, "stdout", 0, limit=9999, wait=True)
+        await job.cancel()
+        assert (await job.wait()).state == "cancelled", "it ran until then"
+    # What is saved of the first one and what the second has told are too much.
+    async with running(home, budgets={"stop": True, "tokens": 200}) as runtime:
+        report = await runtime.control.usage("agent")
+        assert (report.total.input_tokens or 0) < 200
+        view = await (await submit(runtime, repo, "claude")).wait()
+    assert view.state == "failed"
+    assert view.error is not None
+    assert view.error.code == "BUDGET_SPENT"
+    assert "the budget of this home for today is spent" in view.error.message
+
+
 async def test_an_agent_that_ends_well_has_succeeded_whatever_it_used(
     repo: Path, home: Path
 ) -> None:

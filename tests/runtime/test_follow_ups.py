@@ -264,3 +264,22 @@ async def test_the_session_is_shown_while_the_job_runs(
         assert session(view) == event.data["session"]
         await job.cancel()
         assert session(await job.wait()) == event.data["session"]
+
+
+async def test_a_worktree_stays_while_a_job_is_to_go_on_in_it(
+    repo: Path, home: Path
+) -> None:
+    async with running(home) as runtime:
+        begun = await first(runtime, repo, "claude")
+        [ended_view] = await runtime.control.worktrees(looking=False)
+        assert ended_view.job_state == "succeeded"
+        await runtime.control.pause("all")
+        made = await runtime.control.continue_job(begun.id, "More.")
+        [view] = await runtime.control.worktrees(looking=False)
+        assert (view.id, view.job_state) == (begun.id, "queued")
+        [removed] = await runtime.control.remove_worktrees([begun.id], force=True)
+        assert not removed.removed
+        await runtime.control.resume("all")
+        assert (await ended(runtime, made.id)).state == "succeeded"
+        [removed] = await runtime.control.remove_worktrees([begun.id])
+        assert removed.removed

@@ -85,6 +85,10 @@ UPDATE job SET priority = coalesce(?, priority), claims = coalesce(?, claims),
     labels = coalesce(?, labels), spec = ?
 WHERE id = ?;
 
+-- name: redirect_job
+-- waiting: another agent is to do it
+UPDATE job SET provider = ?, spec = ? WHERE id = ?;
+
 -- name: begin_pause
 INSERT OR REPLACE INTO pause (scope, since, jobs) VALUES (?, ?, ?);
 

@@ -22,6 +22,7 @@ from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
 from forge_actors.edges.sqlite.rows import (
+    account_from,
     claims_from,
     job_from,
     pause_from,
@@ -36,6 +37,7 @@ from forge_actors.edges.sqlite.statements import queries
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forge_actors.domain.accounts import Account
     from forge_actors.domain.agentless import AgentProblem
     from forge_actors.domain.agents import Usage
     from forge_actors.domain.capacity import RepositoryLimits
@@ -222,6 +224,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("worktree", job)
         return worktree_from(rows[0]) if rows else None
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Those of the providers that were closed once."""
+        return tuple(map(account_from, self.read_pending("accounts")))
 
     def inbox_marks(self) -> list[Mark]:
         """See the port."""

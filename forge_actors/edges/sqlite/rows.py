@@ -64,7 +64,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
     )
     job.isolatable = may_be_isolated(job, details)
     if details.agent is not None:
-        job.agent = details.agent.name
+        job.agent, job.choices = details.agent.name, details.agent.choices
     return job
 
 

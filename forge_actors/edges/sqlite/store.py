@@ -26,6 +26,7 @@ from forge_actors.domain.changes import (
     JobEdited,
     JobEnded,
     JobIsolated,
+    JobRedirected,
     Noted,
     RepositoryChanged,
 )
@@ -104,6 +105,7 @@ class SqliteStore(UpkeptStore):
             JobAdded: self._accepted,
             JobEdited: self._specified,
             JobIsolated: self._specified,
+            JobRedirected: self._specified,
             RepositoryChanged: self._changed,
         }
         self.active = self.tally.active

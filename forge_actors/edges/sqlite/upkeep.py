@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         JobAdded,
         JobEdited,
         JobIsolated,
+        JobRedirected,
         RepositoryChanged,
     )
     from forge_actors.domain.cleaning import CleanClass
@@ -96,7 +97,7 @@ class UpkeptStore(OwnedStore):
         if self._dependencies is not None:
             self._dependencies.update(change.job.after)
 
-    def _specified(self, change: JobEdited | JobIsolated) -> None:
+    def _specified(self, change: JobEdited | JobIsolated | JobRedirected) -> None:
         self._specs.pop(change.job, None)
 
     def _changed(self, change: RepositoryChanged) -> None:

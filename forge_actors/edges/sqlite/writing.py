@@ -26,6 +26,7 @@ from forge_actors.domain.changes import (
     JobHeld,
     JobIsolated,
     JobRan,
+    JobRedirected,
     JobRequeued,
     JobsForgotten,
     JobWaits,
@@ -44,6 +45,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
+from forge_actors.domain.jobs import redirected
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
@@ -163,6 +165,13 @@ def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> N
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
+
+
+def _redirect(db: apsw.Connection, sql: dict[str, str], change: JobRedirected) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    spec = redirected(spec, change.choice)
+    values = (change.choice.provider, _encoder.encode(spec), change.job)
+    db.execute(sql["redirect_job"], values)
 
 
 def _answer(db: apsw.Connection, sql: dict[str, str], change: JobAnswered) -> None:
@@ -332,6 +341,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobAnswered: _answer,
     JobHeld: _hold,
     JobIsolated: _isolate,
+    JobRedirected: _redirect,
     JobEdited: _edit,
     PauseBegan: _begin_pause,
     PauseEnded: _end_pause,
