@@ -41,6 +41,8 @@ StopReason = Literal["cancelled", "shutdown", "detached"]
 LAST_LINES = 5
 LAST_CHARACTERS = 1000
 
+#: Begins what the program that sets up a worktree writes itself.
+_SETUP_SAYS = "forge-actors: set-up "
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # The end of a key block whose beginning is not in the tail.
 _END_OF_KEY = re.compile(
@@ -98,7 +100,8 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     told = None if known.receipt is None else known.receipt.agent
     if told is None or told.spent is None or outcome.accepted is not None:
         return outcome
-    ended = told.stopped_for_budget and outcome.state == "human_attention_required"
+    lost = ("failed", "human_attention_required")
+    ended = told.stopped_for_budget and outcome.state in lost
     if outcome.again or ended:
         return Outcome("failed", JobError("BUDGET_SPENT", told.spent))
     return outcome
@@ -148,7 +151,12 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             why = "the service stopped while it ran"
             return _interrupted(job, known, "INTERRUPTED", why, backoff)
         case "exit" if receipt.setup_error is not None:
-            why = _with_tail(receipt.setup_error, receipt)
+            said = receipt.stderr_tail.splitlines(keepends=True)
+            # What the set-up itself has written to the log says the same once more.
+            own = "".join(line for line in said if not line.startswith(_SETUP_SAYS))
+            why = _with_tail(
+                receipt.setup_error, structs.replace(receipt, stderr_tail=own)
+            )
             return Outcome("failed", JobError("SETUP_FAILED", why))
         case "exit":
             return _exited(job, known, receipt, backoff)

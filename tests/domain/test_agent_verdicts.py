@@ -150,3 +150,28 @@ def test_a_session_that_is_gone_is_begun_anew_whatever_the_replay_policy() -> No
         assert end.error.code == "SESSION_GONE"
     cancelled = outcome(told, ending="cancel", exit_code=1)
     assert cancelled.state == "cancelled"
+
+
+@pytest.mark.parametrize("replay", ["never", "safe", "always"])
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_one_that_was_ended_for_a_spent_budget_has_failed(
+    replay: Replay, attempt: int
+) -> None:
+    told = AgentReport("claude", spent="all is used", stopped_for_budget=True)
+    end = {"ending": "stop", "exit_code": None, "signal": "SIGTERM"}
+    found = outcome(told, replay=replay, attempt=attempt, **end)
+    assert found.state == "failed"
+    assert found.error is not None
+    assert found.error.code == "BUDGET_SPENT"
+    cancelled = outcome(told, replay=replay, stopped="cancelled", **end)
+    assert cancelled.state == "cancelled"
+
+
+def test_no_other_attempt_follows_where_the_job_has_spent_its_budget() -> None:
+    told = AgentReport("claude", spent="all is used")
+    end = {"ending": "stop", "exit_code": None, "signal": "SIGTERM"}
+    assert outcome(told, replay="safe", **end).state == "failed"
+    # It was not ended for that, so what it did is what a person has to look at.
+    assert outcome(told, replay="never", **end).state == "human_attention_required"
+    good = AgentReport("claude", ok=True, text="done", spent="all is used")
+    assert outcome(good).state == "succeeded"

@@ -316,6 +316,15 @@ def test_an_error_tells_the_last_lines_of_what_the_job_printed_as_errors() -> No
     assert "bye" not in message(make_receipt("stop", signal="SIGTERM", stderr="bye"))
 
 
+def test_a_set_up_that_failed_is_told_once() -> None:
+    said = "npm: no network\nforge-actors: set-up exited with 3: npm ci\n"
+    why = "its set-up command exited with 3: npm ci"
+    receipt = structs.replace(
+        make_receipt(exit_code=1), setup_error=why, stderr_tail=said
+    )
+    assert message(receipt) == f"{why}: npm: no network"
+
+
 def test_what_an_error_tells_is_redacted_and_bounded() -> None:
     token = "sk-" + "a1" * 20
     text = message(make_receipt(exit_code=1, stderr=f"denied: {token}\n"))
