@@ -20,6 +20,7 @@ from forge_actors.domain.inbox import (
 )
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.notifying import Notifier
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
     account_view,
@@ -37,8 +38,23 @@ if TYPE_CHECKING:
 class InboxControl(ControlBase):
     """The part of the port `Control` that is about what needs a person."""
 
+    _notifier: Notifier | None = None
+
     async def inbox(self) -> Inbox:
         return self._inbox()
+
+    async def notify(self, command: tuple[str, ...]) -> None:
+        """Run the command for each item that comes, until the runtime ends."""
+        self._notifier = Notifier(command, self._store, self._clock)
+        await self._notifier.run(
+            lambda: self._events.last, self._events.news, self._inbox
+        )
+
+    @property
+    def _untold(self) -> list[str]:
+        """What keeps people from being told of items."""
+        trouble = None if self._notifier is None else self._notifier.trouble.value
+        return [] if trouble is None else [trouble]
 
     async def dismiss(self, item: str) -> Item:
         found = named(self._inbox(MAX_MARKS).items, item)

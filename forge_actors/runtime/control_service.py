@@ -86,7 +86,7 @@ class ServiceControl(OutputControl, InboxControl):
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
-        degraded += self._looking.trouble
+        degraded += self._looking.trouble + self._untold
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)

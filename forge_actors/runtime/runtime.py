@@ -157,6 +157,8 @@ async def _open(
                         same_boot=before is None or before.process.boot_id == boot_id,
                     )
                     control = parts.control(mailbox)
+                    if command := loaded.settings.notify.command:
+                        nursery.start_soon(control.notify, command)
                     parts.scope.shield = True
                     try:
                         yield Runtime(home, loaded.settings, control)

@@ -30,6 +30,7 @@ from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
+from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
@@ -167,6 +168,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     worktrees: WorktreeSettings = WorktreeSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
     budgets: BudgetSettings = BudgetSettings()
+    notify: NotifySettings = NotifySettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
