@@ -27,6 +27,7 @@ MOMENTS = frozenset(
         "at",
         "created_at",
         "dispatched_at",
+        "forgotten_at",
         "held_at",
         "last_dispatch",
         "looked_at",

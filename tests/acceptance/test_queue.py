@@ -248,6 +248,8 @@ def test_no_limit_is_passed_and_no_slot_stands_empty(
     service = make_service(
         "[limits]\nworkers = 4\nheavy_checks = 2\nagents = 4\n"
         f"active_repositories = {REPOSITORIES}\n[providers.local]\nlimit = 1\n"
+        # Agents that are in each other's way would get worktrees.
+        "[worktrees]\nautomatic = false\n"
     )
     service.start()
     names = [f"r{number}" for number in range(5)]

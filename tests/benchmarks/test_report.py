@@ -91,6 +91,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "idle-rss",
         "w1-clean",
         "status-spin",
+        "looks",
+        "looks-cpu",
     }
     assert set(BARS) <= rows | {comparison.name for comparison in COMPARISONS}
 
