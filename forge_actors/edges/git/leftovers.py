@@ -35,6 +35,11 @@ STATUS_BYTES = 16 << 20
 _LOCKED = re.compile(r"'([^'\n]+\.lock)': File exists")
 #: Another git program has just begun the entry of a worktree.
 _BEGUN = re.compile(r"failed to read (\S+/worktrees/\S+)")
+_FILTERED = re.compile(r"\b(?:clean|smudge|external) filter [^\n]{1,200} failed")
+_FILTER_HINT = (
+    "; install what this filter of the repository needs, or run the job in the checkout"
+    " with --no-isolate"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +79,8 @@ class Tidying:
                 continue
             if lock is None and not _BEGUN.search(done.errors):
                 words = done.words or f"it exited with {done.code}"
-                raise WorktreeFailed(f"git {arguments[0]}: {words}")
+                hint = _FILTER_HINT if _FILTERED.search(done.errors) else ""
+                raise WorktreeFailed(f"git {arguments[0]}: {words}{hint}")
             if trio.current_time() >= until:
                 held = "an entry of a worktree" if lock is None else lock[1]
                 raise WorktreeFailed(
