@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         _tell(result)
     if result["error"] is not None:
         raise CleanUpFailed(result["error"])
-    return 0
+    return int(any(report["failed"] for report in result["reports"]))
 
 
 def _directly(home: str, args: argparse.Namespace) -> dict[str, Any]:
