@@ -191,7 +191,8 @@ class Machine:
         self._started += 1
         identity = ProcessIdentity(self.boot_id, 1000 + self._started, self._started)
         now = self.world.clock.wall()
-        limit = self.world.providers.refusal(self.world.rows.jobs[key[0]].tokens)
+        job = self.world.rows.jobs.get(key[0])
+        limit = self.world.providers.refusal(job.tokens) if job is not None else None
         process = Process(self, key, order, REFUSED if limit else run, identity, now)
         process.limit = limit
         self.world.referee.began(process)
