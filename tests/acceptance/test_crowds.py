@@ -7,7 +7,7 @@ from statistics import quantiles
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tests.acceptance.machine import cpu_ticks, descriptors, written
+from tests.acceptance.machine import cpu_ticks, sockets, written
 from tests.acceptance.service import started
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_followers_that_are_killed_while_a_job_prints_are_no_trouble(
     script = f"{loop}; {gate.wait}; kill $printer; wait; echo end"
     job = service.bash("app", script, "--read-only")
     service.until(job, "job_running")
-    before = descriptors(service.pid)
+    before = sockets(service.pid)
     ends = []
     with contextlib.ExitStack() as stack:
         kept = []
@@ -56,7 +56,7 @@ def test_followers_that_are_killed_while_a_job_prints_are_no_trouble(
     assert service.end_of(job)["state"] == "succeeded"
     whole = service.log(job, "--stdout")
     assert set(ends) == {(whole.removeprefix(b"a line of the log\n"), 0)}
-    assert descriptors(service.pid) <= before
+    assert sockets(service.pid) <= before
     assert "Traceback" not in (service.home / "service.log").read_text()
 
 

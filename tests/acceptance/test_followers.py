@@ -14,7 +14,7 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import WAITING
-from tests.acceptance.machine import descriptors
+from tests.acceptance.machine import sockets
 from tests.acceptance.service import PROGRAM, Json, LiveService
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
 ) -> None:
     gate = service.gate()
     job = service.bash("app", f"echo begin; {gate.wait}; echo end", "--read-only")
-    before = descriptors(service.pid)
+    before = sockets(service.pid)
     after = service.events()[-1].seq
     crowd = Crowd(service)
     crowd.start(FOLLOWERS, crowd.follow(job, after))
@@ -104,14 +104,14 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
     assert [end["state"] for end in crowd.ends] == ["succeeded"] * WAITERS
     assert crowd.logs == [b"begin\nend\n"] * READERS
     service.wait(service.bash("app", "true"))
-    assert descriptors(service.pid) <= before
+    assert sockets(service.pid) <= before
 
 
 def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) -> None:
     """L-07: of every verb that follows."""
     gate = service.gate()
     job = service.bash("app", gate.wait)
-    before = descriptors(service.pid)
+    before = sockets(service.pid)
     words = [
         [PROGRAM, "--home", str(service.home), *verb]
         for verb in (
@@ -134,7 +134,7 @@ def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) ->
         client.stdout.close()
     gate.open()
     assert service.end_of(job)["state"] == "succeeded"
-    assert descriptors(service.pid) <= before
+    assert sockets(service.pid) <= before
 
 
 def test_a_follower_is_told_that_the_service_ended(service: LiveService) -> None:

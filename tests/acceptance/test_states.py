@@ -40,7 +40,8 @@ def test_a_job_in_any_state_ends_after_a_crash(service: LiveService) -> None:
     script = f"echo $FORGE_JOB_ID >> {ran}"
     jobs = {
         service.bash("app", script, "--replay", replay, "--read-only"): (state, replay)
-        for state in sorted(ACTIVE)
+        # A question is for a person, whatever becomes of the service.
+        for state in sorted(ACTIVE - {"waiting_for_approval"})
         for replay in ("never", "safe")
     }
     service.kill()

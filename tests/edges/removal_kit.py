@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NOW = 1_800_000_000.0
-JOB = "2xq1c7d8k3m5n6p9r0t"
+#: Of no other process that runs these tests at the same time.
+JOB = f"2xq1c7d8k3m5{os.getpid():07d}"
 REPO = "1aaaaaaaaaaaaaaaaaa"
 BRANCH = "forge/work"
 #: Where the worktree is in the home.

@@ -104,7 +104,12 @@ async def test_what_runs_is_ended_for_a_budget_of_the_day_too_but_not_by_itself(
     table = {"claude": {"tokens": 5}}
     async with running(home, budgets={"providers": table}) as runtime:
         job = await submit(runtime, repo, "claude")
-        await runtime.control.read_log(job.id, "stdout", 0, limit=9999, wait=True)
+        told = b""
+        while b'"usage"' not in told:
+            chunk = await runtime.control.read_log(
+                job.id, "stdout", len(told), limit=9999, wait=True
+            )
+            told += chunk.data
         await job.cancel()
         assert (await job.wait()).state == "cancelled", "it ran until then"
     # What is saved of the first one and what the second has told are too much.

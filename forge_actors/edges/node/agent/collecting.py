@@ -65,7 +65,6 @@ class Ended(BaseException):
 
 
 def main(wanted: dict[str, Any]) -> int:
-    os.umask(0o077)
     folder = wanted["folder"]
     if isinstance(folder, str):
         folder = os.open(_name(folder), _FOLDER)
@@ -336,6 +335,7 @@ def _end(_number: int, _frame: object) -> None:
 
 
 if __name__ == "__main__":
+    os.umask(0o077)
     signal.signal(signal.SIGTERM, _end)
     try:
         sys.exit(main(json.loads(sys.argv[1])))
