@@ -248,7 +248,8 @@ def test_a_killed_apply_leaves_the_checkout_as_after_it(
         service.git("-C", app, "config", "--unset", "filter.held.smudge")
         [by] = service.json("jobs", "--kind", "integration")
         assert (app / "file").read_text() == "b\n"
-        os.kill(service.show(by["id"])["pid"], signal.SIGKILL)
+        pid = service.until(by["id"], "job_running").data["pid"]
+        os.kill(pid, signal.SIGKILL)
         done = finished(asking)
     assert json.loads(done.out)["how"] == "fast-forward", done
     assert service.show(by["id"])["attempt"] == 2

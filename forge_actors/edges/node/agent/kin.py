@@ -27,7 +27,8 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
     given out after the leader's. It stays our child, defunct at worst, until we reap
     it, and we do not reap while looking: nothing can slip through.
     """
-    if tree.group_exists(job.pid):
+    # Of one that was asked to stop, what others have started with its mark is told too.
+    if job.ending != "exit" or tree.group_exists(job.pid):
         return False
     if job.order.cgroup is not None and job.order.cgroup.populated():
         return False
