@@ -153,7 +153,7 @@ class CopilotReader:
 
     def end(self, stdout: str, stderr: str) -> Iterator[AgentEvent]:
         noise = f"{stdout}\n{stderr}".strip()
-        if not self._named and "No session or task matched" in noise:
+        if not self._named and "No session, task, or name matched" in noise:
             yield SessionGone()
             return
         kind = kind_of_text(noise)

@@ -47,7 +47,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     session = stage.option("--session-id", "--resume") or str(uuid.uuid4())
     if stage.option("--resume") is not None and not stage.knows(session):
-        complain(f"Error: No session or task matched '{session}'")
+        complain(f"Error: No session, task, or name matched '{session}'")
         leave(1)
     stage.remember(session)
     _event("session.tools_updated", model="m")
