@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.testing.agents import FakeAgent, install
 from tests.acceptance.bench import Bench
 from tests.acceptance.service import LiveService
 
@@ -57,6 +59,32 @@ def make_service() -> Iterator[Callable[[str], LiveService]]:
     yield make
     for service in made:
         service.close()
+
+
+@pytest.fixture
+def unwatched(make_service: Callable[[str], LiveService]) -> LiveService:
+    """The same, which looks at no repository: all that it has open is for its clients.
+
+    Otherwise it opens one descriptor more, for good, once it watches the first one.
+    """
+    started = make_service("[status]\nenabled = false\n")
+    started.start()
+    started.add("app")
+    return started
+
+
+@pytest.fixture
+def claude(
+    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
+) -> tuple[LiveService, FakeAgent]:
+    """A service with one repository that finds a program playing Claude Code."""
+    service = make_service("")
+    fake = install(service.root / "bin", "claude")
+    path = f"{fake.path.parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    service.start()
+    service.add("app")
+    return service, fake
 
 
 @pytest.fixture

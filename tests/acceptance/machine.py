@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 
 def descriptors(pid: int) -> int:
     """How many files a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def sockets(pid: int) -> int:
-    """How many of them are sockets."""
-    found = 0
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            found += str(entry.readlink()).startswith("socket:")
-    return found
 
 
 def cpu_ticks(pid: int) -> int:

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
 
 
-@pytest.fixture
-def claude(
-    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
-) -> tuple[LiveService, FakeAgent]:
-    service = make_service("")
-    fake = install(service.root / "bin", "claude")
-    path = f"{fake.path.parent}{os.pathsep}{os.environ['PATH']}"
-    monkeypatch.setenv("PATH", path)
-    service.start()
-    service.add("app")
-    return service, fake
-
-
 def test_what_an_agent_told_while_no_service_was_there_is_read_by_the_next(
     claude: tuple[LiveService, FakeAgent],
 ) -> None:

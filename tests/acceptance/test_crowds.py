@@ -7,7 +7,7 @@ from statistics import quantiles
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tests.acceptance.machine import cpu_ticks, sockets, written
+from tests.acceptance.machine import cpu_ticks, descriptors, written
 from tests.acceptance.service import started
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ OUTPUT = 100_000_000
 
 
 def test_followers_that_are_killed_while_a_job_prints_are_no_trouble(
-    service: LiveService,
+    unwatched: LiveService,
 ) -> None:
     """L-07: half of fifty at a time; the others see all of it, nothing leaks."""
-    gate = service.gate()
+    gate = unwatched.gate()
     loop = "while :; do echo a line of the log; sleep 0.01; done & printer=$!"
     script = f"{loop}; {gate.wait}; kill $printer; wait; echo end"
-    job = service.bash("app", script, "--read-only")
-    service.until(job, "job_running")
-    before = sockets(service.pid)
+    job = unwatched.bash("app", script, "--read-only")
+    unwatched.until(job, "job_running")
+    before = descriptors(unwatched.pid)
     ends = []
     with contextlib.ExitStack() as stack:
         kept = []
         for _ in range(ROUNDS):
             clients = [
                 stack.enter_context(
-                    started("--home", service.home, "logs", "-f", "--stdout", job)
+                    started("--home", unwatched.home, "logs", "-f", "--stdout", job)
                 )
                 for _ in range(FOLLOWERS - len(kept))
             ]
@@ -47,17 +47,17 @@ def test_followers_that_are_killed_while_a_job_prints_are_no_trouble(
             for client in clients[::2]:
                 client.kill()
             kept += clients[1::2]
-        assert service.json("status")["ready"] is True
-        assert service.show(job)["state"] == "running"
+        assert unwatched.json("status")["ready"] is True
+        assert unwatched.show(job)["state"] == "running"
         gate.open()
         for client in kept:
             assert client.stdout is not None
             ends.append((client.stdout.read(), client.wait()))
-    assert service.end_of(job)["state"] == "succeeded"
-    whole = service.log(job, "--stdout")
+    assert unwatched.end_of(job)["state"] == "succeeded"
+    whole = unwatched.log(job, "--stdout")
     assert set(ends) == {(whole.removeprefix(b"a line of the log\n"), 0)}
-    assert sockets(service.pid) <= before
-    assert "Traceback" not in (service.home / "service.log").read_text()
+    assert descriptors(unwatched.pid) <= before
+    assert "Traceback" not in (unwatched.home / "service.log").read_text()
 
 
 def test_a_long_queue_that_drains_is_listed_and_changed_without_delay(

@@ -14,7 +14,7 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import WAITING
-from tests.acceptance.machine import sockets
+from tests.acceptance.machine import descriptors
 from tests.acceptance.service import PROGRAM, Json, LiveService
 
 if TYPE_CHECKING:
@@ -79,23 +79,23 @@ class Crowd:
 
 
 def test_fifty_clients_that_wait_and_follow_are_no_trouble(
-    service: LiveService,
+    unwatched: LiveService,
 ) -> None:
-    gate = service.gate()
-    job = service.bash("app", f"echo begin; {gate.wait}; echo end", "--read-only")
-    before = sockets(service.pid)
-    after = service.events()[-1].seq
-    crowd = Crowd(service)
+    gate = unwatched.gate()
+    job = unwatched.bash("app", f"echo begin; {gate.wait}; echo end", "--read-only")
+    before = descriptors(unwatched.pid)
+    after = unwatched.events()[-1].seq
+    crowd = Crowd(unwatched)
     crowd.start(FOLLOWERS, crowd.follow(job, after))
     crowd.start(WAITERS, crowd.wait(job))
     crowd.start(READERS, crowd.read(job))
     lines: list[Json] = [{"repo": "app", "argv": ["true"], "read_only": True}] * 100
-    service.wait(*service.batch(lines))
+    unwatched.wait(*unwatched.batch(lines))
     # A short request is answered beside all of them.
-    assert service.json("status")["ready"] is True
+    assert unwatched.json("status")["ready"] is True
     gate.open()
     crowd.join()
-    entries = service.events()
+    entries = unwatched.events()
     ended = next(e.seq for e in entries if e.job == job and e.kind == "job_succeeded")
     wanted = [entry.seq for entry in entries if after < entry.seq <= ended]
     assert len(crowd.seen) == FOLLOWERS
@@ -103,17 +103,17 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
         assert seen[: len(wanted)] == wanted
     assert [end["state"] for end in crowd.ends] == ["succeeded"] * WAITERS
     assert crowd.logs == [b"begin\nend\n"] * READERS
-    service.wait(service.bash("app", "true"))
-    assert sockets(service.pid) <= before
+    unwatched.wait(unwatched.bash("app", "true"))
+    assert descriptors(unwatched.pid) <= before
 
 
-def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) -> None:
+def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) -> None:
     """L-07: of every verb that follows."""
-    gate = service.gate()
-    job = service.bash("app", gate.wait)
-    before = sockets(service.pid)
+    gate = unwatched.gate()
+    job = unwatched.bash("app", gate.wait)
+    before = descriptors(unwatched.pid)
     words = [
-        [PROGRAM, "--home", str(service.home), *verb]
+        [PROGRAM, "--home", str(unwatched.home), *verb]
         for verb in (
             ("events", "-f", "--after", "0"),
             ("wait", job),
@@ -133,8 +133,8 @@ def test_followers_that_are_killed_leave_nothing_behind(service: LiveService) ->
         assert client.stdout is not None
         client.stdout.close()
     gate.open()
-    assert service.end_of(job)["state"] == "succeeded"
-    assert sockets(service.pid) <= before
+    assert unwatched.end_of(job)["state"] == "succeeded"
+    assert descriptors(unwatched.pid) <= before
 
 
 def test_a_follower_is_told_that_the_service_ended(service: LiveService) -> None:

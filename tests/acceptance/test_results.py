@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forge_actors.testing.agents import FakeAgent, install
+from forge_actors.testing.agents import FakeAgent
 from tests.acceptance.service import finished, started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.acceptance.service import LiveService
 
 BINARY = bytes(range(256))
@@ -279,19 +277,6 @@ def test_a_service_that_is_killed_does_not_stop_it(
     assert git(app, "log", "-1", "--format=%s") == "x"
     assert git(app, "status", "--porcelain") == ""
     assert service.json("apply", job)["how"] == "nothing"
-
-
-@pytest.fixture
-def claude(
-    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
-) -> tuple[LiveService, FakeAgent]:
-    service = make_service("")
-    fake = install(service.root / "bin", "claude")
-    path = f"{fake.path.parent}{os.pathsep}{os.environ['PATH']}"
-    monkeypatch.setenv("PATH", path)
-    service.start()
-    service.add("app")
-    return service, fake
 
 
 def test_what_an_agent_did_is_told_with_its_words_and_applied(

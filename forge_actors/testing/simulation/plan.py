@@ -83,6 +83,7 @@ OFTEN = (
     "spec",
 )
 PROVIDERS = ("codex", "claude")
+MORE_CANCELS = 2
 
 
 class Operation(Struct, frozen=True):
@@ -144,6 +145,7 @@ def draw(seed: int) -> Plan:
     operations = [
         *_submissions(chance, names),
         *_operations(chance, names, repositories),
+        *_cancels(seed, names),
     ]
     operations.sort(key=lambda operation: operation.at)
     return Plan(
@@ -230,6 +232,13 @@ def _submissions(chance: Random, names: list[str]) -> list[Operation]:
         made.append(Operation(at, "submit", " ".join(batch)))
         at += chance.random() * HORIZON / 12
     return made
+
+
+def _cancels(seed: int, names: list[str]) -> Iterable[Operation]:
+    """More cancels than others draw: few of them meet a job that runs."""
+    chance = random.Random(f"cancels {seed}")  # noqa: S311 - chance, no secret
+    for _ in range(MORE_CANCELS):
+        yield Operation(chance.random() * HORIZON, "cancel", chance.choice(names))
 
 
 def _operations(
