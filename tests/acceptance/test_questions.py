@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.acceptance.test_agents import claude  # noqa: F401 - a fixture
-
 if TYPE_CHECKING:
     from forge_actors.testing.agents import FakeAgent
     from tests.acceptance.service import LiveService

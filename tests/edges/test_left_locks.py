@@ -38,7 +38,8 @@ def look(folder: Path, shared: str | None = None) -> LeftLocks:
 
 @contextmanager
 def running(*argv: str, **options: Any) -> Iterator[None]:
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, **options) as process:
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE} | options
+    with subprocess.Popen(argv, **options) as process:
         assert process.stdout is not None
         process.stdout.readline()  # it is what it is to be
         yield
@@ -52,7 +53,8 @@ def a_git(ground: GitGround, name: str = "git") -> str:
     return str(program)
 
 
-SCRIPT = "echo here; read -t 60 x < <(sleep 60)"
+#: By itself: a child would be a git of the same kind until it is what it is to be.
+SCRIPT = "echo here; read -t 60 x"
 
 
 def test_where_there_is_none_nothing_is_told(ground: GitGround) -> None:

@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,12 @@ async def passes(launcher: NodeLauncher, home: Path, seconds: float) -> None:
 
 def states(mark: str) -> set[str]:
     """The letters in /proc of all processes that have `mark` in their command line."""
-    pids = [line.split()[0] for line in survivors(mark)]
-    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in pids]
-    return {stat.rpartition(")")[2].split()[0] for stat in stats}
+    found = set()
+    for line in survivors(mark):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            stat = Path(f"/proc/{line.split()[0]}/stat").read_text()
+            found.add(stat.rpartition(")")[2].split()[0])
+    return found
 
 
 async def test_every_process_of_a_paused_tree_stands_still(

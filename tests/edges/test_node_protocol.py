@@ -240,7 +240,9 @@ def test_without_proc_the_group_stands_for_the_tree(
     monkeypatch.setattr(tree, "HAS_PROC", False)
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     order = SimpleNamespace(cgroup=None)
-    job = cast("Any", SimpleNamespace(pid=child.pid, start=0, order=order))
+    job = cast(
+        "Any", SimpleNamespace(pid=child.pid, start=0, order=order, ending="exit")
+    )
     (group,) = kin.Kin([], {}, kin.Kept()).members(job)
     assert not kin.surely_gone(job, {}, 0.0)
     assert tree.send(group, signal.SIGKILL)

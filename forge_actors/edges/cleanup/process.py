@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 import resource
 import secrets
-import select
 import signal
 import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +26,7 @@ from forge_actors.domain.errors import CleanUpFailed, ForgeError
 from forge_actors.domain.maintenance import MAX_NAMED, CleanResult
 from forge_actors.domain.redaction import bounded
 from forge_actors.edges.cleanup import wire
+from forge_actors.edges.cleanup.marked import GRACE, MARK, end_marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 PROGRAM = "forge_actors.runtime.cleanup"
 #: Seconds a run may take beyond those in which it begins something.
 OVERTIME = 20.0
-#: Seconds between the wish that it ends and the end of it.
-GRACE = 2.0
 #: Bytes of what it says to people that are looked at, the last ones.
 MAX_COMPLAINT = 4096
 #: Characters of it that an error repeats.
@@ -53,8 +50,6 @@ KEPT = (
 )
 #: Says to whoever looks what the process is for.
 WORKER = "FORGE_RUNTIME_MAINTENANCE_WORKER"
-#: Has another value in each run.
-MARK = "FORGE_CLEAN_UP"
 #: Visits of one run.
 MOST = len(CLASSES)
 _READ = 64 << 10
@@ -194,7 +189,7 @@ class _Child:
                 await self.wait()
         self._signal(signal.SIGKILL)
         await trio.to_thread.run_sync(self.process.wait)
-        await trio.to_thread.run_sync(_sweep, f"{MARK}={mark}".encode())
+        await trio.to_thread.run_sync(end_marked, mark)
         # What it said last is there by now, and says best why it ended.
         with trio.move_on_after(GRACE):
             await self.hear_complaints()
@@ -323,32 +318,3 @@ def _limit(pid: int, limits: CleanLimits) -> None:
         # It may have ended already, or have lower limits than it is to have.
         with suppress(OSError, ValueError):
             resource.prlimit(pid, kind, values)
-
-
-def _sweep(mark: bytes) -> None:
-    """End what left the group of a run: it has the mark of that run."""
-    try:
-        entries = [entry.name for entry in Path("/proc").iterdir()]
-    except OSError:
-        return
-    for entry in entries:
-        if not entry.isdigit() or not _has(entry, mark):
-            continue
-        with suppress(OSError):
-            fd = os.pidfd_open(int(entry))
-            try:
-                # The number may be another process by now, but not from here on.
-                if _has(entry, mark):
-                    signal.pidfd_send_signal(fd, signal.SIGKILL)
-                    # What was only just killed is there for a moment still.
-                    select.select([fd], [], [], GRACE)
-            finally:
-                os.close(fd)
-
-
-def _has(pid: str, mark: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            return mark in environ.read().split(b"\0")
-    except OSError:
-        return False

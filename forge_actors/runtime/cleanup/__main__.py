@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 
+from forge_actors.edges.cleanup.marked import MARK, end_marked
 from forge_actors.runtime.cleanup.program import clean
 from forge_actors.runtime.cleanup.talk import OwnerTalk, RunOver
 
@@ -46,6 +47,8 @@ def main() -> int:
 
 def _end_all(*_: object) -> None:
     """End this process and what it has started, at once."""
+    if (mark := os.environ.get(MARK)) is not None:
+        end_marked(mark, spared=os.getpid())
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(OVER)
