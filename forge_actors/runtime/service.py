@@ -20,6 +20,7 @@ from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.gateway.door import Door
+from forge_actors.edges.gateway.front import Front
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.open_files import OpenFiles
+    from forge_actors.runtime.gateway_settings import GatewaySettings
     from forge_actors.runtime.handles import Runtime
-    from forge_actors.runtime.settings import GatewaySettings
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,9 @@ async def _answer(
     runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
     limits = client_limits(runtime.settings.gateway, open_files())
-    server = Server(handler(runtime.control), holds=holds, limits=limits)
+    front = Front()
+    front.add("v1", handler(runtime.control), holds)
+    server = Server(front, holds=front.holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])

@@ -30,6 +30,7 @@ from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
+from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.worktree_settings import WorktreeSettings
@@ -139,15 +140,6 @@ class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Count = 1
 
 
-class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many clients the service has at once; further ones are told to come again."""
-
-    #: Requests held open until something happens, as `wait` and `logs -f` ask for.
-    held_requests: Count = 256
-    #: Connections in all; those beyond `held_requests` are left for short requests.
-    connections: Count = 384
-
-
 def _default_providers() -> dict[str, ProviderSettings]:
     return {name: ProviderSettings(limit) for name, limit in DEFAULT_PROVIDERS.items()}
 
@@ -185,11 +177,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         check_pattern(self.worktrees.branch, field="worktrees.branch")
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
-        if self.gateway.connections <= self.gateway.held_requests:
-            raise InvalidInput(
-                "gateway.connections",
-                "must be more than gateway.held_requests, so that a place is left",
-            )
+        self.gateway.check()
 
     @property
     def overtake_after(self) -> float:
