@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_events import EventControl
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from forge_actors.domain.artifacts import ArtifactFile, Artifacts
     from forge_actors.domain.cleaning import CleanRequest
-    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
     from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.domain.jobs import JobView
@@ -54,7 +55,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(Protocol):
+class Control(EventControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.
@@ -266,12 +267,6 @@ class Control(Protocol):
         self, selector: str, stream: str, since: str, *, attempt: int | None = None
     ) -> int:
         """The offset from which on the output came at a time, or a span ago."""
-
-    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
-        """The events that a query asks for, at most `limit` of them, oldest first.
-
-        With `wait` there is at least one, unless the runtime ends: then there is none.
-        """
 
     async def settings(self) -> list[SettingView]:
         """Every setting in force, with where it comes from."""

@@ -147,6 +147,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "limit": files.limit,
                 "workers": files.workers,
                 "connections": files.connections,
+                "streams": self._streams(),
                 "short_of": files.short_of(
                     workers=self._settings().limits.workers,
                     connections=self._settings().gateway.connections,
@@ -155,6 +156,11 @@ class ServiceControl(OutputControl, InboxControl):
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
         }
+
+    def _streams(self) -> int:
+        """How many readers of events there may be at once."""
+        gateway, files = self._settings().gateway, open_files()
+        return files.streams(gateway.connections, gateway.streams)
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

@@ -18,6 +18,8 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     held_requests: Places = 256
     #: Connections in all; those beyond `held_requests` are left for short requests.
     connections: Places = 384
+    #: Readers of `GET /v1/events` as a stream, beside all those.
+    streams: Places = 2000
 
     def check(self) -> None:
         """Check what no single field tells.

@@ -20,11 +20,12 @@ from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.gateway.door import Door
+from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
-from forge_actors.edges.machine import open_files
+from forge_actors.edges.machine import open_files, raise_open_files
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
@@ -65,7 +66,7 @@ def serve(
         ForgeError: it could not start, or one of its parts failed for good.
         OSError: the system refused what a part of it needs.
     """
-    files = open_files()
+    files = raise_open_files()
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
     logging.basicConfig(
@@ -183,14 +184,17 @@ async def _look_on_signal(
 async def _answer(
     runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    limits = client_limits(runtime.settings.gateway, open_files())
+    gateway, files = runtime.settings.gateway, open_files()
+    limits = client_limits(gateway, files)
+    hub = EventHub(runtime.control, files.streams(limits.connections, gateway.streams))
     front = Front()
-    front.add("v1", handler(runtime.control), holds)
+    front.add("v1", handler(runtime.control, hub), holds)
     server = Server(front, holds=front.holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
             nursery.start_soon(door.keep)
+            nursery.start_soon(hub.run)
             tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
@@ -201,6 +205,7 @@ async def _answer(
             )
             # Before their connections are cut: an answer says that nothing more comes.
             runtime.control.close()
+            hub.stop()
             tell_serving(runtime.home, serving=False)
             server.stop()
     finally:

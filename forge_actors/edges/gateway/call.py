@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.messages import Request, Response, Stream
 from forge_actors.edges.gateway.query import Query
 
@@ -22,6 +23,8 @@ class Call(Struct, frozen=True):
     query: Query
     #: The variable parts of the path.
     parts: tuple[str, ...]
+    #: Where those who follow the events join.
+    hub: EventHub | None = None
 
 
 Answer: TypeAlias = Response | Stream

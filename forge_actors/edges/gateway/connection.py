@@ -311,7 +311,11 @@ class Connection:
         else:
             await self._write(exchange.begin(answer, last=last))
             if request.method != "HEAD":
-                await self._produce(answer, exchange, "/".join(request.path))
+                self._rules.lookout.lasting += answer.lasting
+                try:
+                    await self._produce(answer, exchange, "/".join(request.path))
+                finally:
+                    self._rules.lookout.lasting -= answer.lasting
             await self._write(exchange.end())
 
     async def _produce(self, answer: Stream, exchange: Exchange, path: str) -> None:

@@ -31,6 +31,7 @@ from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
+    events,
     fences,
     following,
     inbox,
@@ -44,7 +45,6 @@ from forge_actors.edges.gateway import (
     worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
-from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
     Response,
@@ -62,6 +62,7 @@ from forge_actors.edges.gateway.query import (
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
+    from forge_actors.edges.gateway.event_hub import EventHub
     from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
@@ -82,14 +83,14 @@ class Waiting(Struct, forbid_unknown_fields=True):
     timeout: float | str | None = None
 
 
-def handler(control: Control) -> Handler:
-    """The handler that serves `control` under every route."""
-    return partial(_handle, control)
+def handler(control: Control, hub: EventHub | None = None) -> Handler:
+    """The handler that serves `control` under every route; `hub` has its events."""
+    return partial(_handle, control, hub)
 
 
-async def _handle(control: Control, request: Request) -> Answer:
+async def _handle(control: Control, hub: EventHub | None, request: Request) -> Answer:
     try:
-        return await _route(control, request)
+        return await _route(control, hub, request)
     except ForgeError as error:
         # A store that saves nothing says so itself, once and not for each request.
         if error.http_status >= 500 and not isinstance(error, StoreFailed):
@@ -115,15 +116,17 @@ def holds(request: Request) -> bool:
     if route is None:
         return False
     if isinstance(route.holds, str):
-        return f"{route.holds}=" in request.query
+        # A stream has a place of its own.
+        return f"{route.holds}=" in request.query and not events.streams(request)
     return route.holds
 
 
-async def _route(control: Control, request: Request) -> Answer:
+async def _route(control: Control, hub: EventHub | None, request: Request) -> Answer:
     route = _find(_method(request), request.path)
     if route is not None:
         query = Query(request.query, route.parameters)
-        return await route.verb(Call(control, request, query, route.parts(request)))
+        parts = route.parts(request)
+        return await route.verb(Call(control, request, query, parts, hub))
     path = "/" + "/".join(request.path)
     others = [route.method for route in ROUTES if route.leads_to(request.path)]
     if others:
@@ -245,10 +248,6 @@ def _seconds(value: float | str | None, *, field: str) -> float | None:
     return None if value is None else parse_duration(value, field=field)
 
 
-async def events(call: Call) -> Answer:
-    return await event_lines(call.control, call.query)
-
-
 class Route:
     """A method and a path, names in place of its variable parts, and what they do.
 
@@ -366,7 +365,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
     Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
-    Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
+    Route("GET", "/v1/events", events.read, events.PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
 _VARIABLE = tuple(route for route in ROUTES if route.places)
