@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.control_events import EventControl
+from forge_actors.domain.control_metrics import MetricsControl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(EventControl, Protocol):
+class Control(EventControl, MetricsControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.

@@ -19,6 +19,7 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
+from forge_actors.edges.gateway import metrics
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
@@ -190,6 +191,8 @@ async def _answer(
     front = Front()
     front.add("v1", handler(runtime.control, hub), holds)
     server = Server(front, holds=front.holds, limits=limits)
+    own = partial(metrics.gateway_families, server, hub)
+    front.add(metrics.PATH, metrics.handler(runtime.control, own))
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
