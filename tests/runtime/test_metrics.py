@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from forge_actors.edges.gateway.metrics import text_of
+from forge_actors.edges.gateway.event_hub import EventHub
+from forge_actors.edges.gateway.metrics import gateway_families, handler, text_of
+from forge_actors.edges.gateway.server import Server
 from forge_actors.runtime import control_metrics
+from forge_actors.testing.control import FakeControl
 from tests.runtime.control_kit import controlled
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.runtime.control_kit import Case
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -133,3 +136,14 @@ async def test_only_so_many_jobs_are_asked_what_they_wait_for(
         assert found["forge_jobs_waiting", "token"] == 3
         assert found["forge_jobs_waiting", "not_asked"] == 2
         await case.end(held, *waiting)
+
+
+async def test_every_metric_is_in_the_documentation(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "design" / "metrics.md").read_text()
+    documented = set(re.findall(r"forge_\w+", text))
+    async with controlled(tmp_path) as case:
+        control = FakeControl()
+        server, hub = Server(handler(control, list)), EventHub(control, 7)
+        families = [*await case.control.metrics(), *gateway_families(server, hub)]
+    there = {f.name + "_total" * (f.kind == "counter") for f in families}
+    assert there == documented
