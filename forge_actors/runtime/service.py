@@ -27,6 +27,7 @@ from forge_actors.edges.gateway.messages import Limits
 from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.machine import open_files, raise_open_files
+from forge_actors.runtime import service_log
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
@@ -54,14 +55,19 @@ SUPERSEDED = 75
 
 
 def serve(
-    home: Path, place: Callable[[str], str], *, ready_fd: int | None = None
+    home: Path,
+    place: Callable[[str], str],
+    *,
+    ready_fd: int | None = None,
+    log_file: Path | None = None,
 ) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
     It is 75 if the service ends because another release was made the active one.
     `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written an empty line to and closed once requests are answered; before
-    that, a line that says why for each time that the start has to wait.
+    that, a line that says why for each time that the start has to wait. `log_file` is
+    what standard error is, where that file is ours to begin anew.
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
@@ -70,11 +76,7 @@ def serve(
     files = raise_open_files()
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        level=logging.INFO,
-        stream=sys.stderr,
-    )
+    service_log.begin(service_log.settings_of(home), log_file)
     try:
         return trio.run(_serve, home, place, ready_fd)
     except BaseExceptionGroup as group:
@@ -170,9 +172,11 @@ async def _stop_on_signal(
 async def _look_on_signal(
     signals: AsyncIterator[int], runtime: Runtime, door: Door
 ) -> None:
-    """A hang-up asks to look at what is outside: the socket, and the settings."""
+    """A hang-up asks to look at what is outside: the socket, the file of the log, and
+    the settings."""
     async for _ in signals:
         door.check()
+        service_log.reopen()
         try:
             changes = await runtime.control.reload_settings()
         except ForgeError as error:
