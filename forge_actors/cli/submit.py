@@ -46,6 +46,9 @@ _PLAIN = (
     "agent",
     "budget_cost",
     "budget_tokens",
+    "verify",
+    "verify_timeout",
+    "verify_rounds",
     "isolate",
     "branch",
     "base",
@@ -156,6 +159,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what that may cost, all attempts together",
     )
     add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
+    add(
+        "--verify",
+        metavar="CMD",
+        help="a shell command that its work must pass; it mends what that finds",
+    )
+    add("--verify-timeout", metavar="TIME", help="how long that may run (1h)")
+    add(
+        "--verify-rounds",
+        type=int,
+        metavar="N",
+        help="how often it may mend what that finds (3)",
+    )
     prompt = parser.add_mutually_exclusive_group()
     add_prompt(prompt)
     prompt.add_argument(
