@@ -245,6 +245,8 @@ class Ledger(Remains):
             data["error"] = outcome.error
         if outcome.delay:
             data["delay"] = round(outcome.delay, 3)
+        if outcome.verify is not None:
+            data["step"] = outcome.verify.step
         event = Event(f"job_{job.state}", now, self.repo, job_id, data)
         if outcome.delay:
             longest = LONGEST_TRY if outcome.refusal else None

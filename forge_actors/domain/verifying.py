@@ -8,7 +8,7 @@ saved with the end of the attempt that brought it there, so a crash repeats no s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
@@ -26,6 +26,8 @@ MAX_ROUNDS = 20
 #: Characters of the command of a check.
 MAX_COMMAND = 8192
 
+#: What a job does by its attempts: its agent works, that is checked, it is mended.
+Step = Literal["work", "check", "mend"]
 #: The error of a job whose check failed.
 VERIFY_FAILED = "VERIFY_FAILED"
 
@@ -56,6 +58,11 @@ class Verify(Struct, frozen=True, omit_defaults=True):
     tokens: tuple[str, ...] = ()
     #: What the agent told at the end of its last step; the usage is that of all steps.
     work: AgentReport | None = None
+
+    @property
+    def step(self) -> Step:
+        """What comes next, or runs."""
+        return "check" if self.checking else "mend" if self.round else "work"
 
     @property
     def begun(self) -> bool:
@@ -141,12 +148,11 @@ def why_no_round(verify: Verify, report: CheckReport) -> str | None:
 
 def verify_view(verify: Verify, attempt: int) -> dict[str, object]:
     """As readers see it, of a job that has had so many attempts."""
-    step = "check" if verify.checking else "mend" if verify.round else "work"
     checks = [n for n in range(1, attempt + 1) if verify.is_check(n)]
     return {
         "command": verify.command,
         "timeout": verify.timeout,
-        "step": step,
+        "step": verify.step,
         "round": verify.round,
         "rounds": verify.rounds,
         "checks": checks,
