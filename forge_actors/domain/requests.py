@@ -109,7 +109,16 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     @property
     def wants_agent(self) -> bool:
         """It names one, or something that only a job of one has."""
-        return any(getattr(self, name) is not None for name in OF_AGENTS)
+        # Each of `OF_AGENTS`: asked of every request, so without a loop.
+        return not (
+            self.agent is None
+            and self.prompt is None
+            and self.budget_cost is None
+            and self.budget_tokens is None
+            and self.verify is None
+            and self.verify_timeout is None
+            and self.verify_rounds is None
+        )
 
 
 class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):
