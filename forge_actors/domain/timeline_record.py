@@ -128,6 +128,8 @@ class Record:
             if word not in TERMINAL:
                 self._active[job_id] = _accepted(event, job_id, repo, word)
             return
+        if job_id in self._ended:
+            return
         job = self._active.get(job_id)
         if job is None:
             # Its earlier events are before those that are read.
