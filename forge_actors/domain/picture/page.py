@@ -40,9 +40,9 @@ HEAD = ("Repository", "Job", "Name", "Attempt", "From, UTC", "Waited", "End")
 
 def page(timeline: Timeline) -> str:
     """The whole file."""
-    heading = f"{plain(', '.join(timeline.repositories), 60) or 'Nothing'} ran"
-    if len(timeline.repositories) != 1:
-        heading = "What ran when"
+    heading = "What ran when"
+    if len(timeline.repositories) == 1:
+        heading += f" in {plain(timeline.repositories[0])}"
     head = (
         tag("title", escape(f"Timeline {timeline.since} to {timeline.until}")),
         '<meta charset="utf-8">',
