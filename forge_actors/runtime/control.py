@@ -11,6 +11,7 @@ from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
 
 
@@ -24,6 +25,7 @@ class RuntimeControl(
     CleaningControl,
     UsageControl,
     MetricsControl,
+    TimelineControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

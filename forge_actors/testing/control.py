@@ -43,6 +43,7 @@ from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class FakeControl(
     FakeSpending,
     FakeInbox,
     FakeMetrics,
+    FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -73,6 +75,7 @@ class FakeControl(
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
+        FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -41,6 +41,7 @@ from forge_actors.edges.gateway import (
     results,
     state,
     steering,
+    timeline,
     usage,
     worktrees,
 )
@@ -366,6 +367,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
     Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
     Route("GET", "/v1/events", events.read, events.PARAMETERS, holds="follow"),
+    Route("GET", "/v1/timeline", timeline.told, timeline.PARAMETERS),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
 _VARIABLE = tuple(route for route in ROUTES if route.places)
