@@ -34,6 +34,7 @@ from forge_actors.edges.gateway import (
     fences,
     following,
     inbox,
+    logins,
     logs,
     quarantine,
     repositories,
@@ -62,6 +63,7 @@ from forge_actors.edges.gateway.query import (
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
+    from forge_actors.domain.logins import Logins
     from forge_actors.edges.gateway.messages import Handler
 
 log = logging.getLogger(__name__)
@@ -82,18 +84,21 @@ class Waiting(Struct, forbid_unknown_fields=True):
     timeout: float | str | None = None
 
 
-def handler(control: Control) -> Handler:
+def handler(control: Control, door: Logins | None = None) -> Handler:
     """The handler that serves `control` under every route."""
-    return partial(_handle, control)
+    return partial(_handle, control, door)
 
 
-async def _handle(control: Control, request: Request) -> Answer:
+async def _handle(control: Control, door: Logins | None, request: Request) -> Answer:
     try:
-        return await _route(control, request)
+        return await _route(control, door, request)
     except ForgeError as error:
         # A store that saves nothing says so itself, once and not for each request.
         if error.http_status >= 500 and not isinstance(error, StoreFailed):
-            log.warning("%s /%s: %s", request.method, "/".join(request.path), error)
+            path = "/".join(request.path)
+            log.warning(
+                "%s /%s: %s, request %s", request.method, path, error, request.id
+            )
         return _refused(error)
 
 
@@ -119,11 +124,12 @@ def holds(request: Request) -> bool:
     return route.holds
 
 
-async def _route(control: Control, request: Request) -> Answer:
+async def _route(control: Control, door: Logins | None, request: Request) -> Answer:
     route = _find(_method(request), request.path)
     if route is not None:
         query = Query(request.query, route.parameters)
-        return await route.verb(Call(control, request, query, route.parts(request)))
+        parts = route.parts(request)
+        return await route.verb(Call(control, request, query, parts, door))
     path = "/" + "/".join(request.path)
     others = [route.method for route in ROUTES if route.leads_to(request.path)]
     if others:
@@ -307,6 +313,7 @@ ROUTES = (
     Route("POST", "/v1/clean", cleaning.clean, holds=True),
     Route("GET", "/v1/settings", state.show_settings),
     Route("POST", "/v1/settings/reload", state.reload_settings),
+    Route("POST", "/v1/login-links", logins.make),
     Route("GET", "/v1/jobs", list_jobs, _FILTERS + _PAGE),
     Route("POST", "/v1/jobs", submit),
     Route("POST", "/v1/select", select),

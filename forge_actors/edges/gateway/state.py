@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.control import Control
     from forge_actors.edges.gateway.call import Call
-    from forge_actors.edges.gateway.messages import Response
+    from forge_actors.edges.gateway.messages import Request, Response
 
 #: What a request for the state can be held for.
 WAITS: dict[str, Callable[[Control], Awaitable[None]]] = {
@@ -51,6 +51,12 @@ async def status(call: Call) -> Response:
         await WAITS[name](call.control)
     state = await call.control.status()
     return json_response({**state, "timed_out": limit.cancelled_caught})
+
+
+async def ready(control: Control, _: Request) -> Response:
+    """Whether it is ready and no more, for those who are not let in."""
+    is_ready = (await control.status())["ready"] is True
+    return json_response({"ready": is_ready}, status=200 if is_ready else 503)
 
 
 async def show_settings(call: Call) -> Response:
