@@ -22,8 +22,8 @@ from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.gateway.auth import READY
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files

@@ -10,8 +10,8 @@ import trio
 import trio.testing
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.edges.gateway.handling import holds
 from forge_actors.edges.gateway.messages import Request
-from forge_actors.edges.gateway.routes import holds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ import trio
 from forge_actors.client.wire import ResponseReader
 from forge_actors.domain.errors import InvalidInput, Refused, Unavailable
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.state import ready
 from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.homes import TOKEN_FILE
@@ -259,7 +259,6 @@ async def test_a_body_is_small_except_that_of_a_batch(tmp_path: Path) -> None:
         "/v1/./jobs",
         "/v1/%2e%2e/v1/jobs",
         "/v1/jobs/%00",
-        "/v1/jobs/a%0d%0ax:y",
         "/..",
         "/v1/jobs/%2E",
     ],

@@ -259,8 +259,7 @@ class Connection:
         try:
             answer = await self._rules.handler(request)
         except Exception:
-            path = "/".join(request.path)
-            log.exception("%s /%s failed, request %s", request.method, path, request.id)
+            log.exception("%s failed", request)
             answer = error_response(
                 500, "INTERNAL", "the service failed; its log has the details"
             )
@@ -271,10 +270,12 @@ class Connection:
         else:
             await self._write(exchange.begin(answer, last=last))
             if request.method != "HEAD":
-                await self._produce(answer, exchange, "/".join(request.path))
+                await self._produce(answer, exchange, request)
             await self._write(exchange.end())
 
-    async def _produce(self, answer: Stream, exchange: Exchange, path: str) -> None:
+    async def _produce(
+        self, answer: Stream, exchange: Exchange, request: Request
+    ) -> None:
         async def send(data: bytes) -> None:
             # A reader that keeps up never makes us wait: others have their turn here.
             await trio.lowlevel.checkpoint()
@@ -285,7 +286,7 @@ class Connection:
         except ClientGone:
             raise
         except Exception:
-            log.exception("the answer to /%s broke off", path)
+            log.exception("the answer to %s broke off", request)
             raise ClientGone from None
 
     async def _write(self, data: bytes) -> None:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Literal, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, structs
@@ -76,6 +77,11 @@ class Request(Struct, frozen=True):
     asker: Asker = OWNER
     #: What its client called it, or we did.
     id: str = ""
+
+    def __str__(self) -> str:
+        """On one line, whatever it is: for the log."""
+        path = "/".join(quote(part, safe="") for part in self.path)
+        return f"{self.method} /{path} (request {self.id})"
 
 
 class Response(Struct, frozen=True):

@@ -23,7 +23,6 @@ _HEAD = re.compile(
     r"(?P<method>GET|POST|DELETE) (?P<target>/[!-~]*) HTTP/1\.1\r\n"
     r"(?P<fields>(?:[A-Za-z0-9_-]+: ?[!-~]+(?:[ \t]+[!-~]+)*\r\n)+)"
 )
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LENGTH = re.compile(r"[0-9]{1,12}")
 #: What changes how a request is read, or is refused.
 _SPECIAL = ("transfer-encoding", "expect", "upgrade", "origin")
@@ -78,13 +77,13 @@ def make_request(
 ) -> Request | None:
     """The request for a target such as `/v1/jobs?state=queued`.
 
-    None if a part of its path stands for another place, or holds what no name has.
+    None if a part of its path stands for another place, or has what no name has.
     """
     path, _, query = target.partition("?")
     parts = tuple(part for part in path.split("/") if part)
     if "%" in path:
         parts = tuple(unquote(part) for part in parts)
-        if any(_CONTROL.search(part) for part in parts):
+        if any("\0" in part for part in parts):
             return None
     if "." in parts or ".." in parts:
         return None
