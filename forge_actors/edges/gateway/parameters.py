@@ -90,6 +90,15 @@ _DESCRIBED = (
         ("ready", "idle"),
     ),
 )
+#: Headers that mean something to some routes.
+HEADERS = {
+    one.name: one
+    for one in (
+        text("idempotency-key", "Repeated with the same body, it makes nothing again."),
+        text("if-match", "Only if what is there has this ETag."),
+        text("if-none-match", "No body (304) if what is there has this ETag."),
+    )
+}
 _BY_NAME = {parameter.name: parameter for parameter in _DESCRIBED}
 
 

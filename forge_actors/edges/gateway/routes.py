@@ -62,5 +62,6 @@ ROUTES: tuple[Route, ...] = (
         says="This interface, as an OpenAPI document.",
         gives=dict[str, object],
         errors=(),
+        tagged=True,
     ),
 )
