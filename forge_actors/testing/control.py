@@ -43,6 +43,7 @@ from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -71,6 +73,7 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
+        FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -84,6 +84,7 @@ _DESCRIBED = (
     word("stream", "Which output, `both` by default.", ("stdout", "stderr", "both")),
     number("tail", "Only so many of the last lines.", least=0, most=1_000_000),
     text("timeout", "How long to wait at most: seconds, or a span such as `30s`."),
+    text("until", "Only what came before a time."),
     word(
         "wait",
         "Answer only when it is so, or when it took too long.",

@@ -20,6 +20,7 @@ from forge_actors.edges.gateway import (
     results,
     state,
     steering,
+    timeline,
     usage,
     worktrees,
 )
@@ -54,6 +55,7 @@ ROUTES: tuple[Route, ...] = (
     *repositories.ROUTES,
     *worktrees.ROUTES,
     *usage.ROUTES,
+    *timeline.ROUTES,
     *cleaning.ROUTES,
     Route(
         "GET",
