@@ -33,6 +33,9 @@ _PLAIN = (
     "agent",
     "budget_cost",
     "budget_tokens",
+    "verify",
+    "verify_timeout",
+    "verify_rounds",
     "isolate",
     "branch",
     "base",
@@ -126,6 +129,18 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
         help="what that may cost, all attempts together",
     )
     add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
+    add(
+        "--verify",
+        metavar="CMD",
+        help="a shell command that its work must pass; it mends what that finds",
+    )
+    add("--verify-timeout", metavar="TIME", help="how long that may run (1h)")
+    add(
+        "--verify-rounds",
+        type=int,
+        metavar="N",
+        help="how often it may mend what that finds (3)",
+    )
 
 
 def job_of(args: argparse.Namespace, *, from_input: bool = False) -> dict[str, object]:

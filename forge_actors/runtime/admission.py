@@ -310,7 +310,7 @@ class Admission:
         )
         job.isolatable = may_be_isolated(job, spec)
         if agent is not None:
-            job.agent, job.choices = agent.name, agent.choices
+            job.agent, job.choices, job.verify = agent.name, agent.choices, spec.verify
         details = JobDetails(
             created_at=now,
             origin=request.origin,
