@@ -97,6 +97,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
+                "endpoint": self.endpoint,
                 "installation": known_installation(self._home),
                 "instance": None if owner is None else owner.instance,
                 "epoch": None if owner is None else owner.epoch,
@@ -160,7 +161,8 @@ class ServiceControl(OutputControl, InboxControl):
     def _streams(self) -> int:
         """How many readers of events there may be at once."""
         gateway, files = self._settings().gateway, open_files()
-        return files.streams(gateway.connections, gateway.streams)
+        taken = gateway.connections + gateway.tcp_connections
+        return files.streams(taken, gateway.streams)
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

@@ -20,14 +20,17 @@ from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.gateway import metrics
+from forge_actors.edges.gateway.auth import READY
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
+from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files, raise_open_files
 from forge_actors.runtime import service_log
+from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
@@ -189,17 +192,30 @@ async def _look_on_signal(
 async def _answer(
     runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    gateway, files = runtime.settings.gateway, open_files()
+    gateway, control = runtime.settings.gateway, runtime.control
+    files = open_files()
     limits = client_limits(gateway, files)
-    hub = EventHub(runtime.control, files.streams(limits.connections, gateway.streams))
+    over_tcp = tcp_limits(gateway, files, limits)
+    taken = limits.connections + over_tcp.connections
+    hub = EventHub(control, files.streams(taken, gateway.streams))
     front = Front()
-    front.add("v1", handler(runtime.control, hub), holds)
+    front_door = FrontDoor(
+        runtime.home,
+        front,
+        port=gateway.port,
+        limits=over_tcp,
+        rate=gateway.tcp_requests,
+        tell=partial(setattr, control, "endpoint"),
+    )
+    front.add("v1", handler(control, front_door, hub), holds)
+    front.add(READY, partial(ready, control))
     server = Server(front, holds=front.holds, limits=limits)
-    own = partial(metrics.gateway_families, server, hub)
-    front.add(metrics.PATH, metrics.handler(runtime.control, own))
+    own = partial(metrics.gateway_families, {"socket": server, "tcp": front_door}, hub)
+    front.add(metrics.PATH, metrics.handler(control, own))
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
+            await nursery.start(front_door.serve)
             nursery.start_soon(door.keep)
             nursery.start_soon(hub.run)
             tell_serving(runtime.home, serving=True)
@@ -215,6 +231,7 @@ async def _answer(
             hub.stop()
             tell_serving(runtime.home, serving=False)
             server.stop()
+            front_door.stop()
     finally:
         door.remove()
 
@@ -227,6 +244,19 @@ def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
         connections = files.connections
         held = min(held, connections * 2 // 3)
     return Limits(held=held, connections=connections)
+
+
+def tcp_limits(gateway: GatewaySettings, files: OpenFiles, owner: Limits) -> Limits:
+    """The same for clients that come over TCP: what is left by those of the owner."""
+    connections = gateway.tcp_connections
+    if files.connections is not None:
+        # A few in any case: they fit into what the service keeps for itself.
+        connections = min(connections, max(4, files.connections - owner.connections))
+    return Limits(
+        held=min(gateway.held_requests, max(1, connections * 2 // 3)),
+        connections=connections,
+        body_bytes=gateway.tcp_body_bytes,
+    )
 
 
 def _spare_collector() -> None:

@@ -9,9 +9,9 @@ import trio
 
 from forge_actors.client.home import prepare_socket_path
 from forge_actors.edges.gateway.event_hub import EventHub
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.testing.control import FakeControl
 
@@ -27,7 +27,8 @@ async def fake_service(
     """Serve a `FakeControl` on the control socket of `home`, an existing folder."""
     control = FakeControl()
     hub = EventHub(control, streams)
-    server = Server(handler(control, hub), holds=holds, limits=limits or Limits())
+    answers = handler(control, hub=hub)
+    server = Server(answers, holds=holds, limits=limits or Limits())
     listener = unix_listener(prepare_socket_path(str(home)))
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve, [listener])

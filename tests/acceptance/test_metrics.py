@@ -33,5 +33,5 @@ def test_the_numbers_of_a_service_are_those_of_its_jobs(unwatched: LiveService) 
     assert found["forge_attempts_total", "succeeded"] == 2
     assert found["forge_attempts_total", "failed"] == 1
     assert found["forge_start_delay_seconds_count", "accepted"] == 3
-    assert found["forge_connections",] == 1
+    assert found["forge_connections", "socket"] == 1
     assert found["process_resident_memory_bytes",] > 0

@@ -97,7 +97,8 @@ async def test_a_runtime_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_the_gateway_tells_of_its_own_clients() -> None:
     control = FakeControl()
     server, hub = Server(metrics.handler(control, list)), EventHub(control, 7)
-    answer = await ask(control, own=lambda: metrics.gateway_families(server, hub))
+    servers = {"socket": server}
+    answer = await ask(control, own=lambda: metrics.gateway_families(servers, hub))
     found = {f.name: f.samples[0].value for f in parse(answer.body.decode())}
     assert found["forge_streams"] == found["forge_connections"] == 0
     assert (found["forge_streams_limit"], found["forge_connections_limit"]) == (7, 384)

@@ -50,6 +50,8 @@ FORMS = ("jsonl", "sse")
 EVENT_PAGE = 1000
 MAX_EVENTS = 10_000
 
+#: A browser that comes again says with it what it had last.
+LAST_ID = "last-event-id"
 _ID = re.compile(r"[0-9]{1,16}")
 _encoder = msgspec.json.Encoder()
 
@@ -110,7 +112,7 @@ async def _event_stream(call: Call) -> Response | Stream:
         )
     _ = call.query.flag("follow")  # it always does
     wanted = _wanted(call.query)
-    if seen := call.request.headers.get("last-event-id"):
+    if seen := call.request.headers.get(LAST_ID):
         wanted = structs.replace(wanted, after=_number(seen), since=None, newest=False)
     _, last = await call.control.event_range()
     begin = b""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.metrics import Family, gauge
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.control_metrics import MetricsControl
     from forge_actors.edges.gateway.event_hub import EventHub
-    from forge_actors.edges.gateway.messages import Handler, Request
-    from forge_actors.edges.gateway.server import Server
+    from forge_actors.edges.gateway.messages import Handler, Limits, Request
 
 PATH = "metrics"
 LIBRARY = "prometheus_client"
@@ -33,18 +32,32 @@ def handler(control: MetricsControl, own: Callable[[], list[Family]]) -> Handler
     return partial(_answer, control, own)
 
 
-def gateway_families(server: Server, hub: EventHub) -> list[Family]:
-    """How much of a gateway is taken."""
+class Clients(Protocol):
+    """Somebody who serves clients."""
+
+    @property
+    def connections(self) -> int: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+def gateway_families(servers: dict[str, Clients], hub: EventHub) -> list[Family]:
+    """How much of a gateway is taken, of each of its servers by its name."""
     return [
-        gauge(
+        Family(
             "forge_connections",
+            "gauge",
             "Clients that are connected, readers of streams included.",
-            server.connections,
+            ("over",),
+            {(name,): each.connections for name, each in servers.items()},
         ),
-        gauge(
+        Family(
             "forge_connections_limit",
+            "gauge",
             "Clients there may be beside readers of streams.",
-            server.limits.connections,
+            ("over",),
+            {(name,): each.limits.connections for name, each in servers.items()},
         ),
         gauge("forge_streams", "Readers of events as a stream.", hub.readers),
         gauge("forge_streams_limit", "Readers there may be.", hub.limit),
