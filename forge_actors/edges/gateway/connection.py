@@ -19,9 +19,11 @@ from msgspec import Struct
 
 from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExchange
 from forge_actors.edges.gateway.listeners import peer_uid
+from forge_actors.edges.gateway.live import FAILED, LiveReply
 from forge_actors.edges.gateway.messages import (
     RETRY_AFTER,
     Limits,
+    Live,
     Request,
     Response,
     error_response,
@@ -302,16 +304,20 @@ class Connection:
             answer = await self._rules.handler(request)
         except Exception:
             log.exception("%s /%s failed", request.method, "/".join(request.path))
-            answer = error_response(
-                500, "INTERNAL", "the service failed; its log has the details"
-            )
-        last = self._rules.stopping.is_set()
+            answer = error_response(500, "INTERNAL", FAILED)
+        stopping, path = self._rules.stopping, "/".join(request.path)
+        with_body = request.method != "HEAD"
         if isinstance(answer, Response):
-            await self._write(exchange.whole(answer, last=last))
+            await self._write(exchange.whole(answer, last=stopping.is_set()))
+        elif isinstance(answer, Live):
+            reply = LiveReply(
+                exchange, self._write, self.scope, stopping, with_body=with_body
+            )
+            await reply.give(answer, path)
         else:
-            await self._write(exchange.begin(answer, last=last))
-            if request.method != "HEAD":
-                await self._produce(answer, exchange, "/".join(request.path))
+            await self._write(exchange.begin(answer, last=stopping.is_set()))
+            if with_body:
+                await self._produce(answer, exchange, path)
             await self._write(exchange.end())
 
     async def _produce(self, answer: Stream, exchange: Exchange, path: str) -> None:

@@ -25,7 +25,7 @@ class Exchange(Protocol):
     def whole(self, answer: Response, *, last: bool) -> bytes:
         """All of an answer."""
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
         """The head of an answer whose pieces follow."""
 
     def piece(self, data: bytes) -> bytes: ...
@@ -44,8 +44,9 @@ class PlainExchange:
         head = self._head(answer.status, answer, f"content-length: {len(body)}", last)
         return head + body
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._head(200, answer, "Transfer-Encoding: chunked", last)
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        framing = "Transfer-Encoding: chunked"
+        return self._head(_status(answer), answer, framing, last)
 
     def piece(self, data: bytes) -> bytes:
         # One without bytes would end the body.
@@ -102,8 +103,8 @@ class H11Exchange:
             out += self.piece(answer.body)
         return out + self.end()
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._send(self._head(200, answer, None, last))
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        return self._send(self._head(_status(answer), answer, None, last))
 
     def piece(self, data: bytes) -> bytes:
         return self._send(h11.Data(data=data))
@@ -127,6 +128,10 @@ class H11Exchange:
 
     def _send(self, event: h11.Event) -> bytes:
         return self.http.send(event) or b""
+
+
+def _status(answer: Response | Stream) -> int:
+    return answer.status if isinstance(answer, Response) else 200
 
 
 def _date() -> str:
