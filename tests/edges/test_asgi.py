@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Receive = Callable[[], Awaitable[Any]]
-    Send = Callable[[dict[str, Any]], Awaitable[None]]
+    Send = Callable[[Any], Awaitable[None]]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_the_application_is_told_all_of_a_request_and_its_answer_is_given(
 ) -> None:
     told: list[Any] = []
 
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         told.append((scope["method"], scope["path"], scope["query_string"]))
         told.append(dict(scope["headers"]))
         told.append(await receive())
@@ -71,7 +71,7 @@ async def test_pieces_arrive_while_the_application_goes_on(
 ) -> None:
     go_on = trio.Event()
 
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(start(201, (b"connection", b"keep-alive")))
         await send(piece(b"first"))
         await go_on.wait()
@@ -93,7 +93,7 @@ async def test_a_client_that_leaves_cancels_the_application(
 ) -> None:
     at_work, ended = trio.Event(), trio.Event()
 
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         await receive()
         if begun:
             await send(start())
@@ -113,7 +113,7 @@ async def test_a_client_that_leaves_cancels_the_application(
 
 
 async def test_a_reader_that_is_stuck_holds_nobody_up(path: str) -> None:
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(start())
         while True:
             sending.set()
@@ -134,7 +134,7 @@ async def test_a_reader_that_is_stuck_holds_nobody_up(path: str) -> None:
 async def test_one_that_takes_too_long_to_read_is_given_up(path: str) -> None:
     ended = trio.Event()
 
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         try:
             await send(start())
             while True:
@@ -155,7 +155,7 @@ async def test_one_that_takes_too_long_to_read_is_given_up(path: str) -> None:
 async def test_an_application_that_fails_is_answered_for(
     path: str, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         if what == "raises":
             raise ValueError("secret")
         if what == "odd header":
@@ -172,7 +172,7 @@ async def test_an_application_that_fails_is_answered_for(
 async def test_an_answer_that_breaks_off_is_no_whole_one(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(start())
         await send(piece(b"half"))
 
@@ -185,7 +185,7 @@ async def test_an_answer_that_breaks_off_is_no_whole_one(
 
 
 async def test_a_head_asked_for_alone_has_no_body(path: str) -> None:
-    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(start())
         await send(piece(b"half"))
         await send(piece(b"other half", more=False))
