@@ -56,6 +56,13 @@ class Refused(ForgeError):
     http_status = 409
 
 
+class Forbidden(Refused):
+    """The request is valid, but not for the one who sent it."""
+
+    code = "FORBIDDEN"
+    http_status = 403
+
+
 class ReleaseRefused(Refused):
     """Another release is the active one of this home."""
 

@@ -97,6 +97,8 @@ class ControlBase:
         self.stop_requested = trio.Event()
         #: Whether the stop is to end what runs, where that could go on without us.
         self.ends_jobs = False
+        #: Where it is served over TCP, as a URL.
+        self.endpoint: str | None = None
         self._held = Held()
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 

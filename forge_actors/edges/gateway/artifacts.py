@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.errors import StoreFailed
-from forge_actors.edges.gateway.messages import Stream, json_response
+from forge_actors.edges.gateway.messages import BYTES, Stream, json_response
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import ArtifactContent
@@ -44,3 +46,23 @@ async def _send(found: ArtifactContent, send: Send) -> None:
             await trio.lowlevel.checkpoint()
     if left:
         raise StoreFailed(f"{found.file.path} changed while it was sent")
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/jobs/{job}/artifacts",
+        listed,
+        ("attempt",),
+        says="The files that were collected of a job.",
+        gives=Artifacts,
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{job}/artifacts/{path*}",
+        content,
+        ("attempt",),
+        says="One of these files.",
+        media=BYTES,
+    ),
+)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class Exchange(Protocol):
     """One request and its answer. With `last` the connection ends after it."""
 
+    #: What the request is called, which the answer repeats.
+    request_id: str
+
     @property
     def keeps(self) -> bool:
         """Whether another request may follow, once the answer is complete."""
@@ -36,7 +39,8 @@ class Exchange(Protocol):
 class PlainExchange:
     """The answer to a request that is no HEAD and of HTTP/1.1."""
 
-    def __init__(self, *, keeps: bool) -> None:
+    def __init__(self, request_id: str, *, keeps: bool) -> None:
+        self.request_id = request_id
         self.keeps = keeps
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
@@ -63,7 +67,8 @@ class PlainExchange:
         end = "\r\n" if self.keeps else "Connection: close\r\n\r\n"
         return (
             f"HTTP/1.1 {status} \r\ndate: {_date()}\r\n"
-            f"content-type: {answer.content_type}\r\n{more}{framing}\r\n{end}"
+            f"content-type: {answer.content_type}\r\n"
+            f"x-request-id: {self.request_id}\r\n{more}{framing}\r\n{end}"
         ).encode("latin-1")
 
 
@@ -74,6 +79,7 @@ class H11Exchange:
         self.http = h11.Connection(h11.SERVER, max_incomplete_event_size=head_bytes)
         #: A HEAD is answered without the body that its length is told of.
         self.with_body = True
+        self.request_id = ""
 
     @property
     def keeps(self) -> bool:
@@ -118,6 +124,7 @@ class H11Exchange:
         headers = [
             ("date", _date()),
             ("content-type", answer.content_type),
+            ("x-request-id", self.request_id),
             *answer.headers.items(),
         ]
         if length is not None:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.edges.gateway.messages import Response, error_response
+from forge_actors.edges.gateway.messages import (
+    Response,
+    error_response,
+    with_request_id,
+)
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.exchange import Exchange
-    from forge_actors.edges.gateway.messages import Live, Send
+    from forge_actors.edges.gateway.messages import Live, Request, Send
 
 log = logging.getLogger(__name__)
 
@@ -39,17 +43,18 @@ class LiveReply:
         self._begun = False
         self._complete = False
 
-    async def give(self, answer: Live, path: str) -> None:
+    async def give(self, answer: Live, request: Request) -> None:
         """Let it come into being, and see to it that it ends well or not at all."""
         try:
             await answer.run(self)
             if not self._begun:
                 raise RuntimeError("nothing was answered")
         except Exception:
-            log.exception("the answer to /%s broke off", path)
+            log.exception("%s failed", request)
             if self._begun:
                 await self._cut()
-            await self.whole(error_response(500, "INTERNAL", FAILED))
+            failure = error_response(500, "INTERNAL", FAILED)
+            await self.whole(with_request_id(failure, request.id))
         if not self._complete:
             await self._send(self._exchange.end())
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import Nothing, decode
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -24,8 +26,14 @@ class NewPlace(Struct, forbid_unknown_fields=True):
     path: str
 
 
+class Repositories(Struct):
+    """In the order of their names."""
+
+    repositories: list[RepositoryView]
+
+
 async def listed(call: Call) -> Answer:
-    return json_response({"repositories": await call.control.repositories()})
+    return json_response(Repositories(await call.control.repositories()))
 
 
 async def add(call: Call) -> Answer:
@@ -71,3 +79,63 @@ async def disable(call: Call) -> Answer:
     return json_response(
         await call.control.enable_repository(call.parts[0], enabled=False)
     )
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/repositories",
+        listed,
+        says="The repositories that are known.",
+        gives=Repositories,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories",
+        add,
+        says="Make a repository known.",
+        takes=NewRepository,
+        gives=RepositoryView,
+        status=201,
+    ),
+    Route(
+        "GET",
+        "/v1/repositories/{name}",
+        show,
+        says="One repository, with its status.",
+        gives=RepositoryDetails,
+    ),
+    Route(
+        "DELETE",
+        "/v1/repositories/{name}",
+        remove,
+        ("cancel",),
+        says="Forget a repository that has no jobs, or end them first.",
+        gives=RepositoryView,
+        holds="cancel",
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/relocate",
+        relocate,
+        says="Say where somebody moved a repository.",
+        takes=NewPlace,
+        gives=RepositoryView,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/enable",
+        enable,
+        says="Let jobs of a repository start.",
+        takes=Nothing,
+        gives=RepositoryView,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/disable",
+        disable,
+        says="Start nothing new in a repository.",
+        takes=Nothing,
+        gives=RepositoryView,
+    ),
+)
