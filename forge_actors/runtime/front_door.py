@@ -40,12 +40,14 @@ class FrontDoor:
         *,
         port: int | None,
         limits: Limits,
+        rate: float,
         tell: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         self._home = home
         self._front = front
         self._port = port
         self._limits = limits
+        self._rate = rate
         self._tell = tell
         self._one_at_a_time = trio.Lock()
         self._stopped = trio.Event()
@@ -98,7 +100,7 @@ class FrontDoor:
         hosts = [f"{LOOPBACK}:{port}", f"localhost:{port}"]
         if len(sockets) > 1:
             hosts.append(f"[{LOOPBACK_6}]:{port}")
-        gate = Gate(token, f"forge-actors-{port}")
+        gate = Gate(token, f"forge-actors-{port}", rate=self._rate)
         server = Server(
             self._front,
             holds=self._front.holds,

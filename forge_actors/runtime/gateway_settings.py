@@ -10,6 +10,7 @@ from forge_actors.domain.errors import InvalidInput
 
 Places = Annotated[int, Meta(ge=1, le=10_000)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
+Rate = Annotated[float, Meta(ge=1, le=1_000_000)]
 BodyBytes = Annotated[int, Meta(ge=1024, le=64 * 1024 * 1024)]
 
 McpSessions = Annotated[int, Meta(ge=1, le=64)]
@@ -30,6 +31,9 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     tcp_connections: Places = 384
     #: Bytes that the body of a request through that port may have; not of a batch.
     tcp_body_bytes: BodyBytes = 1024 * 1024
+    #: Requests through that port in a second: of programs with the token, of pages, and
+    #: of those who are nobody. Twice as many at once.
+    tcp_requests: Rate = 200.0
 
     #: Serve agents by MCP, where the packages for that are installed.
     mcp: bool = True

@@ -194,6 +194,7 @@ async def _answer(
         front,
         port=gateway.port,
         limits=tcp_limits(gateway, open_files(), limits),
+        rate=gateway.tcp_requests,
         tell=partial(setattr, control, "endpoint"),
     )
     front.add("v1", handler(control, front_door), holds)

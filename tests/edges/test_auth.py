@@ -29,7 +29,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def gate(clock: Clock) -> Gate:
-    return Gate(TOKEN, COOKIE, clock)
+    return Gate(TOKEN, COOKIE, rate=10_000.0, now=clock)
 
 
 def request(
@@ -196,3 +196,30 @@ async def test_of_many_pages_the_one_unseen_for_longest_is_let_out(gate: Gate) -
     await let_in(gate)
     assert gate.admit(request(cookie=first)).kind == "page"
     assert refused(gate, request(cookie=second))[0] == 401
+
+
+def test_more_than_so_many_requests_a_second_are_told_to_come_again(
+    clock: Clock,
+) -> None:
+    gate = Gate(TOKEN, COOKIE, rate=5.0, now=clock)
+    asked = request(authorization=f"Bearer {TOKEN}")
+    for _ in range(10):
+        gate.admit(asked)
+    with pytest.raises(Refusal) as caught:
+        gate.admit(asked)
+    answer = caught.value.response()
+    assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+    # Others have a rate of their own, and a browser can always be let in.
+    assert gate.admit(request("GET", "ready")) == NOBODY
+    for _ in range(100):
+        gate.admit(request("GET", "login"))
+    clock.now += 0.2
+    gate.admit(asked)
+    assert refused(gate, asked)[0] == 429
+
+
+def test_who_may_not_ask_takes_nothing_from_those_who_may(clock: Clock) -> None:
+    gate = Gate(TOKEN, COOKIE, rate=1.0, now=clock)
+    for _ in range(100):
+        refused(gate, request(authorization="Bearer no"))
+    assert gate.admit(request(authorization=f"Bearer {TOKEN}")).kind == "token"

@@ -80,7 +80,9 @@ class Tcp(NamedTuple):
 async def opened(home: Path, port: int | None = 0) -> AsyncGenerator[Tcp, None]:
     control, front = FakeControl(), Front()
     told: list[str | None] = []
-    door = FrontDoor(home, front, port=port, limits=LIMITS, tell=told.append)
+    door = FrontDoor(
+        home, front, port=port, limits=LIMITS, rate=1000.0, tell=told.append
+    )
     front.add("v1", handler(control, door), holds)
     front.add("ready", partial(ready, control))
     async with trio.open_nursery() as nursery:
@@ -231,8 +233,9 @@ async def test_a_link_opens_what_was_closed(tmp_path: Path) -> None:
         assert tcp.told == [tcp.door.endpoint]
         target = "/" + second.url.split("/", 3)[3]
         assert (await tcp("GET", target)).headers["location"] == "/x"
+    door = FrontDoor(tmp_path, Front(), port=None, limits=LIMITS, rate=1.0)
     with pytest.raises(Unavailable):
-        await FrontDoor(tmp_path, Front(), port=None, limits=LIMITS).login_link()
+        await door.login_link()
 
 
 async def test_a_stranger_sends_no_body(tmp_path: Path) -> None:

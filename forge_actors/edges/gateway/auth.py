@@ -28,6 +28,7 @@ from forge_actors.edges.gateway.messages import (
     Response,
     error_response,
 )
+from forge_actors.edges.gateway.rates import Bucket
 from forge_actors.edges.gateway.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -65,18 +66,22 @@ class Gate:
     """Admits to one service over TCP; made anew with each start of it.
 
     `cookie` is the name of the cookie: a browser has those of all ports together.
+    `rate` is how many requests a second programs, pages and strangers may send each.
     """
 
     def __init__(
         self,
         token: str,
         cookie: str,
+        *,
+        rate: float,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         self._token = token.encode()
         self._program = Asker("token", f"bearer-{_digest(token)[:16]}")
         self._cookie = cookie
         self._now = now
+        self._rates = {kind: Bucket(rate, now) for kind in ("token", "page", "nobody")}
         self._tickets: dict[str, _Ticket] = {}
         self._sessions: dict[str, _Session] = {}
 
@@ -84,8 +89,15 @@ class Gate:
         """Who sends a request, whose body is not read yet.
 
         Raises:
-            Refusal: nobody who may.
+            Refusal: nobody who may, or too many of them.
         """
+        asker = self._asker(request)
+        # A stranger must not be able to use up what lets a browser in.
+        if request.path != (LOGIN,):
+            self._rates[asker.kind].take()
+        return asker
+
+    def _asker(self, request: Request) -> Asker:
         headers = request.headers
         if request.path in _OPEN and request.method in _SAFE:
             return NOBODY
