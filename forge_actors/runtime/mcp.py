@@ -73,6 +73,9 @@ class Loading:
 
 
 def _load() -> None:
+    # They tell of each request.
+    for name in ("mcp", "httpx2", "sse_starlette"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         for name in (_GATEWAY, _PROBE):
             importlib.import_module(name)

@@ -119,3 +119,19 @@ async def _over(stream: trio.SocketStream) -> AsyncGenerator[Any, None]:
         nursery.cancel_scope.cancel()
     for each in (in_, out):
         await each.aclose()
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
+    """What a tool answers, if it does."""
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    return answer.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> Any:
+    """The error that a tool answers."""
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error, answer.content
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    return answer.structured_content["error"]

@@ -87,6 +87,31 @@ async def test_pieces_arrive_while_the_application_goes_on(
             assert await read_until(stream, b"0\r\n\r\n") == b"4\r\nlast\r\n0\r\n\r\n"
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_the_end_is_told_only_when_all_of_the_answer_is_on_its_way(
+    path: str, pieces: int
+) -> None:
+    size = 4_000_000
+
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        await receive()
+        async with trio.open_nursery() as nursery:
+
+            async def watch() -> None:
+                assert (await receive())["type"] == "http.disconnect"
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(watch)
+            await send(start())
+            for number in range(pieces):
+                await send(piece(b"x" * (size // pieces), more=number + 1 < pieces))
+
+    request = encode_request("GET", "/mcp")
+    async with serving(path, asgi_handler(app)):
+        status, body = await ask(path, request)
+    assert (status, len(body)) == (200, size)
+
+
 @pytest.mark.parametrize("begun", [True, False])
 async def test_a_client_that_leaves_cancels_the_application(
     path: str, begun: bool

@@ -94,13 +94,18 @@ class _Exchange:
         if self._head is None or self._complete.is_set():
             raise RuntimeError("an answer has one head, and then a body")
         body, more = bytes(message.get("body", b"")), message.get("more_body", False)
-        if not more:
-            self._complete.set()
-        if not more and not self._begun:
+        if more or self._begun:
+            await self._send_piece(body)
+        else:
             head = self._head
             whole = Response(head.status, body, head.content_type, head.headers)
             await self._reply.whole(whole)
-            return
+        if not more:
+            # Only now: many an application ends itself when it hears of that.
+            self._complete.set()
+
+    async def _send_piece(self, body: bytes) -> None:
+        assert self._head is not None, "the head comes first"
         if not self._begun:
             self._begun = True
             await self._reply.begin(self._head)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
@@ -20,6 +20,9 @@ from forge_actors.domain.errors import (
 )
 from forge_actors.domain.harmless import clean_lines
 from forge_actors.domain.redaction import bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Characters of one answer: what an agent reads at once without being flooded.
 MAX_ANSWER = 24_000
@@ -44,6 +47,18 @@ def answer_of(value: object, most: int = MAX_ANSWER) -> Json:
         if size_of(smaller) <= most:
             return smaller
     return {"cut": True, "note": "it is too large to be shown here"}
+
+
+def fitting(rows: Sequence[Json], most: int = MAX_ANSWER - 2000) -> list[Json]:
+    """As many of the rows of a list, from the first on, as one answer has room for."""
+    kept: list[Json] = []
+    for row in rows:
+        shown = answer_of(row)
+        most -= size_of(shown) + 1
+        if most < 0:
+            break
+        kept.append(shown)
+    return kept
 
 
 def text_of(value: Json) -> str:

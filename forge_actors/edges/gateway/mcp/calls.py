@@ -10,8 +10,10 @@ from msgspec import Struct, structs, to_builtins
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobQuery, JobRequest
+from forge_actors.edges.gateway.mcp.answers import fitting
 from forge_actors.edges.gateway.mcp.rows import (
     job_row,
+    job_rows,
     job_uri,
     next_step,
     pointers,
@@ -45,11 +47,10 @@ class Call(Struct, frozen=True):
 
 async def repositories(call: Call, wanted: arguments.Nothing) -> Json:
     found = await call.control.repositories()
-    answer: Json = {
-        "repositories": [repository_row(each) for each in found[:MAX_REPOSITORIES]]
-    }
-    if len(found) > MAX_REPOSITORIES:
-        answer["more"] = len(found) - MAX_REPOSITORIES
+    rows = fitting([repository_row(each) for each in found[:MAX_REPOSITORIES]])
+    answer: Json = {"repositories": rows}
+    if len(found) > len(rows):
+        answer["not_shown"] = len(found) - len(rows)
     return answer
 
 
@@ -113,10 +114,10 @@ async def jobs(call: Call, wanted: arguments.ListJobs) -> Json:
         before=wanted.before,
     )
     found = await call.control.jobs(query)
-    shown = found[: wanted.limit]
-    answer: Json = {"jobs": [job_row(job) for job in shown]}
-    if len(found) > len(shown):
-        answer["next"] = shown[-1].id
+    rows = fitting([job_row(job) for job in found[: wanted.limit]])
+    answer: Json = {"jobs": rows}
+    if len(found) > len(rows):
+        answer["next"] = found[len(rows) - 1].id
     return answer
 
 
@@ -148,7 +149,7 @@ async def why(call: Call, wanted: arguments.OneJob) -> Json:
 
 async def cancel(call: Call, wanted: arguments.Cancel) -> Json:
     views = await call.control.cancel_all(wanted.jobs, grace=wanted.grace)
-    return {"jobs": [job_row(job) for job in views]}
+    return {"jobs": job_rows(views)}
 
 
 async def retry(call: Call, wanted: arguments.Retry) -> Json:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.redaction import bounded
+from forge_actors.edges.gateway.mcp.answers import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +49,20 @@ def job_row(job: JobView) -> Json:
     return {name: value for name, value in row.items() if value not in (None, [])}
 
 
+def job_rows(jobs: Sequence[JobView]) -> list[Json]:
+    """Every one of the jobs, with what to do about it; shorter if they are too many."""
+    rows = [_advised(job) for job in jobs]
+    if len(fitting(rows)) == len(rows):
+        return rows
+    short = ("id", "state", "exit_code")
+    return [{name: row[name] for name in short if name in row} for row in rows]
+
+
+def _advised(job: JobView) -> Json:
+    row, step = job_row(job), next_step(job)
+    return row if step is None else {**row, "next_step": step}
+
+
 def command_line(argv: Sequence[str | dict[str, str]]) -> str:
     return " ".join(part if isinstance(part, str) else "<bytes>" for part in argv)
 
@@ -77,7 +94,8 @@ def next_step(job: JobView) -> str | None:
 
 
 def repository_row(repo: RepositoryView) -> Json:
-    status = repo.status
+    told = to_builtins(repo.status)
+    status = {name: value for name, value in told.items() if value is not None}
     row: dict[str, Any] = {
         "name": repo.name,
         "path": repo.path,

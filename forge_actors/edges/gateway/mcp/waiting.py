@@ -10,7 +10,7 @@ import trio
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import EventQuery
 from forge_actors.domain.jobs import RESERVED, TERMINAL
-from forge_actors.edges.gateway.mcp.rows import job_row, next_step
+from forge_actors.edges.gateway.mcp.rows import job_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,15 +30,10 @@ async def wait(call: Call, wanted: Wait) -> Json:
         await _until_ended(control, ids, call.progress)
     views = await control.jobs_named(ids)
     ended = all(job.state in TERMINAL for job in views)
-    answer: Json = {"ended": ended, "jobs": [_row(job) for job in views]}
+    answer: Json = {"ended": ended, "jobs": job_rows(views)}
     if not ended:
         answer["next_step"] = "They have not all ended: call `wait` again."
     return answer
-
-
-def _row(job: JobView) -> Json:
-    row, step = job_row(job), next_step(job)
-    return row if step is None else {**row, "next_step": step}
 
 
 async def _until_ended(
