@@ -47,7 +47,8 @@ async def test_the_application_is_told_all_of_a_request_and_its_answer_is_given(
         told.append((scope["method"], scope["path"], scope["query_string"]))
         told.append(dict(scope["headers"]))
         told.append(await receive())
-        await send(start(202, (b"content-type", b"text/x"), (b"odd", b"one")))
+        length = (b"content-length", b"5")
+        await send(start(202, (b"content-type", b"text/x"), (b"odd", b"one"), length))
         await send(piece(b"whole", more=False))
         told.append(await receive())
 
@@ -69,10 +70,11 @@ async def test_the_application_is_told_all_of_a_request_and_its_answer_is_given(
 async def test_pieces_arrive_while_the_application_goes_on(
     path: str, odd: tuple[str, ...]
 ) -> None:
-    go_on = trio.Event()
+    head_is_there, go_on = trio.Event(), trio.Event()
 
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         await send(start(201, (b"connection", b"keep-alive")))
+        await head_is_there.wait()
         await send(piece(b"first"))
         await go_on.wait()
         await send(piece(b"last", more=False))
@@ -81,8 +83,9 @@ async def test_pieces_arrive_while_the_application_goes_on(
     async with serving(path, asgi_handler(app)), await connect(path) as stream:
         for _ in range(2):  # the connection goes on after an answer in pieces
             await stream.send_all(request)
-            begun = await read_until(stream, b"first\r\n")
-            assert b" 201 " in begun
+            assert b" 201 " in await read_until(stream, b"\r\n\r\n")
+            head_is_there.set()
+            assert await read_until(stream, b"first\r\n") == b"5\r\nfirst\r\n"
             go_on.set()
             assert await read_until(stream, b"0\r\n\r\n") == b"4\r\nlast\r\n0\r\n\r\n"
 
@@ -102,7 +105,8 @@ async def test_the_end_is_told_only_when_all_of_the_answer_is_on_its_way(
                 nursery.cancel_scope.cancel()
 
             nursery.start_soon(watch)
-            await send(start())
+            told = [(b"content-length", b"%d" % size)] if pieces == 1 else []
+            await send(start(200, *told))
             for number in range(pieces):
                 await send(piece(b"x" * (size // pieces), more=number + 1 < pieces))
 

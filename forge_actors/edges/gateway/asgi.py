@@ -90,6 +90,9 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._head = _head(message)
+            if not _tells_its_length(message):
+                # Its first piece may be a long time off, and the client waits for this.
+                await self._send_piece(b"")
             return
         if self._head is None or self._complete.is_set():
             raise RuntimeError("an answer has one head, and then a body")
@@ -115,6 +118,11 @@ class _Exchange:
     def check_complete(self) -> None:
         if not self._complete.is_set():
             raise RuntimeError("the application ended in the middle of its answer")
+
+
+def _tells_its_length(message: Message) -> bool:
+    names = (bytes(name).lower() for name, _ in message.get("headers", ()))
+    return b"content-length" in names
 
 
 def _head(message: Message) -> Response:
