@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
     from forge_actors.domain.steering import Steering
+    from forge_actors.domain.timeline import Timeline, TimelineQuery
     from forge_actors.domain.worktree_views import (
         WorktreeRemoved,
         WorktreeRestored,
@@ -109,8 +110,16 @@ class Control(Protocol):
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         """Let jobs of the repository start, or start nothing new."""
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
-        """Accept all of the jobs or none; they are durable when this returns."""
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
+        """Accept all of the jobs or none; they are durable when this returns.
+
+        With a `key` that was used for the same jobs they are those of then.
+
+        Raises:
+            Refused: it was used for others.
+        """
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 
@@ -342,6 +351,13 @@ class Control(Protocol):
 
         Raises:
             InvalidInput: it is none of these.
+        """
+
+    async def timeline(self, query: TimelineQuery) -> Timeline:
+        """What ran when, on which tokens, and what waited meanwhile.
+
+        Raises:
+            InvalidInput: its moments are none.
         """
 
     async def clean(self, request: CleanRequest) -> CleanResult:

@@ -63,6 +63,13 @@ class Forbidden(Refused):
     http_status = 403
 
 
+class Outdated(Refused):
+    """It is not any more as it was when it was read; read it again."""
+
+    code = "PRECONDITION_FAILED"
+    http_status = 412
+
+
 class ReleaseRefused(Refused):
     """Another release is the active one of this home."""
 

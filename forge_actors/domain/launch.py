@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
+from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
@@ -171,6 +172,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     out_of_memory: bool = False
     #: What it told, if it was an agent; added by whoever reads its output.
     agent: AgentReport | None = None
+    #: What is known of it, if it was a check that failed; added by whoever ran it.
+    check: CheckReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
 

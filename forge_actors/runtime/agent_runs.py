@@ -21,7 +21,8 @@ from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.budget_guard import AttemptBudget
-from forge_actors.runtime.orders import log_base
+from forge_actors.runtime.checks import CheckAttempt
+from forge_actors.runtime.orders import CheckOrder, log_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +76,10 @@ class AgentLauncher:
 
     def launch(self, order: LaunchOrder) -> RunningAttempt:
         if not isinstance(order, AgentOrder):
-            return self._launcher.launch(order)
+            found = self._launcher.launch(order)
+            if isinstance(order, CheckOrder):
+                return self._check(found, order.job, order.attempt)
+            return found
         running = self._launcher.launch(order.plain())
         spec = self._store.spec(order.job)
         output = self._output(spec, order.run)
@@ -107,12 +111,21 @@ class AgentLauncher:
         spec = self._store.spec(job)
         if spec.agent is None:
             return running
+        if spec.verify is not None and spec.verify.is_check(attempt):
+            return self._check(running, job, attempt)
         run = self._agents.run_of(spec, job, attempt)
         if run is None:
             return self._attempt(running, spec, None, job, attempt)
         found = self._attempt(running, spec, self._output(spec, run), job, attempt)
         found.begins(run)
         return found
+
+    def _check(self, running: RunningAttempt, job: str, attempt: int) -> CheckAttempt:
+        spec = self._store.spec(job)
+        budget = AttemptBudget(self._guard, job, spec)
+        return CheckAttempt(
+            self._home, running, self._store, spec, (job, attempt), budget
+        )
 
     def _output(self, spec: JobSpec, run: AgentRun) -> AgentOutput | None:
         now, used = self._clock.wall(), self._store.session_usage

@@ -180,7 +180,7 @@ class ControlBase:
         if job.worktree is not None:
             job = structs.replace(job, worktree=self._worktree_view(row))
         if job.agent is not None and job.state in RESERVED:
-            session = self._session(job.id, job.attempt)
+            session = self._session(job.id, job.attempt) or job.agent.session
             agent = structs.replace(job.agent, session=session)
             job = structs.replace(job, agent=agent)
         if self._suspended(row) is None:

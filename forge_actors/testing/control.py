@@ -11,6 +11,7 @@ import msgspec
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.holding import Holder, Holding, holding
+from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -42,6 +43,7 @@ from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -70,6 +73,7 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
+        FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
@@ -187,8 +191,14 @@ class FakeControl(
         del self.repos[name]
         return view
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
         await self._begin()
+        if key is not None:
+            keyed(requests, key)
+            ids = {known.request_id for known in self.requests.values()}
+            check_whole(requests, key, ids.__contains__)
         for index, request in enumerate(requests):
             if request.kind not in KINDS:
                 raise InvalidInput(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.edges.gateway.messages import BYTES, Stream, json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
@@ -21,9 +24,19 @@ if TYPE_CHECKING:
 PIECE = 256 * 1024
 
 
+class ArtifactPage(Artifacts, frozen=True):
+    """The same, its files in the order of their paths. `next` is the value of `after`
+    for those behind them, or null."""
+
+    next: str | None = None
+
+
 async def listed(call: Call) -> Answer:
     [job] = call.parts
-    return json_response(await call.control.artifacts(job, attempt=_attempt(call)))
+    found = await call.control.artifacts(job, attempt=_attempt(call))
+    files, behind = page(found.files, attrgetter("path"), call.query)
+    fields = {**structs.asdict(found), "files": files, "next": behind}
+    return json_response(ArtifactPage(**fields))
 
 
 async def content(call: Call) -> Answer:
@@ -53,9 +66,9 @@ ROUTES = (
         "GET",
         "/v1/jobs/{job}/artifacts",
         listed,
-        ("attempt",),
+        ("attempt", *PAGED),
         says="The files that were collected of a job.",
-        gives=Artifacts,
+        gives=ArtifactPage,
     ),
     Route(
         "GET",

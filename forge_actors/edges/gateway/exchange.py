@@ -45,11 +45,12 @@ class PlainExchange:
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
         body = answer.body
-        head = self._head(answer.status, answer, f"content-length: {len(body)}", last)
-        return head + body
+        # Of what the client has its length is not told.
+        framing = "" if answer.status == 304 else f"content-length: {len(body)}\r\n"
+        return self._head(answer.status, answer, framing, last) + body
 
     def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
-        framing = "Transfer-Encoding: chunked"
+        framing = "Transfer-Encoding: chunked\r\n"
         return self._head(_status(answer), answer, framing, last)
 
     def piece(self, data: bytes) -> bytes:
@@ -68,7 +69,7 @@ class PlainExchange:
         return (
             f"HTTP/1.1 {status} \r\ndate: {_date()}\r\n"
             f"content-type: {answer.content_type}\r\n"
-            f"x-request-id: {self.request_id}\r\n{more}{framing}\r\n{end}"
+            f"x-request-id: {self.request_id}\r\n{more}{framing}{end}"
         ).encode("latin-1")
 
 
@@ -104,7 +105,8 @@ class H11Exchange:
         return self._send(h11.InformationalResponse(status_code=100, headers=[]))
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
-        out = self._send(self._head(answer.status, answer, len(answer.body), last))
+        length = None if answer.status == 304 else len(answer.body)
+        out = self._send(self._head(answer.status, answer, length, last))
         if answer.body and self.with_body:
             out += self.piece(answer.body)
         return out + self.end()

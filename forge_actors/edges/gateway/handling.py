@@ -11,6 +11,7 @@ from forge_actors.edges.gateway.call import Answer, Call
 from forge_actors.edges.gateway.messages import Request, Response, error_response
 from forge_actors.edges.gateway.query import Query
 from forge_actors.edges.gateway.routes import ROUTES
+from forge_actors.edges.gateway.tags import tagged
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
@@ -66,7 +67,10 @@ async def _route(control: Control, door: Logins | None, request: Request) -> Ans
     if route is not None:
         query = Query(request.query, route.parameters)
         parts = route.parts(request)
-        return await route.verb(Call(control, request, query, parts, door))
+        answer = await route.verb(Call(control, request, query, parts, door))
+        if route.tagged and isinstance(answer, Response) and answer.status == 200:
+            return tagged(answer, request)
+        return answer
     path = "/" + "/".join(request.path)
     others = [route.method for route in ROUTES if route.leads_to(request.path)]
     if others:

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.holding import Holding
+from forge_actors.domain.idempotency import HEADER, key_of
 from forge_actors.domain.jobs import KINDS, STATES, JobView
 from forge_actors.domain.requests import (
     MAX_BATCH,
@@ -105,7 +106,8 @@ async def submit(call: Call) -> Answer:
     if not 1 <= len(jobs) <= MAX_BATCH:
         raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
     check_places(jobs)
-    return json_response(Submitted(await call.control.submit(jobs)), status=201)
+    accepted = await call.control.submit(jobs, key=_key(call))
+    return json_response(Submitted(accepted), status=201)
 
 
 async def submit_batch(call: Call) -> Answer:
@@ -121,18 +123,27 @@ async def submit_batch(call: Call) -> Answer:
             request.parent = told
     try:
         check_places(requests)
-        accepted = await call.control.submit(requests)
+        accepted = await call.control.submit(requests, key=_key(call))
     except (InvalidInput, NotFound, Refused) as error:
         raise at_line(error, numbers) from None
     return json_response(Submitted(accepted), status=201)
 
 
+def _key(call: Call) -> str | None:
+    return key_of(call.request.headers.get(HEADER))
+
+
 async def show_job(call: Call) -> Answer:
+    return json_response(await shown(call))
+
+
+async def shown(call: Call) -> JobView:
+    """The job that a path names, with its result."""
     view = await call.control.job(call.parts[0])
     if view.worktree is not None:
         result = await call.control.result(view.id)
         view = structs.replace(view, result=result)
-    return json_response(view)
+    return view
 
 
 async def why(call: Call) -> Answer:
@@ -171,6 +182,7 @@ ROUTES = (
         (*_FILTERS, _LIMIT, "before"),
         says="Jobs, the newest first, a page at a time.",
         gives=JobPage,
+        tagged=True,
     ),
     Route(
         "POST",
@@ -178,6 +190,7 @@ ROUTES = (
         submit,
         says="Submit jobs: all of them are accepted or none, and durable then.",
         takes=Submission,
+        headers=(HEADER,),
         gives=Submitted,
         status=201,
     ),
@@ -189,6 +202,7 @@ ROUTES = (
         says="Submit jobs, one a line: all of them are accepted or none.",
         takes=JobRequest,
         takes_media=JSON_LINES,
+        headers=(HEADER,),
         gives=Submitted,
         status=201,
     ),
@@ -215,6 +229,7 @@ ROUTES = (
         show_job,
         says="One job, with its result.",
         gives=JobView,
+        tagged=True,
     ),
     Route(
         "GET",

@@ -9,16 +9,19 @@ from msgspec import Struct
 
 from forge_actors import __version__
 from forge_actors.edges.gateway.messages import JSON_LINES, PROBLEM
+from forge_actors.edges.gateway.parameters import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forge_actors.edges.gateway.parameters import Parameter
     from forge_actors.edges.gateway.route import Route
 
 VERSION = "3.1.1"
 #: What can be answered to any request.
 COMMON = (400, 401, 403, 413, 429, 500, 503)
 _SAYS = {
+    304: "It is still the same.",
     400: "The input is not valid.",
     401: "It needs the token, or a browser that was let in.",
     403: "It is not for the one who asks.",
@@ -88,7 +91,11 @@ def _operation(route: Route, known: dict[Any, dict[str, Any]]) -> dict[str, Any]
         "operationId": _name(route),
         "summary": route.says,
         "tags": [route.path[1]],
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "parameters": [
+            *_path_parameters(route),
+            *(_parameter(one, "query") for one in route.described),
+            *(_parameter(HEADERS[name], "header") for name in route.headers),
+        ],
         "responses": _responses(route, known),
     }
     if route.takes is not None:
@@ -119,16 +126,9 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(route: Route) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": one.name,
-            "in": "query",
-            "description": one.says,
-            "schema": one.schema,
-        }
-        for one in route.described
-    ]
+def _parameter(one: Parameter, where: str) -> dict[str, Any]:
+    told = {"name": one.name, "in": where, "description": one.says}
+    return {**told, "schema": one.schema}
 
 
 def _responses(route: Route, known: dict[Any, dict[str, Any]]) -> dict[str, Any]:
@@ -140,6 +140,8 @@ def _responses(route: Route, known: dict[Any, dict[str, Any]]) -> dict[str, Any]
     else:
         good = {route.media: {"schema": known[route.gives]}}
     found = {str(route.status): {"description": "It is done.", "content": good}}
+    if route.tagged:
+        found["304"] = {"description": _SAYS[304]}
     problem = {PROBLEM: {"schema": known[Problem]}}
     for status in sorted({*COMMON, *route.errors}):
         found[str(status)] = {"description": _SAYS[status], "content": problem}

@@ -84,12 +84,22 @@ _DESCRIBED = (
     word("stream", "Which output, `both` by default.", ("stdout", "stderr", "both")),
     number("tail", "Only so many of the last lines.", least=0, most=1_000_000),
     text("timeout", "How long to wait at most: seconds, or a span such as `30s`."),
+    text("until", "Only what came before a time."),
     word(
         "wait",
         "Answer only when it is so, or when it took too long.",
         ("ready", "idle"),
     ),
 )
+#: Headers that mean something to some routes.
+HEADERS = {
+    one.name: one
+    for one in (
+        text("idempotency-key", "Repeated with the same body, it makes nothing again."),
+        text("if-match", "Only if what is there has this ETag."),
+        text("if-none-match", "No body (304) if what is there has this ETag."),
+    )
+}
 _BY_NAME = {parameter.name: parameter for parameter in _DESCRIBED}
 
 

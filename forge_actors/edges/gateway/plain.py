@@ -15,6 +15,8 @@ from urllib.parse import unquote
 from forge_actors.edges.gateway.messages import OWNER, Request, request_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forge_actors.edges.gateway.messages import Limits
 
 _END = b"\r\n\r\n"
@@ -80,11 +82,16 @@ def make_request(
     None if a part of its path stands for another place, or has what no name has.
     """
     path, _, query = target.partition("?")
+    names: Sequence[str]
     parts = tuple(part for part in path.split("/") if part)
     if "%" in path:
         parts = tuple(unquote(part) for part in parts)
         if any("\0" in part for part in parts):
             return None
-    if "." in parts or ".." in parts:
+        # A slash within a part leads nowhere else either.
+        names = [name for part in parts for name in part.split("/")]
+    else:
+        names = parts
+    if "." in names or ".." in names:
         return None
     return Request(method, parts, query, headers, body, OWNER, request_id(headers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from msgspec import Struct
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
 
@@ -27,13 +29,17 @@ class NewPlace(Struct, forbid_unknown_fields=True):
 
 
 class Repositories(Struct):
-    """In the order of their names."""
+    """In the order of their names. `next` is the value of `after` for those behind
+    them, or null."""
 
     repositories: list[RepositoryView]
+    next: str | None
 
 
 async def listed(call: Call) -> Answer:
-    return json_response(Repositories(await call.control.repositories()))
+    views = await call.control.repositories()
+    found, behind = page(views, attrgetter("name"), call.query)
+    return json_response(Repositories(found, behind))
 
 
 async def add(call: Call) -> Answer:
@@ -86,8 +92,10 @@ ROUTES = (
         "GET",
         "/v1/repositories",
         listed,
+        PAGED,
         says="The repositories that are known.",
         gives=Repositories,
+        tagged=True,
     ),
     Route(
         "POST",
@@ -104,6 +112,7 @@ ROUTES = (
         show,
         says="One repository, with its status.",
         gives=RepositoryDetails,
+        tagged=True,
     ),
     Route(
         "DELETE",

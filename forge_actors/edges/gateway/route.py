@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.gateway.messages import JSON
 from forge_actors.edges.gateway.parameters import Parameter, described
+from forge_actors.edges.gateway.tags import IF_NONE_MATCH
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Verb
@@ -17,8 +18,9 @@ class Route:
 
     `says` is what it is for, in a sentence. `parameters` are those of the query.
     `takes` is the type of the body, `gives` that of the answer: of each of its lines,
-    where `media` is that of JSON lines, and none where it is bytes. `errors` are the
-    statuses of what can go wrong, besides what can with every request.
+    where `media` is that of JSON lines, and none where it is bytes. `headers` are those
+    that mean something here. `errors` are the statuses of what can go wrong, besides
+    what can with every request. What is `tagged` has an ETag.
 
     `holds` says whether a request is kept open until something happens elsewhere; a
     name says that this parameter asks for it.
@@ -37,7 +39,9 @@ class Route:
         status: int = 200,
         media: str = JSON,
         takes_media: str = JSON,
+        headers: tuple[str, ...] = (),
         errors: tuple[int, ...] = (404, 409),
+        tagged: bool = False,
         holds: bool | str = False,
     ) -> None:
         self.method = method
@@ -60,7 +64,9 @@ class Route:
         self.places = tuple(
             place for place, part in enumerate(self.path) if part.startswith("{")
         )
+        self.headers = (*headers, IF_NONE_MATCH) if tagged else headers
         self.errors = errors
+        self.tagged = tagged
 
     def leads_to(self, path: tuple[str, ...]) -> bool:
         if self.open_end:

@@ -20,6 +20,7 @@ from forge_actors.edges.gateway import (
     results,
     state,
     steering,
+    timeline,
     usage,
     worktrees,
 )
@@ -54,6 +55,7 @@ ROUTES: tuple[Route, ...] = (
     *repositories.ROUTES,
     *worktrees.ROUTES,
     *usage.ROUTES,
+    *timeline.ROUTES,
     *cleaning.ROUTES,
     Route(
         "GET",
@@ -62,5 +64,6 @@ ROUTES: tuple[Route, ...] = (
         says="This interface, as an OpenAPI document.",
         gives=dict[str, object],
         errors=(),
+        tagged=True,
     ),
 )

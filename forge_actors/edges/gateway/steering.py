@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.deadlines import parse_duration
-from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.errors import InvalidInput, Outdated
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.requests import JobEdit, unknown_word
 from forge_actors.domain.selection import MAX_SELECTED
 from forge_actors.domain.steering import STEERINGS
+from forge_actors.edges.gateway.jobs import shown
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
+from forge_actors.edges.gateway.tags import IF_MATCH, matches, tag_of
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Call
@@ -100,6 +102,12 @@ async def resume_job(call: Call) -> Response:
 
 async def edit(call: Call) -> Response:
     wanted = decode(call.request.body, JobEdit)
+    known = call.request.headers.get(IF_MATCH)
+    if known is not None:
+        # What changes it from here on is not seen; but an edit takes effect whole.
+        tag = tag_of(json_response(await shown(call)))
+        if not matches(known, tag):
+            raise Outdated
     return json_response(await call.control.edit(call.parts[0], wanted))
 
 
@@ -162,6 +170,8 @@ ROUTES = (
         edit,
         says="Change all of the given fields of a job that waits, or none.",
         takes=JobEdit,
+        headers=(IF_MATCH,),
+        errors=(404, 409, 412),
         gives=JobView,
     ),
     Route(

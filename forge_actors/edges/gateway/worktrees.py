@@ -15,6 +15,7 @@ from forge_actors.domain.worktree_views import (
     WorktreeView,
 )
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
 
@@ -41,9 +42,11 @@ class Restoring(Struct, forbid_unknown_fields=True):
 
 
 class Worktrees(Struct):
-    """The oldest first."""
+    """The oldest first. `next` is the value of `after` for those behind them, or
+    null."""
 
     worktrees: list[WorktreeView]
+    next: str | None = None
 
 
 class Removed(Struct):
@@ -56,7 +59,12 @@ async def listed(call: Call) -> Answer:
     views = await call.control.worktrees(
         removed=call.query.flag("removed"), looking=not call.query.flag("quick")
     )
-    return json_response(Worktrees(views))
+    found, behind = page(views, _place, call.query)
+    return json_response(Worktrees(found, behind))
+
+
+def _place(view: WorktreeView) -> str:
+    return f"{view.made_at} {view.id}"
 
 
 async def keep(call: Call) -> Answer:
@@ -99,7 +107,7 @@ ROUTES = (
         "GET",
         "/v1/worktrees",
         listed,
-        PARAMETERS,
+        (*PARAMETERS, *PAGED),
         says="The worktrees that are there.",
         gives=Worktrees,
     ),
