@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.cli.prompts import add_prompt, prompt_of, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json, repository
 from forge_actors.client.errors import InputRefused
+from forge_actors.client.home import own_job
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import InvalidInput
 
@@ -50,6 +51,8 @@ _PLAIN = (
     "branch",
     "base",
 )
+#: Options that take words with commas between them.
+_LISTS = ("effects", "authorised")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -156,6 +159,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what that may cost, all attempts together",
     )
     add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
+    add(
+        "--effects",
+        metavar="NAME[,NAME]",
+        help="what it does to the outside: push, pull_request, merge, release, ...",
+    )
+    add(
+        "--origin",
+        metavar="schedule:NAME|...",
+        help="what asks for it if no person does: it is held back from effects",
+    )
+    add(
+        "--authorise",
+        dest="authorised",
+        metavar="NAME[,NAME]",
+        help="effects that you allow such a job",
+    )
     prompt = parser.add_mutually_exclusive_group()
     add_prompt(prompt)
     prompt.add_argument(
@@ -200,12 +219,9 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
 
 def _parent(home: str) -> dict[str, object] | None:
     """The attempt that we are a part of, if it is one of this home's jobs."""
-    own = os.environ.get("FORGE_CONTROLLER_HOME")
-    job = os.environ.get("FORGE_JOB_ID")
+    job = own_job(home)
     attempt, fence = (os.environ.get(f"FORGE_{n}", "") for n in ("ATTEMPT", "FENCE"))
-    if not job or not own or not (attempt.isdecimal() and fence.isdecimal()):
-        return None
-    if os.path.realpath(own) != os.path.realpath(home):
+    if job is None or not (attempt.isdecimal() and fence.isdecimal()):
         return None
     return {"job": job, "attempt": int(attempt), "fence": int(fence)}
 
@@ -230,7 +246,7 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         "read_only": args.read_only,
         "keep_leftovers": args.keep_leftovers,
         "pty": args.pty,
-        "origin": origin(),
+        "origin": origin() if args.origin is None else args.origin,
         "env": dict(_variable(text) for text in args.env),
     }
     prompt = prompt_of(args, from_input=bool(args.from_input))
@@ -244,6 +260,9 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
         value = getattr(args, name)
         if value is not None:
             request[name] = value
+    for name in _LISTS:
+        if (words := getattr(args, name)) is not None:
+            request[name] = words.split(",")
     # Without --repo the command runs where it was typed.
     folder = os.getcwd() if args.repo is None and args.cwd is None else args.cwd
     if folder is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.accounts import LONGEST_TRY
+from forge_actors.domain.attempt_reports import told
 from forge_actors.domain.capacity import offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
@@ -24,10 +25,10 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import isolated
+from forge_actors.domain.job_queue import ASKING
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide, fits
-from forge_actors.domain.spending import used
 from forge_actors.domain.steering import ASKED, Steerable
 from forge_actors.domain.worktrees import Isolation
 
@@ -61,7 +62,7 @@ class Ledger(Steerable):
         """Take in a job that was accepted, or one that was saved as waiting."""
         assert job.id not in self.jobs, "a job is added once"
         self.jobs[job.id] = job
-        unseen = job.attempt == 0
+        unseen = job.attempt == 0 and job.state != ASKING
         if (
             unseen
             and job.admission_budget
@@ -221,8 +222,7 @@ class Ledger(Steerable):
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
         outcome = decide(job, known, self.backoff)
-        if job.agent is not None:
-            ran += used(job, receipt, now)
+        ran += told(job, receipt, now)
         if not outcome.again:
             fence = job.fence
             ended = self._end(

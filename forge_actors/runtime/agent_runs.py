@@ -21,6 +21,7 @@ from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.budget_guard import AttemptBudget
+from forge_actors.runtime.effect_guard import GuardedAttempt
 from forge_actors.runtime.orders import log_base
 
 if TYPE_CHECKING:
@@ -74,9 +75,12 @@ class AgentLauncher:
         self._launcher.ping()
 
     def launch(self, order: LaunchOrder) -> RunningAttempt:
+        plain = order.plain() if isinstance(order, AgentOrder) else order
+        running = self._launcher.launch(plain)
+        if order.guarded:
+            running = self._guarded(running, order.job, order.attempt)
         if not isinstance(order, AgentOrder):
-            return self._launcher.launch(order)
-        running = self._launcher.launch(order.plain())
+            return running
         spec = self._store.spec(order.job)
         output = self._output(spec, order.run)
         known = self._attempt(running, spec, output, order.job, order.attempt)
@@ -105,6 +109,8 @@ class AgentLauncher:
         if running is None:
             return None
         spec = self._store.spec(job)
+        if spec.authority is not None:
+            running = self._guarded(running, job, attempt)
         if spec.agent is None:
             return running
         run = self._agents.run_of(spec, job, attempt)
@@ -113,6 +119,11 @@ class AgentLauncher:
         found = self._attempt(running, spec, self._output(spec, run), job, attempt)
         found.begins(run)
         return found
+
+    def _guarded(
+        self, running: RunningAttempt, job: str, attempt: int
+    ) -> RunningAttempt:
+        return GuardedAttempt(running, log_base(self._home, job, attempt))
 
     def _output(self, spec: JobSpec, run: AgentRun) -> AgentOutput | None:
         now, used = self._clock.wall(), self._store.session_usage

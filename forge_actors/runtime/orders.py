@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     #: The order of a job's agent, or with why it cannot run.
     AgentOrders = Callable[[LaunchOrder, JobSpec], LaunchOrder]
+    #: The order with what keeps its job from effects.
+    Guard = Callable[[LaunchOrder, JobSpec], LaunchOrder]
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
@@ -74,10 +76,12 @@ class OrderMaker:
         worktrees: WorktreeMaker | None = None,
         artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
         agents: AgentOrders | None = None,
+        guard: Guard = lambda order, _: order,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
         self._agents = agents
+        self._guard = guard
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
@@ -122,6 +126,7 @@ class OrderMaker:
             order = self._isolated(order, isolation)
         if spec.secrets:
             order = self._with_secrets(order, spec.secrets)
+        order = self._guard(order, spec)
         if spec.agent is None or order.problem is not None:
             return order
         if self._agents is None:

@@ -14,6 +14,7 @@ from msgspec import structs
 from forge_actors.domain.accounts import AccountView
 from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.effect_views import effects_view
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import AgentSpec, JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
@@ -146,6 +147,11 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         paused_seconds=end.paused_seconds or None if end else None,
         agent=_agent(details.agent, end),
         refused=row[27],
+        effects=None
+        if details.authority is None
+        else effects_view(
+            details.authority, job_id, end.refused if end else (), timestamp
+        ),
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
@@ -244,6 +250,13 @@ def sentence(
         since = _span(now - waiting.since)
         if unheard and waiting.kind == "claim":
             holders += f" ({unheard}, but it is not proven gone)"
+        lacks = [] if view.effects is None else view.effects.held_back
+        if waiting.kind == "approval" and lacks and view.effects is not None:
+            return (
+                f"It waits for a person to allow it to {' and '.join(lacks)}:"
+                f" {view.effects.began} began it; forge-actors approve {view.id} does,"
+                f" deny {view.id} ends it; since {since}."
+            )
         if waiting.kind == "approval" and view.error is not None:
             return (
                 f"It asks: {view.error.message}; forge-actors answer {view.id} TEXT"
@@ -256,8 +269,10 @@ def sentence(
             f"{waiting.note}"
             f"{_until(waiting.until, now)}; since {since}."
         )
+    refused = [] if view.effects is None else view.effects.refused
+    kept = f" It was kept from {', '.join(refused)}." if refused else ""
     if view.error is not None:
-        return f"It is {view.state}: {view.error.message} ({view.error.code})."
+        return f"It is {view.state}: {view.error.message} ({view.error.code}).{kept}"
     if suspended is not None:
         why, began = suspended
         return (
@@ -269,7 +284,7 @@ def sentence(
         return f"It runs as process {view.pid}, attempt {view.attempt}{where}{doubt}."
     if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
         return f"It starts as soon as its worktree is made, attempt {view.attempt}."
-    return f"It is {view.state}."
+    return f"It is {view.state}.{kept}"
 
 
 def _where(worktree: dict[str, object] | None) -> str:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import Nothing, decode
+from forge_actors.edges.gateway.query import decode
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -21,6 +22,11 @@ class Named(Struct, forbid_unknown_fields=True):
 
 class Words(Struct, forbid_unknown_fields=True):
     text: str
+
+
+class Approving(Struct, forbid_unknown_fields=True):
+    #: By what the person does it.
+    how: str = "http"
 
 
 class Denial(Struct, forbid_unknown_fields=True):
@@ -42,10 +48,16 @@ async def answer(call: Call) -> Answer:
 
 
 async def approve(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    return json_response(await call.control.approve(call.parts[0]))
+    wanted = decode(call.request.body, Approving)
+    view = await call.control.approve(
+        call.parts[0], how=wanted.how, caller=caller(call.request)
+    )
+    return json_response(view)
 
 
 async def deny(call: Call) -> Answer:
     wanted = decode(call.request.body, Denial)
-    return json_response(await call.control.deny(call.parts[0], wanted.reason))
+    view = await call.control.deny(
+        call.parts[0], wanted.reason, caller=caller(call.request)
+    )
+    return json_response(view)

@@ -44,6 +44,7 @@ from forge_actors.edges.gateway import (
     worktrees,
 )
 from forge_actors.edges.gateway.call import Answer, Call, Verb
+from forge_actors.edges.gateway.callers import mark_callers
 from forge_actors.edges.gateway.events import PARAMETERS, event_lines
 from forge_actors.edges.gateway.messages import (
     Request,
@@ -176,6 +177,7 @@ async def submit(call: Call) -> Answer:
     jobs = decode(call.request.body, Submission).jobs
     if not 1 <= len(jobs) <= MAX_BATCH:
         raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
+    mark_callers(call.request, jobs)
     check_places(jobs)
     return json_response({"jobs": await call.control.submit(jobs)}, status=201)
 
@@ -191,6 +193,7 @@ async def submit_batch(call: Call) -> Answer:
         told = decode(parent.encode(), Parent)
         for request in requests:
             request.parent = told
+    mark_callers(call.request, requests)
     try:
         check_places(requests)
         accepted = await call.control.submit(requests)
