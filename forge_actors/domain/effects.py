@@ -113,8 +113,9 @@ def in_order(effects: Iterable[str]) -> tuple[Effect, ...]:
     return tuple(effect for effect in EFFECTS if effect in known)
 
 
-def shown_by(text: str) -> tuple[Effect, ...]:
+def shown(argv: Iterable[object]) -> tuple[Effect, ...]:
     """What a command plainly does to the outside. Much is not plain."""
+    text = " ".join(map(str, argv))
     return in_order(e for e, pattern in _SHOWN.items() if pattern.search(text))
 
 
@@ -151,7 +152,7 @@ def authority_of(
         began, may = origin, in_order(authorised)
     else:
         return Authority(declared=in_order(declared)) if declared else None
-    does = in_order({*declared, *shown_by(" ".join(map(str, argv)))})
+    does = in_order((*declared, *shown(argv)))
     return Authority(automated=True, began=began, declared=does, authorised=may)
 
 
@@ -162,7 +163,10 @@ def beyond(authorised: Sequence[Effect], submitter: Submitter) -> tuple[Effect, 
 
 
 def again(
-    old: Authority | None, job: str, submitter: Submitter | None
+    old: Authority | None,
+    job: str,
+    submitter: Submitter | None,
+    argv: Iterable[object],
 ) -> Authority | None:
     """That of a job that does again what another one did, or goes on with it.
 
@@ -176,9 +180,9 @@ def again(
     may = above
     if (mine := allowed(old, job)) is not None:
         may = tuple(effect for effect in above if effect in mine)
-    declared = () if old is None else old.declared
+    does = in_order((*(() if old is None else old.declared), *shown(argv)))
     began = submitter.authority.began
-    return Authority(automated=True, began=began, declared=declared, authorised=may)
+    return Authority(automated=True, began=began, declared=does, authorised=may)
 
 
 def approved(authority: Authority | None, approval: Approval) -> Authority:

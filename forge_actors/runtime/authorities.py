@@ -96,11 +96,12 @@ class Authorities:
             raise Refused(
                 f"job {submitter.job} can allow no job anything: only a person can"
             )
-        authority = again(old.spec.authority, old.job.id, submitter)
+        spec = old.spec
+        authority = again(spec.authority, old.job.id, submitter, spec.argv)
         if allow is not None:
             authority = approved(authority, allow(job))
         state: State = first_state(asks=self.waits(authority, job), met=met)
-        return structs.replace(old.spec, authority=authority), state
+        return structs.replace(spec, authority=authority), state
 
     def waits(self, authority: Authority | None, job: str, prefix: str = "") -> bool:
         """Whether a new job waits for a person first.
