@@ -48,6 +48,7 @@ DRIVERS = {
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},
+    "client.offline_timeline": {"apsw"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
 IMPURE = {"asyncio", "datetime", "os", "pathlib", "random", "secrets", "shutil"}

@@ -43,6 +43,7 @@ VERBS = {
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
+    "timeline": "what ran when, on which tokens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
@@ -75,7 +76,7 @@ GROUPS = {
     "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
         *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
-        *("usage", "events", "fence"),
+        *("usage", "events", "timeline", "fence"),
     ),
     "steering jobs": (
         "apply",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
     from forge_actors.domain.steering import Steering
+    from forge_actors.domain.timeline import Timeline, TimelineQuery
     from forge_actors.domain.worktree_views import (
         WorktreeRemoved,
         WorktreeRestored,
@@ -345,6 +346,13 @@ class Control(EffectControl, Protocol):
 
         Raises:
             InvalidInput: it is none of these.
+        """
+
+    async def timeline(self, query: TimelineQuery) -> Timeline:
+        """What ran when, on which tokens, and what waited meanwhile.
+
+        Raises:
+            InvalidInput: its moments are none.
         """
 
     async def clean(self, request: CleanRequest) -> CleanResult:

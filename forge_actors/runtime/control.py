@@ -10,6 +10,7 @@ from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
 
 
@@ -22,6 +23,7 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    TimelineControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

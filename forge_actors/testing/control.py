@@ -42,6 +42,7 @@ from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -70,6 +72,7 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
+        FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

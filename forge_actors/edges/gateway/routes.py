@@ -40,6 +40,7 @@ from forge_actors.edges.gateway import (
     results,
     state,
     steering,
+    timeline,
     usage,
     worktrees,
 )
@@ -369,6 +370,7 @@ ROUTES = (
     Route("POST", "/v1/worktrees/remove", worktrees.remove, holds=True),
     Route("POST", "/v1/worktrees/{id}/restore", worktrees.restore, holds=True),
     Route("GET", "/v1/usage", usage.added_up, usage.PARAMETERS),
+    Route("GET", "/v1/timeline", timeline.told, timeline.PARAMETERS),
     Route("GET", "/v1/events", events, PARAMETERS, holds="follow"),
 )
 _FIXED = {(route.method, route.path): route for route in ROUTES if not route.places}
