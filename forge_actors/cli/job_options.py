@@ -33,6 +33,9 @@ _PLAIN = (
     "agent",
     "budget_cost",
     "budget_tokens",
+    "verify",
+    "verify_timeout",
+    "verify_rounds",
     "isolate",
     "branch",
     "base",
@@ -138,6 +141,18 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
         dest="authorised",
         metavar="NAME[,NAME]",
         help="effects that you allow a job which no person asks for",
+    )
+    add(
+        "--verify",
+        metavar="CMD",
+        help="a shell command that its work must pass; it mends what that finds",
+    )
+    add("--verify-timeout", metavar="TIME", help="how long that may run (1h)")
+    add(
+        "--verify-rounds",
+        type=int,
+        metavar="N",
+        help="how often it may mend what that finds (3)",
     )
 
 

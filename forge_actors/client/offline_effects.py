@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forge_actors.domain.effect_views import effects_view
-from forge_actors.domain.effects import Authority, RefusedEffect
+from forge_actors.domain.effects import Authority
+from forge_actors.domain.launch import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +24,8 @@ def effects(
     if spec.get("authority") is None:
         return None
     authority = msgspec.convert(spec["authority"], Authority)
-    refused = msgspec.convert(receipt.get("refused", ()), tuple[RefusedEffect, ...])
+    end = msgspec.convert(receipt, Receipt) if receipt else None
     shown: dict[str, Any] = msgspec.to_builtins(
-        effects_view(authority, job, refused, lambda at: str(moment(at)))
+        effects_view(authority, job, end, lambda at: str(moment(at)))
     )
     return shown

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
+    from forge_actors.domain.verifying import Verify
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -94,6 +95,8 @@ class JobRequeued(Struct, frozen=True):
     retry_at: float | None = None
     #: Attempts of it that were refused by a provider, and so do not count.
     refused: int = 0
+    #: It goes on to the next step of being verified.
+    verify: Verify | None = None
 
 
 class JobEnded(Struct, frozen=True):
@@ -182,6 +185,8 @@ class JobAnswered(Struct, frozen=True):
     answer: str
     event: Event
     state: State = "queued"
+    #: The attempt that had asked.
+    attempt: int = 0
 
 
 class JobApproved(Struct, frozen=True):

@@ -112,8 +112,16 @@ class Control(EffectControl, Protocol):
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         """Let jobs of the repository start, or start nothing new."""
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
-        """Accept all of the jobs or none; they are durable when this returns."""
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
+        """Accept all of the jobs or none; they are durable when this returns.
+
+        With a `key` that was used for the same jobs they are those of then.
+
+        Raises:
+            Refused: it was used for others.
+        """
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 

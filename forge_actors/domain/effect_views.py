@@ -9,9 +9,10 @@ from msgspec import Struct
 from forge_actors.domain.effects import Effect, allowed, held_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from forge_actors.domain.effects import Authority, RefusedEffect
+    from forge_actors.domain.effects import Authority
+    from forge_actors.domain.launch import Receipt
 
 #: What no guard of ours can see.
 UNSEEN = (
@@ -47,7 +48,7 @@ class EffectsView(Struct, frozen=True, omit_defaults=True):
 def effects_view(
     authority: Authority | None,
     job: str,
-    refused: Sequence[RefusedEffect],
+    receipt: Receipt | None,
     moment: Callable[[float], str],
 ) -> EffectsView | None:
     if authority is None:
@@ -63,6 +64,26 @@ def effects_view(
             if each.job == job
         ],
         held_back=list(held_back(authority, job)),
-        refused=[f"{each.command} ({each.effect})" for each in refused],
+        refused=[
+            f"{each.command} ({each.effect})"
+            for each in (() if receipt is None else receipt.refused)
+        ],
         unseen=UNSEEN if allowed(authority, job) is not None else None,
     )
+
+
+def asks_for(job: str, effects: EffectsView | None) -> str:
+    """What a job waits to be allowed, and how; empty if it does not."""
+    if effects is None or not effects.held_back:
+        return ""
+    return (
+        f"{' and '.join(effects.held_back)}: {effects.began} began it; forge-actors"
+        f" approve {job} does, deny {job} ends it"
+    )
+
+
+def kept_from(effects: EffectsView | None) -> str:
+    """What the last attempt was kept from, as a sentence behind another one."""
+    if effects is None or not effects.refused:
+        return ""
+    return f" It was kept from {', '.join(effects.refused)}."

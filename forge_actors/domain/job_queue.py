@@ -84,6 +84,7 @@ class JobQueue:
         #: Jobs that are left alone, and under no name the repository itself; of those
         #: that ran the claims are held.
         self.poisoned = {each.job: each for each in poisoned}
+        #: The same of those whose work is to be checked: nobody is to come between.
         self._kept: dict[str, tuple[Claim, ...]] = {}
         #: Of the jobs with leases, those whose processes are to stand still.
         self.suspended: set[str] = set()
@@ -177,7 +178,7 @@ class JobQueue:
             return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
         if not blocked:
-            return "queued"
+            return job.ready_state
         claim = next(c for c in job.claims if str(c) == waiting.resource)
         return state_for_family(claim.family)
 
@@ -293,7 +294,7 @@ class JobQueue:
             return []
         changes: list[Change] = []
         if not (limited and self._account(job.tokens)):
-            changes = self._wait_in(job, "queued", now, reason=reason)
+            changes = self._wait_in(job, job.ready_state, now, reason=reason)
         self._enter(job, now)
         return changes
 
@@ -304,7 +305,8 @@ class JobQueue:
             return
         if job.held_at is None and not self._agentless.keeps(job, now):
             self._lanes.enter(job)
-        if job.queue_budget is not None:
+        started = job.verify is not None and job.verify.begun
+        if job.queue_budget is not None and not started:
             self._budgets.begin(job.id, job.queue_budget)
             self._time(job.id, now)
 
@@ -323,8 +325,14 @@ class JobQueue:
         else:
             self._budgets.go_on(job_id, now)
 
+    def _keep_for_check(self, job: Job) -> None:
+        """The work of its agent stays as it is until it is checked."""
+        if job.checking:
+            self._kept[job.id] = job.claims
+
     def _wait_no_more(self, job: Job) -> None:
         """Neither to start nor for others; one that has a lease has done so before."""
+        self._kept.pop(job.id, None)
         if job.id in self._lanes.ready:
             self._lanes.leave(job)
         self._agentless.forget(job.id)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
+from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
@@ -176,6 +177,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     agent: AgentReport | None = None
     #: Effects that it was kept from; added by whoever reads what the wrappers wrote.
     refused: tuple[RefusedEffect, ...] = ()
+    #: What is known of it, if it was a check that failed; added by whoever ran it.
+    check: CheckReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
 

@@ -81,7 +81,8 @@ class Steerable(JobQueue):
                     self._lanes.leave(job)
                 self._agentless.forget(job.id)
                 self._lanes.release(job.id)
-                changes += self._wait_in(job, "queued", now, reason="it is held")
+                held = job.ready_state
+                changes += self._wait_in(job, held, now, reason="it is held")
             elif not self._agentless.keeps(job, now):
                 self._lanes.enter(job)
             self._time(job.id, now)
@@ -114,7 +115,7 @@ class Steerable(JobQueue):
         job.state = "queued"
         self._enter(job, now)
         event = Event("job_queued", now, self.repo, job_id, {"reason": reason})
-        return [JobAnswered(job_id, answer, event)], None
+        return [JobAnswered(job_id, answer, event, attempt=job.attempt)], None
 
     def approve(
         self, job_id: str, approval: Approval, now: float
@@ -192,9 +193,10 @@ class Steerable(JobQueue):
         for job_id, wanted in claims.items():
             if (left := self.quarantined.get(job_id)) is not None:
                 self.quarantined[job_id] = structs.replace(left, claims=wanted)
-            elif job_id in self._kept:
+                continue
+            if job_id in self._kept:
                 self._kept[job_id] = wanted
-            elif (job := self.jobs.get(job_id)) is not None:
+            if (job := self.jobs.get(job_id)) is not None:
                 self._claim(job, wanted)
         for holder in self.held:
             self._lanes.release(holder)  # what conflicts with it is another job now
@@ -264,7 +266,7 @@ class Steerable(JobQueue):
     def redirect(self, job: Job, now: float) -> list[Change]:
         """The same for this one."""
         choice = None
-        if job.choices and job.id not in self.leases:
+        if job.choices and job.id not in self.leases and not job.checking:
             choice = self._first_able(job)
         if choice is None or choice.name == job.agent:
             return []

@@ -27,6 +27,7 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
@@ -110,7 +111,9 @@ class Admission:
             self._authorities,
         )
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+    async def submit(
+        self, requests: Sequence[JobRequest], key: str | None = None
+    ) -> list[Accepted]:
         """See `Control.submit`."""
         if not requests:
             return []
@@ -131,7 +134,9 @@ class Admission:
             repo, checkout = found[request.repo]
             root = checkout.root if checkout else repo.path
             places.append(Place(prefix, repo, root))
-        accepted, move = await self._accept(requests, places)
+        if key is not None:
+            keyed(requests, key)
+        accepted, move = await self._accept(requests, places, key)
         known = [entry.id for entry in accepted if entry.existing]
         if move is None and not all(self._store.read("job_state", i) for i in known):
             move = self._store.save([])  # another caller's, and not durable yet
@@ -140,10 +145,12 @@ class Admission:
         return accepted
 
     async def _accept(
-        self, requests: Sequence[JobRequest], places: Sequence[Place]
+        self, requests: Sequence[JobRequest], places: Sequence[Place], key: str | None
     ) -> tuple[list[Accepted], Move | None]:
         await self._store.quiet()
         # What is unique is looked up and saved without a pause in between.
+        if key is not None:
+            check_whole(requests, key, self._is_known)
         pauses = not any(r.request_id or r.unique for r in requests)
         forgettings = self._store.forgettings
         now = self._clock.now()
@@ -240,6 +247,9 @@ class Admission:
                 f" {limit} (setting limits.queued_jobs)"
             )
 
+    def _is_known(self, request_id: str) -> bool:
+        return bool(self._store.read_pending("by_request", request_id))
+
     def _existing(
         self,
         request: JobRequest,
@@ -319,7 +329,7 @@ class Admission:
         )
         job.isolatable = may_be_isolated(job, spec)
         if agent is not None:
-            job.agent, job.choices = agent.name, agent.choices
+            job.agent, job.choices, job.verify = agent.name, agent.choices, spec.verify
         details = JobDetails(
             created_at=now,
             origin=request.origin,

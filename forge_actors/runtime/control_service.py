@@ -97,6 +97,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
+                "endpoint": self.endpoint,
                 "installation": known_installation(self._home),
                 "instance": None if owner is None else owner.instance,
                 "epoch": None if owner is None else owner.epoch,

@@ -47,6 +47,8 @@ REMOVED_LOG = "removed.jsonl"
 CLONES = "clones"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
+#: What programs show that ask over TCP.
+TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
 #: Ids that repositories here had already when this home was imported: those of the home
 #: that was exported, which may be in use beside it. One a line.
 SHARED_IDS = "shared-ids"
@@ -69,6 +71,7 @@ NAMES = (
     "service.log",
     "settings.toml",
     SHARED_IDS,
+    TOKEN_FILE,
 )
 FOLDERS = (
     LOGS,

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import Refused
-from forge_actors.domain.isolation import inherited
+from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
+from forge_actors.domain.verifying import asked_for
 from forge_actors.edges.sqlite.rows import job_from, spec_from
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class Retries:
             self.made[job_id] = self._retry(by_id[job_id])
 
     def _retry(self, old: Old) -> Retried:
+        old = unverified(old)
         unique = old.details.unique
         key = (old.job.repo, unique or "")
         if unique is not None:
@@ -154,6 +157,18 @@ def unbegun(job: Job, job_id: str, now: float) -> Job:
         started_at=None,
         held_at=None,
     )
+
+
+def unverified(old: Old) -> Old:
+    """The same for a job whose work is still to be done, and to be checked."""
+    verify = old.spec.verify
+    if verify is None:
+        return old
+    spec = structs.replace(old.spec, verify=asked_for(verify))
+    tokens = tokens_for(old.job.kind, old.details.provider)
+    job = structs.replace(old.job, verify=spec.verify, tokens=tokens)
+    job.isolatable = may_be_isolated(job, spec)
+    return old._replace(job=job, spec=spec)
 
 
 def _claims(old: Old, new: str) -> tuple[Claim, ...]:

@@ -19,12 +19,15 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
+from forge_actors.edges.gateway.auth import READY
 from forge_actors.edges.gateway.door import Door
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
+from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
@@ -183,13 +186,24 @@ async def _look_on_signal(
 async def _answer(
     runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
 ) -> None:
-    limits = client_limits(runtime.settings.gateway, open_files())
+    gateway, control = runtime.settings.gateway, runtime.control
+    limits = client_limits(gateway, open_files())
     front = Front()
-    front.add("v1", handler(runtime.control), holds)
+    front_door = FrontDoor(
+        runtime.home,
+        front,
+        port=gateway.port,
+        limits=tcp_limits(gateway, open_files(), limits),
+        rate=gateway.tcp_requests,
+        tell=partial(setattr, control, "endpoint"),
+    )
+    front.add("v1", handler(control, front_door), holds)
+    front.add(READY, partial(ready, control))
     server = Server(front, holds=front.holds, limits=limits)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
+            await nursery.start(front_door.serve)
             nursery.start_soon(door.keep)
             tell_serving(runtime.home, serving=True)
             _spare_collector()
@@ -203,6 +217,7 @@ async def _answer(
             runtime.control.close()
             tell_serving(runtime.home, serving=False)
             server.stop()
+            front_door.stop()
     finally:
         door.remove()
 
@@ -215,6 +230,19 @@ def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
         connections = files.connections
         held = min(held, connections * 2 // 3)
     return Limits(held=held, connections=connections)
+
+
+def tcp_limits(gateway: GatewaySettings, files: OpenFiles, owner: Limits) -> Limits:
+    """The same for clients that come over TCP: what is left by those of the owner."""
+    connections = gateway.tcp_connections
+    if files.connections is not None:
+        # A few in any case: they fit into what the service keeps for itself.
+        connections = min(connections, max(4, files.connections - owner.connections))
+    return Limits(
+        held=min(gateway.held_requests, max(1, connections * 2 // 3)),
+        connections=connections,
+        body_bytes=gateway.tcp_body_bytes,
+    )
 
 
 def _spare_collector() -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.holding import Holder, Holding, holding
+from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -190,8 +191,14 @@ class FakeControl(
         del self.repos[name]
         return view
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
         await self._begin()
+        if key is not None:
+            keyed(requests, key)
+            ids = {known.request_id for known in self.requests.values()}
+            check_whole(requests, key, ids.__contains__)
         for index, request in enumerate(requests):
             if request.kind not in KINDS:
                 raise InvalidInput(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.answers import answered, approved
-from forge_actors.domain.capacity import direct
+from forge_actors.domain.capacity import direct, go_to_step
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
@@ -141,6 +141,11 @@ class Rows(KeptRows):
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
                 job.retry_at, job.refused = change.retry_at, change.refused
+                if change.verify is not None:
+                    spec = self.specs[change.job]
+                    spec = structs.replace(spec, verify=change.verify)
+                    self.specs[change.job] = spec
+                    go_to_step(job, change.verify)
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.client.home import prepare_socket_path
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.testing.control import FakeControl
 

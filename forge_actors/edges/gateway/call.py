@@ -12,6 +12,7 @@ from forge_actors.edges.gateway.query import Query
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
+    from forge_actors.domain.logins import Logins
 
 
 class Call(Struct, frozen=True):
@@ -22,6 +23,8 @@ class Call(Struct, frozen=True):
     query: Query
     #: The variable parts of the path.
     parts: tuple[str, ...]
+    #: None where there is only a socket.
+    logins: Logins | None = None
 
 
 Answer: TypeAlias = Response | Stream

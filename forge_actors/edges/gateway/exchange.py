@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class Exchange(Protocol):
     """One request and its answer. With `last` the connection ends after it."""
 
+    #: What the request is called, which the answer repeats.
+    request_id: str
+
     @property
     def keeps(self) -> bool:
         """Whether another request may follow, once the answer is complete."""
@@ -36,16 +39,18 @@ class Exchange(Protocol):
 class PlainExchange:
     """The answer to a request that is no HEAD and of HTTP/1.1."""
 
-    def __init__(self, *, keeps: bool) -> None:
+    def __init__(self, request_id: str, *, keeps: bool) -> None:
+        self.request_id = request_id
         self.keeps = keeps
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
         body = answer.body
-        head = self._head(answer.status, answer, f"content-length: {len(body)}", last)
-        return head + body
+        # Of what the client has its length is not told.
+        framing = "" if answer.status == 304 else f"content-length: {len(body)}\r\n"
+        return self._head(answer.status, answer, framing, last) + body
 
     def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._head(200, answer, "Transfer-Encoding: chunked", last)
+        return self._head(200, answer, "Transfer-Encoding: chunked\r\n", last)
 
     def piece(self, data: bytes) -> bytes:
         # One without bytes would end the body.
@@ -62,7 +67,8 @@ class PlainExchange:
         end = "\r\n" if self.keeps else "Connection: close\r\n\r\n"
         return (
             f"HTTP/1.1 {status} \r\ndate: {_date()}\r\n"
-            f"content-type: {answer.content_type}\r\n{more}{framing}\r\n{end}"
+            f"content-type: {answer.content_type}\r\n"
+            f"x-request-id: {self.request_id}\r\n{more}{framing}{end}"
         ).encode("latin-1")
 
 
@@ -73,6 +79,7 @@ class H11Exchange:
         self.http = h11.Connection(h11.SERVER, max_incomplete_event_size=head_bytes)
         #: A HEAD is answered without the body that its length is told of.
         self.with_body = True
+        self.request_id = ""
 
     @property
     def keeps(self) -> bool:
@@ -97,7 +104,8 @@ class H11Exchange:
         return self._send(h11.InformationalResponse(status_code=100, headers=[]))
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
-        out = self._send(self._head(answer.status, answer, len(answer.body), last))
+        length = None if answer.status == 304 else len(answer.body)
+        out = self._send(self._head(answer.status, answer, length, last))
         if answer.body and self.with_body:
             out += self.piece(answer.body)
         return out + self.end()
@@ -117,6 +125,7 @@ class H11Exchange:
         headers = [
             ("date", _date()),
             ("content-type", answer.content_type),
+            ("x-request-id", self.request_id),
             *answer.headers.items(),
         ]
         if length is not None:

@@ -51,6 +51,9 @@ UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?, refused = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
 
+-- name: respecify_job
+UPDATE job SET spec = ? WHERE id = ?;
+
 -- name: delegate_job
 -- Of several jobs that one handed its work to the first counts.
 UPDATE job SET child = coalesce(child, ?)

@@ -23,10 +23,7 @@ from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
-    JobEdited,
     JobEnded,
-    JobIsolated,
-    JobRedirected,
     Noted,
     RepositoryChanged,
 )
@@ -44,7 +41,7 @@ from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connec
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.owned import DISK_ERRORS
 from forge_actors.edges.sqlite.tally import Tally
-from forge_actors.edges.sqlite.upkeep import UpkeptStore
+from forge_actors.edges.sqlite.upkeep import RESPECIFY, UpkeptStore
 from forge_actors.edges.sqlite.writing import WRITERS
 
 if TYPE_CHECKING:
@@ -103,9 +100,7 @@ class SqliteStore(UpkeptStore):
         #: Who heeds changes when they are written, by their type.
         self._heeded: dict[type, Callable[[Any], None]] = {
             JobAdded: self._accepted,
-            JobEdited: self._specified,
-            JobIsolated: self._specified,
-            JobRedirected: self._specified,
+            **dict.fromkeys(RESPECIFY, self._specified),
             RepositoryChanged: self._changed,
         }
         self.active = self.tally.active

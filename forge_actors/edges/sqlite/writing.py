@@ -104,6 +104,10 @@ def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> N
     values = (change.state, error, change.at, change.retry_at, change.refused, *attempt)
     db.execute(sql["requeue_job"], values)
     _check(db, change)
+    if change.verify is not None:
+        spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+        spec = structs.replace(spec, verify=change.verify)
+        db.execute(sql["respecify_job"], (_encoder.encode(spec), change.job))
 
 
 def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) -> None:
