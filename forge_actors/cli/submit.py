@@ -6,11 +6,11 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.delegation import parent_of
 from forge_actors.cli.job_options import add_job_options, check_texts, job_of
 from forge_actors.cli.prompts import add_prompt, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json
 from forge_actors.client.errors import InputRefused
-from forge_actors.client.home import own_job
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no command: put it behind --, as in: submit -- make test")
     try:
         request = _request(args)
-        if (parent := _parent(service.home)) is not None:
+        if (parent := parent_of(service.home)) is not None:
             request["parent"] = parent
         answer = service.post("jobs", body={"jobs": [request]})
     except InputRefused as error:
@@ -85,7 +85,7 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     if args.command:
         raise UsageError("--batch takes its commands from the file, not from behind --")
     query = [("base", os.getcwd())]
-    parent = _parent(service.home)
+    parent = parent_of(service.home)
     if parent is not None:
         query.append(("parent", json.dumps(parent)))
     answer = service.post_bytes(
@@ -93,15 +93,6 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     )
     _print(answer["jobs"], args, answer["jobs"])
     return 0
-
-
-def _parent(home: str) -> dict[str, object] | None:
-    """The attempt that we are a part of, if it is one of this home's jobs."""
-    job = own_job(home)
-    attempt, fence = (os.environ.get(f"FORGE_{n}", "") for n in ("ATTEMPT", "FENCE"))
-    if job is None or not (attempt.isdecimal() and fence.isdecimal()):
-        return None
-    return {"job": job, "attempt": int(attempt), "fence": int(fence)}
 
 
 def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:

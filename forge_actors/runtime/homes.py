@@ -65,6 +65,7 @@ NAMES = (
     "agent.log",
     "agent.sock",
     "control.sock",
+    "mcp.sock",
     "release.json",
     "release.lock",
     REMOVED_LOG,
