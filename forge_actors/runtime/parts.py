@@ -51,15 +51,16 @@ from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.tracing import open_tracing
 from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -124,27 +125,32 @@ class Parts:
             self._store.save([Noted(activated(self._served.active, now))])
         reserved = dict(self._launched())
         await self._launcher.reconcile(reserved, same_boot=same_boot)
+        make_order: Callable[[Job], LaunchOrder] = OrderMaker(
+            self._home,
+            self._store,
+            lambda: self._settings().output.stream_bytes,
+            WorktreeOrders(
+                self._home,
+                self._clock,
+                self._settings,
+                self.registry.get,
+                self._name_of,
+            ),
+            lambda: self._settings().artifacts,
+            self._agents.order,
+            EffectGuard(self._home, lambda: self._settings().effects),
+        )
+        tracing = open_tracing(self._store, settings.telemetry)
+        if tracing is not None:
+            make_order = tracing.orders(make_order)
+            nursery.start_soon(tracing.run)
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
             launcher=self._runs,
             clock=self._clock,
             pressure=self._pressure,
-            make_order=OrderMaker(
-                self._home,
-                self._store,
-                lambda: self._settings().output.stream_bytes,
-                WorktreeOrders(
-                    self._home,
-                    self._clock,
-                    self._settings,
-                    self.registry.get,
-                    self._name_of,
-                ),
-                lambda: self._settings().artifacts,
-                self._agents.order,
-                EffectGuard(self._home, lambda: self._settings().effects),
-            ),
+            make_order=make_order,
             gone=self.registry.gone,
             isolating=Isolating(
                 self._store,
