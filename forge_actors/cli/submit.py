@@ -46,6 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--request-id", metavar="ID", help="the same id again gives the same job")
     add("--name", help="a name for people")
     add(
+        "--origin",
+        metavar="schedule:NAME|...",
+        help="what asks for it if no person does: it is held back from effects",
+    )
+    add(
         "--unique", metavar="KEY", help="while a job with this key lives, give that one"
     )
     prompt = parser.add_mutually_exclusive_group()
@@ -102,7 +107,8 @@ def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) 
 
 def _request(args: argparse.Namespace) -> dict[str, object]:
     request = job_of(args, from_input=bool(args.from_input))
-    request |= {"after": args.after, "origin": origin()}
+    asked_by = origin() if args.origin is None else args.origin
+    request |= {"after": args.after, "origin": asked_by}
     given = {name: getattr(args, name) for name in _OWN}
     request |= {name: value for name, value in given.items() if value is not None}
     check_texts(request)
