@@ -43,6 +43,7 @@ PACKAGES: dict[str, set[str]] = {
 DRIVERS = {
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
+    "edges.gateway.mcp": {"mcp", "mcp_types", "anyio", "httpx2"},
     "edges.machine": {"psutil"},
     "edges.cleanup.process": {"psutil"},
     "edges.node": {"psutil"},

@@ -58,6 +58,7 @@ VERBS = {
     "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
+    "mcp": "what agents start to use the service as tools",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -71,6 +72,7 @@ GROUPS = {
         "settings",
         "secret",
         "doctor",
+        "mcp",
     ),
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_effects import EffectControl
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
@@ -55,7 +57,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(Protocol):
+class Control(EffectControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.
@@ -207,19 +209,20 @@ class Control(Protocol):
             Refused: it asks nothing, or was answered already.
         """
 
-    async def approve(self, selector: str) -> JobView:
-        """The same without words."""
-
-    async def deny(self, selector: str, reason: str | None = None) -> JobView:
-        """End a job that asks something: it has failed."""
-
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
+        self,
+        selectors: Sequence[str],
+        *,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
+        how: str = "program",
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none, durable.
 
         What ran after one that is retried too runs after its retry. With `resume` each
-        goes on in the session of its agent, in the same worktree.
+        goes on in the session of its agent, in the same worktree. With `authorise` a
+        person allows these effects.
 
         Raises:
             Refused: one has not ended, or runs after what did not succeed; or has no

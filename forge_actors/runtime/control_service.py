@@ -155,6 +155,7 @@ class ServiceControl(OutputControl, InboxControl):
             },
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
+            "mcp": self.mcp_view(),
         }
 
     async def quarantined(self) -> list[dict[str, object]]:

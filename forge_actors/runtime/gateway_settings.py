@@ -13,6 +13,9 @@ Port = Annotated[int, Meta(ge=0, le=65_535)]
 Rate = Annotated[float, Meta(ge=1, le=1_000_000)]
 BodyBytes = Annotated[int, Meta(ge=1024, le=64 * 1024 * 1024)]
 
+McpSessions = Annotated[int, Meta(ge=1, le=64)]
+McpIdle = Annotated[float, Meta(ge=1, le=86_400)]
+
 
 class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Who may come how often; those who are too many are told to come again."""
@@ -31,6 +34,13 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Requests through that port in a second: of programs with the token, of pages, and
     #: of those who are nobody. Twice as many at once.
     tcp_requests: Rate = 200.0
+
+    #: Serve agents by MCP, where the packages for that are installed.
+    mcp: bool = True
+    #: Agents that are connected at once. The one that was idle for longest makes room.
+    mcp_sessions: McpSessions = 64
+    #: Seconds after which a session ends that nobody used, if it is one of HTTP.
+    mcp_idle: McpIdle = 900.0
 
     def check(self) -> None:
         """Check what no single field tells.

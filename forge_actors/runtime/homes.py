@@ -29,6 +29,8 @@ PRESERVED = "preserved"
 PROMPTS = "prompts"
 #: Files that were collected of jobs, a folder a job and in that one an attempt.
 ARTIFACTS = "artifacts"
+#: Programs that jobs find in place of git and gh, a folder for what they may do.
+GUARD = "guard"
 #: What a clean-up is about to remove.
 REMOVING = "removing"
 #: Folders in which something is made that is put elsewhere when it is whole.
@@ -63,6 +65,7 @@ NAMES = (
     "agent.log",
     "agent.sock",
     "control.sock",
+    "mcp.sock",
     "release.json",
     "release.lock",
     REMOVED_LOG,
@@ -78,6 +81,7 @@ FOLDERS = (
     PRESERVED,
     PROMPTS,
     ARTIFACTS,
+    GUARD,
     REMOVING,
     REPLACED,
     CLONES,

@@ -29,6 +29,7 @@ from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.mcp import MCP_SOCKET, Mcp
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import open_served
@@ -105,7 +106,9 @@ async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) 
                     start.done = True
                     door = Door(partial(place, CONTROL_SOCKET))
                     nursery.start_soon(_look_on_signal, hangups, runtime, door)
-                    await _answer(runtime, door, start.stop, ready_fd)
+                    mcp = Mcp(runtime.settings.gateway)
+                    nursery.start_soon(mcp.load)
+                    await _answer(runtime, door, start.stop, ready_fd, mcp, place)
                 if runtime.control.successor is not None:
                     status = SUPERSEDED
             nursery.cancel_scope.cancel()
@@ -184,7 +187,12 @@ async def _look_on_signal(
 
 
 async def _answer(
-    runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
+    runtime: Runtime,
+    door: Door,
+    stop: trio.Event,
+    ready_fd: int | None,
+    mcp: Mcp,
+    place: Callable[[str], str],
 ) -> None:
     gateway, control = runtime.settings.gateway, runtime.control
     limits = client_limits(gateway, open_files())
@@ -205,6 +213,9 @@ async def _answer(
             await nursery.start(server.serve, [door])
             await nursery.start(front_door.serve)
             nursery.start_soon(door.keep)
+            control.mcp_view = mcp.view
+            if await mcp.open(nursery, control, front, partial(place, MCP_SOCKET)):
+                await mcp.probe(place(CONTROL_SOCKET))
             tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
@@ -218,6 +229,7 @@ async def _answer(
             tell_serving(runtime.home, serving=False)
             server.stop()
             front_door.stop()
+            await mcp.end()
     finally:
         door.remove()
 

@@ -30,6 +30,7 @@ from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
+from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
@@ -52,6 +53,7 @@ LIVE = frozenset(
     {
         "budgets",
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
+        "effects",
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
     }
 )
@@ -161,6 +163,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     artifacts: ArtifactSettings = ArtifactSettings()
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
+    effects: EffectSettings = EffectSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:

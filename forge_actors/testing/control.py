@@ -288,7 +288,13 @@ class FakeControl(
         return await self.jobs_named(selectors)
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
+        self,
+        selectors: Sequence[str],
+        *,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
+        how: str = "program",
     ) -> list[Retried]:
         await self._begin()
         olds = [self._find(selector) for selector in selectors]

@@ -19,7 +19,9 @@ from msgspec import structs
 
 from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExchange
 from forge_actors.edges.gateway.listeners import peer_uid
+from forge_actors.edges.gateway.live import FAILED, LiveReply
 from forge_actors.edges.gateway.messages import (
+    Live,
     Request,
     Response,
     error_response,
@@ -260,16 +262,19 @@ class Connection:
             answer = await self._rules.handler(request)
         except Exception:
             log.exception("%s failed", request)
-            answer = error_response(
-                500, "INTERNAL", "the service failed; its log has the details"
-            )
-        last = self._rules.stopping.is_set()
+            answer = error_response(500, "INTERNAL", FAILED)
+        stopping, with_body = self._rules.stopping, request.method != "HEAD"
         if isinstance(answer, Response):
             answer = with_request_id(answer, request.id)
-            await self._write(exchange.whole(answer, last=last))
+            await self._write(exchange.whole(answer, last=stopping.is_set()))
+        elif isinstance(answer, Live):
+            reply = LiveReply(
+                exchange, self._write, self.scope, stopping, with_body=with_body
+            )
+            await reply.give(answer, request)
         else:
-            await self._write(exchange.begin(answer, last=last))
-            if request.method != "HEAD":
+            await self._write(exchange.begin(answer, last=stopping.is_set()))
+            if with_body:
                 await self._produce(answer, exchange, request)
             await self._write(exchange.end())
 

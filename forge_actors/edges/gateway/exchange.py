@@ -28,7 +28,7 @@ class Exchange(Protocol):
     def whole(self, answer: Response, *, last: bool) -> bytes:
         """All of an answer."""
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
         """The head of an answer whose pieces follow."""
 
     def piece(self, data: bytes) -> bytes: ...
@@ -49,8 +49,9 @@ class PlainExchange:
         framing = "" if answer.status == 304 else f"content-length: {len(body)}\r\n"
         return self._head(answer.status, answer, framing, last) + body
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._head(200, answer, "Transfer-Encoding: chunked\r\n", last)
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        framing = "Transfer-Encoding: chunked\r\n"
+        return self._head(_status(answer), answer, framing, last)
 
     def piece(self, data: bytes) -> bytes:
         # One without bytes would end the body.
@@ -110,8 +111,8 @@ class H11Exchange:
             out += self.piece(answer.body)
         return out + self.end()
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._send(self._head(200, answer, None, last))
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        return self._send(self._head(_status(answer), answer, None, last))
 
     def piece(self, data: bytes) -> bytes:
         return self._send(h11.Data(data=data))
@@ -136,6 +137,10 @@ class H11Exchange:
 
     def _send(self, event: h11.Event) -> bytes:
         return self.http.send(event) or b""
+
+
+def _status(answer: Response | Stream) -> int:
+    return answer.status if isinstance(answer, Response) else 200
 
 
 def _date() -> str:

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from forge_actors.domain.inbox import Inbox, Item
 from forge_actors.domain.jobs import JobView
+from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import Nothing, decode
+from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class Dismissal(Struct, forbid_unknown_fields=True):
 
 class Words(Struct, forbid_unknown_fields=True):
     text: str
+
+
+class Approving(Struct, forbid_unknown_fields=True):
+    #: By what the person does it.
+    how: str = "http"
 
 
 class Denial(Struct, forbid_unknown_fields=True):
@@ -45,13 +51,19 @@ async def answer(call: Call) -> Answer:
 
 
 async def approve(call: Call) -> Answer:
-    decode(call.request.body, Nothing)
-    return json_response(await call.control.approve(call.parts[0]))
+    wanted = decode(call.request.body, Approving)
+    view = await call.control.approve(
+        call.parts[0], how=wanted.how, caller=caller(call.request)
+    )
+    return json_response(view)
 
 
 async def deny(call: Call) -> Answer:
     wanted = decode(call.request.body, Denial)
-    return json_response(await call.control.deny(call.parts[0], wanted.reason))
+    view = await call.control.deny(
+        call.parts[0], wanted.reason, caller=caller(call.request)
+    )
+    return json_response(view)
 
 
 ROUTES = (
@@ -82,8 +94,8 @@ ROUTES = (
         "POST",
         "/v1/jobs/{job}/approve",
         approve,
-        says="The same without words.",
-        takes=Nothing,
+        says="The same without words; or allow what a job would do to the outside.",
+        takes=Approving,
         gives=JobView,
     ),
     Route(

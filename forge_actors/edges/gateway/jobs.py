@@ -25,6 +25,7 @@ from forge_actors.domain.requests import (
 )
 from forge_actors.domain.selection import Selection
 from forge_actors.edges.gateway import fences
+from forge_actors.edges.gateway.callers import mark_callers
 from forge_actors.edges.gateway.messages import JSON_LINES, json_response
 from forge_actors.edges.gateway.parameters import number
 from forge_actors.edges.gateway.query import (
@@ -105,6 +106,7 @@ async def submit(call: Call) -> Answer:
     jobs = decode(call.request.body, Submission).jobs
     if not 1 <= len(jobs) <= MAX_BATCH:
         raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
+    mark_callers(call.request, jobs)
     check_places(jobs)
     accepted = await call.control.submit(jobs, key=_key(call))
     return json_response(Submitted(accepted), status=201)
@@ -121,6 +123,7 @@ async def submit_batch(call: Call) -> Answer:
         told = decode(parent.encode(), Parent)
         for request in requests:
             request.parent = told
+    mark_callers(call.request, requests)
     try:
         check_places(requests)
         accepted = await call.control.submit(requests, key=_key(call))

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -105,7 +105,30 @@ class Stream(Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Response | Stream]]
+class Reply(Protocol):
+    """How a `Live` answer is given: whole, or its head and then piece by piece.
+
+    Once the client is gone each of these is cancelled, and with it the answer.
+    """
+
+    async def whole(self, answer: Response) -> None: ...
+
+    async def begin(self, head: Response) -> None:
+        """Send the head of an answer; its body has to be empty."""
+
+    async def send(self, data: bytes) -> None: ...
+
+
+class Live(Struct, frozen=True):
+    """An answer of which not even the status is known before it comes into being.
+
+    An exception of `run` is answered with 500, or cuts what was begun.
+    """
+
+    run: Callable[[Reply], Awaitable[None]]
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response | Stream | Live]]
 
 
 def json_response(value: object, *, status: int = 200) -> Response:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.requests import unknown_word
 from forge_actors.domain.results import APPLY_MODES, DIFF_FORMS, Applied
+from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import BYTES, Response, json_response
 from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
@@ -31,6 +32,8 @@ async def diff(call: Call) -> Answer:
 
 async def apply(call: Call) -> Answer:
     wanted = decode(call.request.body, Applying)
+    if (job := caller(call.request)) is not None:
+        await call.control.check_effect(job, "merge")
     for mode in APPLY_MODES:
         if mode == wanted.mode:
             return json_response(
