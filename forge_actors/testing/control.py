@@ -40,6 +40,7 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
@@ -62,6 +63,7 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeMetrics,
     FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
@@ -73,6 +75,7 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
+        FakeMetrics.__init__(self)
         FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}

@@ -275,7 +275,11 @@ class Connection:
         else:
             await self._write(exchange.begin(answer, last=stopping.is_set()))
             if with_body:
-                await self._produce(answer, exchange, request)
+                self._rules.lookout.lasting += answer.lasting
+                try:
+                    await self._produce(answer, exchange, request)
+                finally:
+                    self._rules.lookout.lasting -= answer.lasting
             await self._write(exchange.end())
 
     async def _produce(

@@ -109,7 +109,8 @@ class Server:
 
     async def _serve_client(self, rules: Rules, stream: trio.SocketStream) -> None:
         connection = Connection(rules, stream)
-        if len(self._connections) >= self.limits.connections:
+        taken = len(self._connections) - rules.lookout.lasting
+        if taken >= self.limits.connections:
             await connection.turn_away()
             return
         self._connections.add(connection)
