@@ -86,6 +86,7 @@ class Process:
         self.stop_signal: str = order["stop_signal"]
         #: It is that of a check.
         self.checks = is_check(order["argv"])
+        self.wall: float | None = order["wall"]
         self.run = run
         #: What refused it.
         self.limit: LimitHit | None = None

@@ -65,7 +65,11 @@ class StepRules:
     def _mends(self, case: Case, step: Verify, process: Process) -> None:
         ended = process.ended
         assert ended is not None, "it has ended"
-        if case.step != "check" or ended.exit_code == 0:
+        ran = ended.at - process.started_at - process.paused_seconds
+        over = process.wall is not None and ran >= process.wall
+        died = ended.signal is not None and ended.signal == process.run.signal
+        own = bool(ended.exit_code) or died
+        if case.step != "check" or not (own or (over and ended.asked)):
             self._fail("step by step", case, f"mending follows {ended}")
         in_vain = case.round > 0 and case.alike and process.run.alike
         case.round, case.alike = case.round + 1, process.run.alike

@@ -37,9 +37,10 @@ def give_agents(
         if request.kind not in AGENT_KINDS and not plain:
             continue
         request.agent, request.prompt = NAME, "Do it."
-        runs[name] = tuple(
-            structs.replace(run, asks=chance.random() < ASKS) for run in runs[name]
-        )
+        *some, last = runs[name]
+        asking = [structs.replace(run, asks=chance.random() < ASKS) for run in some]
+        # What the last one does is done from then on: it is to come to an end.
+        runs[name] = (*asking, last)
         if chance.random() < CHECKED:
             request.verify = f"{CHECK}{name}"
             request.verify_rounds = chance.choice((0, 1, 2, 3))
