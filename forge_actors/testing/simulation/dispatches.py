@@ -89,6 +89,7 @@ class Dispatches:
         for other in others:
             if (
                 not other.waiting
+                or other.state == "waiting_for_approval"
                 or other.held
                 or other.known_at > self._world.now
                 or other.rank(at) >= mine
@@ -96,8 +97,8 @@ class Dispatches:
             ):
                 continue
             alike = other.claims == case.claims and other.tokens == case.tokens
-            # What it has kept for its check is in the way of others only.
-            alike = alike and case.step != "check"
+            if case.step == "check":
+                continue  # what it has kept for that is in the way of others only
             if alike and other.state not in ("waiting_for_retry", "waiting_for_limit"):
                 self._world.fail("order", f"{case.job} before {other.job}")
             if (
@@ -116,7 +117,10 @@ class Dispatches:
         kept free for one that is not next."""
         mine = case.rank(at)
         return not any(
-            other.waiting and other.tokens == case.tokens and other.rank(at) < mine
+            other.waiting
+            and other.state != "waiting_for_approval"
+            and other.tokens == case.tokens
+            and other.rank(at) < mine
             for other in others
         )
 
