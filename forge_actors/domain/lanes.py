@@ -1,8 +1,9 @@
 """Lanes: the jobs of one repository that are ready, by what they need.
 
 Jobs with the same claims and tokens wait in one *lane*: either the first of a lane can
-start or none of it can. One that has kept its claims has a lane to itself. A lane that meets a held claim is parked under the holder and
-not looked at again until the holder is gone, so a blocked job costs nothing.
+start or none of it can; one that has kept its claims has a lane to itself. A lane that
+meets a held claim is parked under the holder and not looked at again until the holder
+is gone, so a blocked job costs nothing.
 
 A job that waited longer than `overtake_after` for its claims *reserves* them: later
 jobs that conflict are parked under it as if it held them already.

@@ -45,14 +45,14 @@ def is_check(argv: list[str]) -> bool:
 
 def told(process: Process, receipt: Receipt, *, agent: bool) -> Receipt:
     """The receipt with what the program told, as far as it came to that."""
-    if receipt.ending != "exit":
+    if process.checks and receipt.ending in ("exit", "wall"):
+        likeness = "alike" if process.run.alike else None
+        return structs.replace(receipt, check=CheckReport(likeness=likeness))
+    if process.checks or receipt.ending != "exit":
         return receipt
     if process.limit is not None:
         report = AgentReport(NAME, ok=False, limit=process.limit)
         return structs.replace(receipt, agent=report)
-    if process.checks:
-        likeness = "alike" if process.run.alike else None
-        return structs.replace(receipt, check=CheckReport(likeness=likeness))
     if not agent:
         return receipt
     ok = None if receipt.exit_code is None else receipt.exit_code == 0
