@@ -45,6 +45,7 @@ VERBS = {
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
     "status": "the service, its limits and what it does",
+    "open": "the pages of the service in a browser",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "release": "which build serves a home, and changing to another",
@@ -58,6 +59,7 @@ VERBS = {
     "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
+    "mcp": "what agents start to use the service as tools",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -65,12 +67,14 @@ GROUPS = {
     "the service": (
         "serve",
         "status",
+        "open",
         "stop",
         "drain",
         "release",
         "settings",
         "secret",
         "doctor",
+        "mcp",
     ),
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),

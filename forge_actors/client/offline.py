@@ -21,6 +21,7 @@ import msgspec
 from forge_actors.client.errors import no_service
 from forge_actors.client.home import STORE, has_store
 from forge_actors.client.offline_agents import agent_of, verify_of
+from forge_actors.client.offline_effects import effects
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.damage import MARKER, read_marker, told
 from forge_actors.domain.errors import (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 7
+SCHEMA = 8
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -341,6 +342,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "agent": agent_of(spec, receipt, moment),
         "verify": verify_of(spec, row["attempt"]),
         "worktree": _worktree(home, row["id"], spec.get("isolation")),
+        "effects": effects(spec, row["id"], receipt, moment),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.domain import effects
 from forge_actors.domain.jobs import Answer
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import JobAnswered
+    from forge_actors.domain.changes import JobAnswered, JobApproved
     from forge_actors.domain.jobs import AgentSpec, JobSpec
 
 #: The answer of an approval.
@@ -26,6 +27,12 @@ def answered(spec: JobSpec, change: JobAnswered) -> JobSpec:
     assert spec.agent is not None, "only agents ask"
     answer = Answer(change.job, change.answer, change.attempt)
     return structs.replace(spec, agent=structs.replace(spec.agent, answer=answer))
+
+
+def approved(spec: JobSpec, change: JobApproved) -> JobSpec:
+    """The spec of a job from its approval on."""
+    authority = effects.approved(spec.authority, change.approval)
+    return structs.replace(spec, authority=authority)
 
 
 def answer_to(agent: AgentSpec, job: str, *, since: int = 0) -> str | None:

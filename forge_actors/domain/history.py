@@ -323,6 +323,7 @@ class History:
             case (
                 "write_refused"
                 | "receipt_refused"
+                | "effect_refused"
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"

@@ -39,8 +39,14 @@ if TYPE_CHECKING:
     from forge_actors.domain.waiting import WaitingKind
 
 
-#: The state of a job whose agent asks something.
+#: The state of a job whose agent asks something, or that would do something to the
+#: outside that nobody has allowed.
 ASKING: State = "waiting_for_approval"
+
+
+def awaits_approval(job: Job) -> bool:
+    """It waits for a person to allow what it does; only what ran can ask something."""
+    return job.state == ASKING and job.attempt == 0
 
 
 class JobQueue:
@@ -162,12 +168,12 @@ class JobQueue:
         job = self.jobs[job_id]
         if waiting is None:
             return job.state
+        if waiting.kind == "approval":
+            return ASKING
         if job_id in self._unmet:
             return "waiting_for_dependency"
         if waiting.kind == "retry":
             return "waiting_for_retry"
-        if waiting.kind == "approval":
-            return ASKING
         if waiting.kind == "limit":
             return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
@@ -182,6 +188,12 @@ class JobQueue:
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
             return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
+        if awaits_approval(job):
+            detail = (
+                "nobody has allowed what it would do to the outside;"
+                f" forge-actors approve {job_id} does, deny {job_id} ends it"
+            )
+            return Waiting("approval", job.queued_at, detail)
         if job.state == ASKING:
             detail = f"its agent asks something; forge-actors answer {job_id} answers"
             return Waiting("approval", job.queued_at, detail)
@@ -274,6 +286,8 @@ class JobQueue:
 
     def _admit(self, job: Job, now: float, *, reason: str) -> list[Change]:
         """It waits for no other job: from here on for its next attempt, or to start."""
+        if job.state == ASKING:
+            return []
         due, limited = job.retry_at, job.state == "waiting_for_limit"
         if (limited or job.state == "waiting_for_retry") and due and due > now:
             self._retries.add(job.id, due, LONGEST_TRY if limited else None)

@@ -10,6 +10,8 @@ from forge_actors.domain.agent_views import AgentView
 from forge_actors.domain.agents import Budget
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.effect_views import EffectsView
+from forge_actors.domain.effects import Authority
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
@@ -215,6 +217,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     verify: Verify | None = None
     #: It is to run in its checkout, whoever else is there.
     in_checkout: bool = False
+    #: What it may do to the outside; None: a person asked for it, and it says nothing.
+    authority: Authority | None = None
 
 
 def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:
@@ -351,3 +355,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     result: JobResult | None = None
     #: Attempts that a provider refused, which do not count.
     refused: int = 0
+    #: What it does to the outside, and may; None: a person asked for it.
+    effects: EffectsView | None = None

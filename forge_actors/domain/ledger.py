@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.accounts import LONGEST_TRY
+from forge_actors.domain.attempt_reports import told
 from forge_actors.domain.capacity import go_to_step, offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
@@ -20,10 +21,10 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import isolated
+from forge_actors.domain.job_queue import ASKING
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.recovery import Evidence, decide, fits
 from forge_actors.domain.remains import Remains
-from forge_actors.domain.spending import used
 from forge_actors.domain.worktrees import Isolation
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Ledger(Remains):
         """Take in a job that was accepted, or one that was saved as waiting."""
         assert job.id not in self.jobs, "a job is added once"
         self.jobs[job.id] = job
-        unseen = job.attempt == 0
+        unseen = job.attempt == 0 and job.state != ASKING
         if (
             unseen
             and job.admission_budget
@@ -219,8 +220,7 @@ class Ledger(Remains):
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
         outcome = decide(job, known, self.backoff)
-        if job.agent is not None:
-            ran += used(job, receipt, now)
+        ran += told(job, receipt, now)
         if not outcome.again:
             fence = job.fence
             ended = self._end(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.agents import Agents
+    from forge_actors.runtime.authorities import Allow, Authorities
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.retries import Old
@@ -50,6 +51,7 @@ class Again:
         agents: Agents | None,
         save: Callable[[Sequence[JobAdded]], Move],
         check_provider: Callable[[str | None, str], None],
+        authorities: Callable[[], Authorities],
     ) -> None:
         self._store = store
         self._registry = registry
@@ -58,9 +60,15 @@ class Again:
         self._agents = agents
         self._save = save
         self._check_provider = check_provider
+        self._authorities = authorities
 
     async def retry(
-        self, ids: Sequence[str], origin: str, *, resume: bool = False
+        self,
+        ids: Sequence[str],
+        origin: str,
+        *,
+        resume: bool = False,
+        allow: Allow | None = None,
     ) -> list[Retried]:
         """See `Control.retry`; these are whole ids."""
         if len(ids) > MAX_BATCH:
@@ -69,7 +77,14 @@ class Again:
         if resume:
             olds = [self._another_try(old) for old in olds]
         now = self._clock.now()
-        retries = Retries(self._store, self._ids, now=now, origin=origin)
+        retries = Retries(
+            self._store,
+            self._ids,
+            now=now,
+            origin=origin,
+            authorities=self._authorities(),
+            allow=allow,
+        )
         retries.make(olds)
         if retries.changes:
             await self._save(retries.changes).wait()
@@ -89,8 +104,9 @@ class Again:
         details = structs.replace(
             old.details, created_at=now, origin=origin, name=None, unique=None
         )
-        event = accepted_event(made, details)
-        await self._save([JobAdded(made, old.spec, details, event)]).wait()
+        spec, made.state = self._authorities().made_again(old, job_id, origin)
+        event = accepted_event(made, details, spec.authority)
+        await self._save([JobAdded(made, spec, details, event)]).wait()
         return Continued(job_id, job)
 
     def worktree(self, job: str) -> Worktree | None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     #: The order of a job's agent, or with why it cannot run.
     AgentOrders = Callable[[LaunchOrder, JobSpec], LaunchOrder]
+    #: The order with what keeps its job from effects.
+    Guard = Callable[[LaunchOrder, JobSpec], LaunchOrder]
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
@@ -77,10 +79,12 @@ class OrderMaker:
         worktrees: WorktreeMaker | None = None,
         artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
         agents: AgentOrders | None = None,
+        guard: Guard = lambda order, _: order,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
         self._agents = agents
+        self._guard = guard
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
@@ -125,6 +129,7 @@ class OrderMaker:
             order = self._isolated(order, isolation)
         if spec.secrets:
             order = self._with_secrets(order, spec.secrets)
+        order = self._guard(order, spec)
         if spec.agent is None or order.problem is not None:
             return order
         if spec.verify is not None and spec.verify.checking:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.authorities import Allow, Authorities
     from forge_actors.runtime.ids import IdSource
 
 _labels = msgspec.json.Decoder(tuple[str, ...])
@@ -46,12 +47,21 @@ class Retries:
     """The retries of some jobs, decided in one go, without a pause in between."""
 
     def __init__(
-        self, store: SqliteStore, ids: IdSource, *, now: float, origin: str
+        self,
+        store: SqliteStore,
+        ids: IdSource,
+        *,
+        now: float,
+        origin: str,
+        authorities: Authorities,
+        allow: Allow | None = None,
     ) -> None:
         self._store = store
         self._ids = ids
         self._now = now
         self._origin = origin
+        self._authorities = authorities
+        self._allow = allow
         #: The jobs that are retried, and what each becomes.
         self.made: dict[str, Retried] = {}
         self.changes: list[JobAdded] = []
@@ -92,16 +102,17 @@ class Retries:
         job = unbegun(old.job, new, self._now)
         job.claims = _claims(old, new)
         job.after = after
-        if not self._met(after):
-            job.state = "waiting_for_dependency"
+        spec, job.state = self._authorities.made_again(
+            old, new, self._origin, met=self._met(after), allow=self._allow
+        )
         details = structs.replace(
             old.details,
             created_at=self._now,
             origin=self._origin,
             retry_of=old.job.id,
         )
-        event = accepted_event(job, details)
-        self.changes.append(JobAdded(job, old.spec, details, event))
+        event = accepted_event(job, details, spec.authority)
+        self.changes.append(JobAdded(job, spec, details, event))
         if unique is not None:
             self._uniques[key] = job.id
         return Retried(job.id, old.job.id)

@@ -14,6 +14,7 @@ from msgspec import structs
 from forge_actors.domain.accounts import AccountView
 from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.effect_views import asks_for, effects_view, kept_from
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
@@ -148,6 +149,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         agent=_agent(details, end),
         verify=None if details.verify is None else verify_view(details.verify, attempt),
         refused=row[27],
+        effects=effects_view(details.authority, job_id, end, timestamp),
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
@@ -247,6 +249,8 @@ def sentence(
         since = _span(now - waiting.since)
         if unheard and waiting.kind == "claim":
             holders += f" ({unheard}, but it is not proven gone)"
+        if waiting.kind == "approval" and (asks := asks_for(view.id, view.effects)):
+            return f"It waits for a person to allow it to {asks}; since {since}."
         if waiting.kind == "approval" and view.error is not None:
             return (
                 f"It asks: {view.error.message}; forge-actors answer {view.id} TEXT"
@@ -259,8 +263,9 @@ def sentence(
             f"{waiting.note}"
             f"{_until(waiting.until, now)}; since {since}."
         )
+    kept = kept_from(view.effects)
     if view.error is not None:
-        return f"It is {view.state}: {view.error.message} ({view.error.code})."
+        return f"It is {view.state}: {view.error.message} ({view.error.code}).{kept}"
     if suspended is not None:
         why, began = suspended
         return (
@@ -273,7 +278,7 @@ def sentence(
         return f"{what}{where}{doubt}."
     if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
         return f"It starts as soon as its worktree is made, attempt {view.attempt}."
-    return f"It is {view.state}."
+    return f"It is {view.state}.{kept}"
 
 
 def _is_checked(view: JobView) -> bool:
