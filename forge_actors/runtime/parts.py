@@ -37,6 +37,7 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
@@ -100,7 +101,8 @@ class Parts:
         self._programs = AgentPrograms(self._agents)
         guard = BudgetGuard(store, settings, clock)
         self._runs = AgentLauncher(home, launcher, self._agents, store, clock, guard)
-        store.agent_problem = self._agents.problem
+        self._arrivals = AgentArrivals(self._agents)
+        store.agent_problem = self._arrivals.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
@@ -197,6 +199,7 @@ class Parts:
         await self._store.save([]).wait()
         nursery.start_soon(self.looking.run)
         nursery.start_soon(self._programs.run)
+        nursery.start_soon(self._arrivals.run, partial(self._look_again, mailbox))
         return mailbox
 
     def _maintenance(self) -> maintenance_context.Context:
@@ -256,6 +259,11 @@ class Parts:
     def _name_of(self, job: str) -> str | None:
         rows = self._store.read_pending("job_names", json.dumps([job]))
         return rows[0][1] if rows else None
+
+    def _look_again(self, mailbox: Mailbox[supervisor_messages.Message]) -> None:
+        """Somebody has installed what jobs wait for."""
+        with suppress(MailboxClosed):
+            mailbox.tell(supervisor_messages.PassDue())
 
     def _pressure(self) -> str | None:
         return self._gauge()
