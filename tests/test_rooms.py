@@ -42,6 +42,7 @@ PACKAGES: dict[str, set[str]] = {
 }
 DRIVERS = {
     "edges.sqlite": {"apsw"},
+    "edges.webhooks": {"h11"},
     "edges.gateway": {"h11"},
     "edges.gateway.mcp": {"mcp", "mcp_types", "anyio", "httpx2"},
     "edges.machine": {"psutil"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.control_effects import EffectControl
+from forge_actors.domain.control_webhooks import WebhookControl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +58,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(EffectControl, Protocol):
+class Control(EffectControl, WebhookControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.

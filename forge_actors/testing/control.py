@@ -45,6 +45,7 @@ from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
+from forge_actors.testing.webhooks import FakeWebhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,7 @@ class FakeControl(
     FakeSpending,
     FakeInbox,
     FakeTimeline,
+    FakeWebhooks,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -72,6 +74,7 @@ class FakeControl(
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
+        FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
