@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.control_effects import EffectControl
+from forge_actors.domain.control_events import EventControl
+from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_webhooks import WebhookControl
 
 if TYPE_CHECKING:
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.artifacts import ArtifactFile, Artifacts
     from forge_actors.domain.cleaning import CleanRequest
-    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
     from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.domain.jobs import JobView
@@ -58,7 +59,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(EffectControl, WebhookControl, Protocol):
+class Control(EffectControl, EventControl, MetricsControl, WebhookControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.
@@ -279,12 +280,6 @@ class Control(EffectControl, WebhookControl, Protocol):
         self, selector: str, stream: str, since: str, *, attempt: int | None = None
     ) -> int:
         """The offset from which on the output came at a time, or a span ago."""
-
-    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
-        """The events that a query asks for, at most `limit` of them, oldest first.
-
-        With `wait` there is at least one, unless the runtime ends: then there is none.
-        """
 
     async def settings(self) -> list[SettingView]:
         """Every setting in force, with where it comes from."""

@@ -148,6 +148,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "limit": files.limit,
                 "workers": files.workers,
                 "connections": files.connections,
+                "streams": self._streams(),
                 "short_of": files.short_of(
                     workers=self._settings().limits.workers,
                     connections=self._settings().gateway.connections,
@@ -157,6 +158,12 @@ class ServiceControl(OutputControl, InboxControl):
             "store": {"synchronous": "FULL", "last_event": self.last_event},
             "mcp": self.mcp_view(),
         }
+
+    def _streams(self) -> int:
+        """How many readers of events there may be at once."""
+        gateway, files = self._settings().gateway, open_files()
+        taken = gateway.connections + gateway.tcp_connections
+        return files.streams(taken, gateway.streams)
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

@@ -46,7 +46,7 @@ class FrontDoor:
         self._home = home
         self._front = front
         self._port = port
-        self._limits = limits
+        self.limits = limits
         self._rate = rate
         self._tell = tell
         self._one_at_a_time = trio.Lock()
@@ -56,6 +56,11 @@ class FrontDoor:
         self._server: Server | None = None
         self.endpoint: str | None = None
         front.add(LOGIN, self._login)
+
+    @property
+    def connections(self) -> int:
+        """How many clients there are."""
+        return 0 if self._server is None else self._server.connections
 
     async def serve(
         self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -104,7 +109,7 @@ class FrontDoor:
         server = Server(
             self._front,
             holds=self._front.holds,
-            limits=self._limits,
+            limits=self.limits,
             hosts=frozenset(hosts),
             origins=frozenset(f"http://{host}" for host in hosts),
             gate=gate,

@@ -24,6 +24,8 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     held_requests: Places = 256
     #: Connections in all; those beyond `held_requests` are left for short requests.
     connections: Places = 384
+    #: Readers of `GET /v1/events` as a stream, beside all those and those below.
+    streams: Places = 2000
     #: The port of 127.0.0.1 that is served too, by token or in a browser; 0 is any free
     #: one. Without it there is none until somebody asks for a login link.
     port: Port | None = None

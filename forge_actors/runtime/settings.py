@@ -32,8 +32,10 @@ from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
+from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
+from forge_actors.runtime.telemetry_settings import TelemetrySettings
 from forge_actors.runtime.webhook_settings import WebhookTable, check_hooks
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
@@ -157,6 +159,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     output: OutputSettings = OutputSettings()
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    log: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
@@ -185,6 +189,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.gateway.check()
         self.notify.check()
         check_hooks(self.webhooks)
+        _ = self.log.size
 
     @property
     def overtake_after(self) -> float:

@@ -40,6 +40,7 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
@@ -63,6 +64,7 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeMetrics,
     FakeTimeline,
     FakeWebhooks,
 ):
@@ -76,6 +78,7 @@ class FakeControl(
         FakeInbox.__init__(self)
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
+        FakeMetrics.__init__(self)
         FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
@@ -129,6 +132,7 @@ class FakeControl(
             "pressure": {},
             "quarantined": list(self.kept.values()),
             "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
+            "mcp": {"available": False, "note": "it is none that runs"},
         }
 
     async def add_repository(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.errors import ForgeError, InvalidInput, StoreFailed
 from forge_actors.edges.gateway.call import Answer, Call
+from forge_actors.edges.gateway.events import streams
 from forge_actors.edges.gateway.messages import Request, Response, error_response
 from forge_actors.edges.gateway.query import Query
 from forge_actors.edges.gateway.routes import ROUTES
@@ -16,6 +17,7 @@ from forge_actors.edges.gateway.tags import tagged
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
     from forge_actors.domain.logins import Logins
+    from forge_actors.edges.gateway.event_hub import EventHub
     from forge_actors.edges.gateway.messages import Handler
     from forge_actors.edges.gateway.route import Route
 
@@ -25,14 +27,18 @@ _FIXED = {(route.method, route.path): route for route in ROUTES if not route.pla
 _VARIABLE = tuple(route for route in ROUTES if route.places)
 
 
-def handler(control: Control, door: Logins | None = None) -> Handler:
-    """The handler that serves `control` under every route."""
-    return partial(_handle, control, door)
+def handler(
+    control: Control, door: Logins | None = None, hub: EventHub | None = None
+) -> Handler:
+    """The handler that serves `control` under every route; `hub` has its events."""
+    return partial(_handle, control, door, hub)
 
 
-async def _handle(control: Control, door: Logins | None, request: Request) -> Answer:
+async def _handle(
+    control: Control, door: Logins | None, hub: EventHub | None, request: Request
+) -> Answer:
     try:
-        return await _route(control, door, request)
+        return await _route(control, door, hub, request)
     except ForgeError as error:
         # A store that saves nothing says so itself, once and not for each request.
         if error.http_status >= 500 and not isinstance(error, StoreFailed):
@@ -54,20 +60,23 @@ def holds(request: Request) -> bool:
 
     Asked before the request is checked, so one that will be refused may count as held.
     """
-    route = _find(_method(request), request.path)
+    route = find_route(_method(request), request.path)
     if route is None:
         return False
     if isinstance(route.holds, str):
-        return f"{route.holds}=" in request.query
+        # A stream has a place of its own.
+        return f"{route.holds}=" in request.query and not streams(request)
     return route.holds
 
 
-async def _route(control: Control, door: Logins | None, request: Request) -> Answer:
-    route = _find(_method(request), request.path)
+async def _route(
+    control: Control, door: Logins | None, hub: EventHub | None, request: Request
+) -> Answer:
+    route = find_route(_method(request), request.path)
     if route is not None:
         query = Query(request.query, route.parameters)
         parts = route.parts(request)
-        answer = await route.verb(Call(control, request, query, parts, door))
+        answer = await route.verb(Call(control, request, query, parts, door, hub))
         if route.tagged and isinstance(answer, Response) and answer.status == 200:
             return tagged(answer, request)
         return answer
@@ -87,7 +96,8 @@ def _method(request: Request) -> str:
     return "GET" if request.method == "HEAD" else request.method
 
 
-def _find(method: str, path: tuple[str, ...]) -> Route | None:
+def find_route(method: str, path: tuple[str, ...]) -> Route | None:
+    """The route of a method and a path, if there is one."""
     route = _FIXED.get((method, path))
     if route is not None:
         return route

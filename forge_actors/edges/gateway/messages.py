@@ -103,6 +103,9 @@ class Stream(Struct, frozen=True):
     produce: Callable[[Send], Awaitable[None]]
     content_type: str = BYTES
     headers: dict[str, str] = {}
+    #: It goes on for as long as its client listens, and takes no place of a connection:
+    #: whoever answers it counts how many there are.
+    lasting: bool = False
 
 
 class Reply(Protocol):

@@ -31,10 +31,6 @@ async def read_logs(call: Call) -> Answer:
     return await logs.log_streams(call.control, jobs, call.query)
 
 
-async def read_events(call: Call) -> Answer:
-    return await events.event_lines(call.control, call.query)
-
-
 _KIND = texts("kind", "Only events of these kinds.")
 
 ROUTES = (
@@ -60,9 +56,11 @@ ROUTES = (
     Route(
         "GET",
         "/v1/events",
-        read_events,
+        events.read,
         tuple(_KIND if name == "kind" else name for name in events.PARAMETERS),
-        says="What happened, the oldest first, one event a line.",
+        says="What happened, the oldest first, one event a line; or as a stream of"
+        " server-sent events, asked for by `Accept` or `format`.",
+        headers=(events.LAST_ID,),
         gives=EventView,
         media=JSON_LINES,
         holds="follow",

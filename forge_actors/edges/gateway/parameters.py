@@ -66,6 +66,7 @@ _DESCRIBED = (
     flag("failed", "Only jobs that need somebody to look at them."),
     number("fence", "The fence of the attempt.", least=1),
     flag("follow", "Go on with what comes, until it ends."),
+    word("format", "JSON lines, or a stream of events.", ("jsonl", "sse")),
     word("form", "Which view of it, `patch` by default.", DIFF_FORMS),
     texts("job", "Only those of these jobs: ids, or the beginnings or ends of some."),
     words("kind", "Only those of these kinds.", KINDS),
@@ -97,6 +98,7 @@ HEADERS = {
     for one in (
         text("idempotency-key", "Repeated with the same body, it makes nothing again."),
         text("if-match", "Only if what is there has this ETag."),
+        text("last-event-id", "For a stream: the last event that was heard."),
         text("if-none-match", "No body (304) if what is there has this ETag."),
     )
 }

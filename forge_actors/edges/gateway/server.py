@@ -109,7 +109,8 @@ class Server:
 
     async def _serve_client(self, rules: Rules, stream: trio.SocketStream) -> None:
         connection = Connection(rules, stream)
-        if len(self._connections) >= self.limits.connections:
+        taken = len(self._connections) - len(rules.lookout.lasting)
+        if taken >= self.limits.connections:
             await connection.turn_away()
             return
         self._connections.add(connection)
@@ -119,4 +120,5 @@ class Server:
         except Exception:
             log.exception("a connection failed")
         finally:
+            rules.lookout.lasting.discard(connection)
             self._connections.remove(connection)

@@ -268,6 +268,26 @@ ORDER BY first;
 -- Of the repositories with these ids, given as one JSON array; removed ones too.
 SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
 
+-- name: job_moments
+-- When jobs were accepted, and came into the queue last; ids are one JSON array.
+SELECT id, created_at, queued_at FROM job WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: begun
+-- The attempts that jobs have now, and when these began; ids are one JSON array.
+SELECT id, attempt, dispatched_at, started_at FROM job
+WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: job_told
+-- What traces tell of jobs; ids are one JSON array.
+SELECT job.id, kind, repository.name, created_at, spec
+FROM job JOIN repository ON repository.id = job.repo
+WHERE job.id IN (SELECT value FROM json_each(?));
+
+-- name: some_waiting
+-- Jobs that wait, and their repositories; so many at most.
+SELECT id, repo FROM job
+WHERE finished_at IS NULL AND state NOT IN ('dispatched', 'running') LIMIT ?;
+
 -- name: job_names
 SELECT id, name FROM job
 WHERE name IS NOT NULL AND id IN (SELECT value FROM json_each(?));
