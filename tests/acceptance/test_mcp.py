@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 import trio
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
