@@ -37,6 +37,8 @@ LEAST_HEIGHT = 16
 ENDED_BY = {
     number: 128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 }
+#: Actions that are about the list, and about the job that is chosen in it.
+OF_LIST = frozenset({"act", "pause", "pause_all", "filter", "show_all", "log", "help"})
 #: What is asked before something is done that cannot be undone.
 QUESTIONS = {
     "cancel": "Cancel this job?",
@@ -205,6 +207,11 @@ class Dashboard(App[int]):
     def on_key(self) -> None:
         if self._message:
             self._say("")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of the list mean nothing while something else is on the screen."""
+        del parameters
+        return action not in OF_LIST or len(self.screen_stack) == 1
 
     def action_leave(self, status: int) -> None:
         self.exit(status)

@@ -114,7 +114,7 @@ class Board:
         self._texts.pop(job, None)
 
     def set_inbox(self, inbox: Inbox) -> None:
-        self.inbox_items = len(inbox.items) + inbox.more
+        self.inbox_items = inbox.count
         self.attention = {
             item.job
             for item in inbox.items

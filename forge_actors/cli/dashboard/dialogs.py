@@ -11,6 +11,7 @@ from textual.widgets import Static
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.events import Key
 
 HELP = """\
 up down j k   one job on          enter   the output of the job
@@ -63,5 +64,6 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         yield Static(HELP, markup=False)
 
-    def on_key(self) -> None:
+    def on_key(self, event: Key) -> None:
+        event.stop()  # what is below must not do what this key does there
         self.dismiss()

@@ -9,6 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding
 from textual.geometry import Size
+from textual.message import Message
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -48,6 +49,9 @@ class LogView(ScrollView, can_focus=True):
         Binding("left,h", "sideways(-1)", show=False),
         Binding("right,l", "sideways(1)", show=False),
     ]
+
+    class Moved(Message):
+        """Another part is shown, or it follows or does so no more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,11 +113,13 @@ class LogView(ScrollView, can_focus=True):
     def _to(self, line: int) -> None:
         last = max(len(self.log_lines.lines) - self.size.height, 0)
         y = max(0, min(line, last))
+        self.post_message(self.Moved())
         self.scroll_to(y=y, animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:
         if self.follows:
-            self.action_follow()
+            # How far it can scroll is known once it is laid out.
+            self.call_after_refresh(self.action_follow)
 
 
 class LogScreen(Screen[None]):
@@ -183,8 +189,8 @@ class LogScreen(Screen[None]):
     def on_resize(self) -> None:
         self._tell()
 
-    def on_key(self) -> None:
-        self.call_after_refresh(self._tell)
+    def on_log_view_moved(self) -> None:
+        self._tell()
 
     def action_back(self) -> None:
         field = self.query_one(Input)
