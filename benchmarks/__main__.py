@@ -19,6 +19,7 @@ import apsw
 from benchmarks import (
     accept,
     agent_output,
+    api,
     clean,
     idle,
     looks,
@@ -28,6 +29,7 @@ from benchmarks import (
     restart,
     skeleton,
     starts,
+    streams,
     w1,
     w2,
     worktrees,
@@ -86,10 +88,12 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "skeleton": measure_skeleton,
     "w1": w1.measure,
     "w1-deep": w1.measure_deep,
+    "readers": streams.measure,
     "messages": messages.measure,
     "w2": w2.measure,
     "looks": looks.measure,
     "accept": accept.measure,
+    "api": api.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
@@ -100,7 +104,9 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"looks", "restart", "clean", "spin", "memory", "idle"})  # long
+ONCE = frozenset(  # long
+    {"api", "readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+)
 
 
 def run(

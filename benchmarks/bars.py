@@ -69,6 +69,8 @@ BARS = {
     "w2-quiet_of_w2-looking": Bar(0.85),
     "accept-batch": Bar(20_000.0),
     "accept-callers": Bar(5_000.0),
+    "list": at_most(5.0),
+    "submit-http": at_most(2.0),
     "start-status_of_python": at_most(5.0),
     "start-submit_of_python": at_most(5.0),
     "start-jobs_of_python": at_most(5.0),
@@ -79,6 +81,8 @@ BARS = {
     "agent-output-memory": at_most(16.0),
     "w1-clean": Bar(85.0),
     "status-spin": Bar(85.0),
+    "w1-readers": Bar(85.0),
+    "readers-memory": at_most(5.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
 }

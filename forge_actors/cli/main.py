@@ -46,6 +46,7 @@ VERBS = {
     "timeline": "what ran when, on which tokens",
     "watch": "the jobs of a service, live, in the whole terminal",
     "status": "the service, its limits and what it does",
+    "open": "the pages of the service in a browser",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "release": "which build serves a home, and changing to another",
@@ -59,6 +60,7 @@ VERBS = {
     "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
+    "mcp": "what agents start to use the service as tools",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -66,12 +68,14 @@ GROUPS = {
     "the service": (
         "serve",
         "status",
+        "open",
         "stop",
         "drain",
         "release",
         "settings",
         "secret",
         "doctor",
+        "mcp",
     ),
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),

@@ -81,6 +81,7 @@ KINDS: tuple[str, ...] = (
     "job_quarantined",
     "job_quarantine_ended",
     "receipt_refused",
+    "effect_refused",
     "clean_ended",
     "clean_failed",
     *(f"job_{state}" for state in STATES),

@@ -6,6 +6,7 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
+from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
@@ -23,6 +24,7 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    MetricsControl,
     TimelineControl,
     ServiceControl,
 ):

@@ -65,6 +65,12 @@ class EventLog:
         last: int = self._store.committed.value
         return last
 
+    @property
+    def first(self) -> int:
+        """The number of the first event that is kept, or that will be the first."""
+        first: int = self._store.history_range()[0]
+        return first
+
     async def page(self, query: EventQuery, *, wait: bool) -> EventPage:
         """See `Control.events`."""
         since = self._moment(query)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.timeline import DEFAULT_SPANS, MAX_SPANS, TimelineQuery
+from forge_actors.domain.timeline import (
+    DEFAULT_SPANS,
+    MAX_SPANS,
+    Timeline,
+    TimelineQuery,
+)
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -26,3 +32,15 @@ def wanted(query: Query) -> TimelineQuery:
         repo=tuple(query.all("repo")),
         limit=query.number("limit", DEFAULT_SPANS, least=1, most=MAX_SPANS),
     )
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/timeline",
+        told,
+        PARAMETERS,
+        says="What ran when, and on which tokens.",
+        gives=Timeline,
+    ),
+)
