@@ -45,6 +45,7 @@ VERBS = {
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
+    "watch": "the jobs of a service, live, in the whole terminal",
     "status": "the service, its limits and what it does",
     "open": "the pages of the service in a browser",
     "drain": "start nothing more and wait for what runs",
@@ -81,7 +82,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
-        *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
+        *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "timeline", "fence"),
     ),
     "steering jobs": (
