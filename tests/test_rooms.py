@@ -41,6 +41,7 @@ PACKAGES: dict[str, set[str]] = {
     "testing": {"trio", "trio_util", "msgspec"},
 }
 DRIVERS = {
+    "domain.triggers": {"cronsim"},
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
     "edges.machine": {"psutil"},
@@ -151,10 +152,12 @@ def test_every_room_is_on_the_map() -> None:
 
 
 def test_the_domain_is_pure() -> None:
+    # Cron is arithmetic on dates, which are values as long as nobody asks for today's.
+    allowed = {"domain.triggers": {"datetime"}}
     impure = {
-        module.name: module.theirs & IMPURE
+        module.name: found
         for module in of_room("domain")
-        if module.theirs & IMPURE
+        if (found := module.theirs & IMPURE - allowed.get(module.name, set()))
     }
     assert impure == {}
 

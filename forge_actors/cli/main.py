@@ -42,6 +42,7 @@ VERBS = {
     "deny": "end a job that asks something",
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
+    "schedule": "jobs that are submitted by themselves",
     "events": "what happened, and what happens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
@@ -72,7 +73,7 @@ GROUPS = {
         "doctor",
     ),
     "repositories": ("repo", "worktree"),
-    "new jobs": ("submit", "run", "retry", "continue"),
+    "new jobs": ("submit", "run", "retry", "continue", "schedule"),
     "looking at jobs": (
         *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "fence"),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.worktrees import Isolation, Worktree
@@ -257,6 +258,28 @@ class LookSaved(Struct, frozen=True):
     event: Event | None = None
 
 
+class ScheduleSaved(Struct, frozen=True):
+    """All that is known of a schedule now. What it says of time is the wall clock's, so
+    it is encoded already."""
+
+    schedule: str
+    name: str
+    body: bytes
+    event: Event | None = None
+
+
+class OccurrenceSaved(Struct, frozen=True):
+    """What became of a window of a schedule, until now or for good."""
+
+    occurrence: Occurrence
+    event: Event | None = None
+
+
+class ScheduleRemoved(Struct, frozen=True):
+    schedule: str
+    event: Event
+
+
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -334,6 +357,9 @@ Change = (
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
+    | ScheduleSaved
+    | OccurrenceSaved
+    | ScheduleRemoved
     | SettingsChanged
     | Noted
     | JobsForgotten

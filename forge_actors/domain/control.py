@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_schedules import Schedules
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
@@ -54,7 +56,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(Protocol):
+class Control(Schedules, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.

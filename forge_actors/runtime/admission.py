@@ -127,6 +127,17 @@ class Admission:
             await move.wait()
         return accepted
 
+    def check(
+        self, request: JobRequest, repo: Repository, checkout: Checkout | None
+    ) -> None:
+        """Check a job that is submitted later, as far as that can be told now.
+
+        Raises:
+            InvalidInput, Refused: as `submit`.
+        """
+        root = checkout.root if checkout else repo.path
+        self._build(request, Place("job.", repo, root), {}, self._clock.now())
+
     async def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place]
     ) -> tuple[list[Accepted], Move | None]:

@@ -8,6 +8,7 @@ from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
+from forge_actors.runtime.control_schedules import ScheduleControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_usage import UsageControl
@@ -22,6 +23,7 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    ScheduleControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

@@ -157,6 +157,7 @@ async def _open(
                         same_boot=before is None or before.process.boot_id == boot_id,
                     )
                     control = parts.control(mailbox)
+                    nursery.start_soon(control.scheduling.run)
                     if command := loaded.settings.notify.command:
                         nursery.start_soon(control.notify, command)
                     parts.scope.shield = True

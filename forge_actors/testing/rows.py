@@ -31,6 +31,7 @@ from forge_actors.domain.changes import (
     JobWaits,
     LookSaved,
     Noted,
+    OccurrenceSaved,
     OfAttempt,
     PauseBegan,
     PauseEnded,
@@ -38,6 +39,8 @@ from forge_actors.domain.changes import (
     QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
+    ScheduleRemoved,
+    ScheduleSaved,
     SetAside,
     SettingsChanged,
     TakenBack,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.worktrees import Worktree
 
@@ -90,6 +94,9 @@ class Rows(KeptRows):
         self.poisoned: dict[tuple[str, str], Poison] = {}
         self.worktrees: dict[str, Worktree] = {}
         self.looks: dict[str, Look] = {}
+        #: By id: each with its name and its body.
+        self.schedules: dict[str, tuple[str, str, bytes]] = {}
+        self.occurrences: dict[str, Occurrence] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -196,6 +203,15 @@ class Rows(KeptRows):
             case LookSaved(look):
                 if self.repositories[look.repo].removed_at is None:
                     self.looks[look.repo] = look
+            case ScheduleSaved(schedule, name, body):
+                self.schedules[schedule] = (schedule, name, body)
+            case OccurrenceSaved(occurrence):
+                self.occurrences[occurrence.id] = occurrence
+            case ScheduleRemoved(schedule):
+                self.schedules.pop(schedule, None)
+                for told in tuple(self.occurrences.values()):
+                    if told.schedule == schedule:
+                        del self.occurrences[told.id]
             case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (

@@ -23,7 +23,10 @@ def queries() -> dict[str, str]:
     folder = files(__package__)
     texts = [
         folder.joinpath(name).read_text("utf-8")
-        for name in ("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql")
+        for name in (
+            *("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql"),
+            "schedules.sql",
+        )
     ]
     parts = _NAME.split("\n".join(texts))[1:]
     return {

@@ -32,12 +32,15 @@ from forge_actors.domain.changes import (
     JobWaits,
     LookSaved,
     Noted,
+    OccurrenceSaved,
     PauseBegan,
     PauseEnded,
     Quarantined,
     QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
+    ScheduleRemoved,
+    ScheduleSaved,
     SetAside,
     SettingsChanged,
     TakenBack,
@@ -50,6 +53,11 @@ from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import forgetting
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
+from forge_actors.edges.sqlite.scheduled import (
+    remove_schedule,
+    save_occurrence,
+    save_schedule,
+)
 from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
@@ -351,6 +359,9 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
     LookSaved: save_look,
+    ScheduleSaved: save_schedule,
+    OccurrenceSaved: save_occurrence,
+    ScheduleRemoved: remove_schedule,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,
