@@ -92,6 +92,7 @@ PARALLEL = 64
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
+IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused)
 
 
@@ -314,6 +315,8 @@ class _Schedules:
     def _decide(self, schedule: Schedule) -> None:
         wall = self._wall
         schedule, told = advance(schedule, wall)
+        for index, one in enumerate(told):
+            schedule, told[index] = self._if_it_ran(schedule, one)
         self._schedules[schedule.id] = schedule
         for entry in schedule.progress.pending:
             if entry.moment > wall or schedule.id in self._busy:
@@ -324,13 +327,24 @@ class _Schedules:
                 break
         self._save(schedule, None, *told)
 
+    def _if_it_ran(
+        self, schedule: Schedule, told: Occurrence
+    ) -> tuple[Schedule, Occurrence]:
+        """A window that came to nothing, unless a runtime that did not come to write it
+        down gave it a job."""
+        job = self._store.job_of_request(told.id)
+        if job is None:
+            return schedule, told
+        self._follow(schedule.id, job)
+        entry = Pending(told.key, told.due, self._wall)
+        return submitted(schedule, entry, IT_RAN, job, self._wall)
+
     def _rule(
         self, schedule: Schedule, entry: Pending, wall: float
     ) -> tuple[Schedule, list[Occurrence]]:
         known = self._store.job_of_request(occurrence_id(schedule.id, entry.key))
         if known is not None:
-            # It was submitted by a runtime that did not come to write that down.
-            schedule, told = submitted(schedule, entry, "it is time", known, wall)
+            schedule, told = submitted(schedule, entry, IT_RAN, known, wall)
             self._follow(schedule.id, known)
             return schedule, [told]
         ruling = rule(schedule, entry, self._situation(schedule))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.events import Event
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition, Progress, Schedule
@@ -27,7 +28,7 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
         schedule = _decoder.decode(body)
         if isinstance(schedule.definition.trigger, Cron):
             checked_zone(schedule.definition.trigger.timezone)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, InvalidInput) as error:
         problem = f"what is stored of it cannot be used: {error}"
         nothing = JobRequest(repo="", argv=[])
         empty = Definition(name, "", Manual(), nothing)

@@ -8,6 +8,7 @@ missed once it is later than its schedule catches up.
 from __future__ import annotations
 
 import math
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
@@ -28,10 +29,14 @@ from forge_actors.domain.triggers import Every, Once, passed, windows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.domain.triggers import Window
+
 #: Seconds over which windows that are caught up are spread.
 SPREAD = 60.0
 #: Seconds until the next look where only that tells whether a checkout is clean.
 LOOK_AGAIN = 60.0
+#: Windows without a chance that are counted one by one, for the record of them.
+MAX_COUNTED = 10_000
 
 Verdict = Literal["run", "defer", "cancel", "drop", "pause", "done"]
 
@@ -83,11 +88,11 @@ def advance(schedule: Schedule, wall: float) -> tuple[Schedule, list[Occurrence]
     pending = list(progress.pending)
     if found.more:
         first = found.last[0]
+        entry = Pending(f"before-{first.key}", schedule.progress.cursor, wall)
         reason = "others of its schedule, which came later, stand for it"
-        key = f"before-{first.key}"
-        due = schedule.progress.cursor
-        skipped = _occurrence(schedule, Pending(key, due, wall), wall, "missed", reason)
-        done.append(structs.replace(skipped, count=_between(schedule, found.number)))
+        skipped = _occurrence(schedule, entry, wall, "missed", reason)
+        count = _no_chance(schedule, first)
+        done.append(structs.replace(skipped, count=max(1, count)))
     for window in found.last:
         late = wall - window.due
         moment = window.due + jitter_of(schedule.id, window.key, policies.jitter)
@@ -127,11 +132,12 @@ def _begun_anew(schedule: Schedule, wall: float) -> Progress:
     return progress
 
 
-def _between(schedule: Schedule, number: int) -> int:
-    """How many windows had no chance, as far as that is counted."""
-    most = schedule.definition.policies
-    kept = most.catch_up_most if most.misfire == "all" else 1
-    return max(1, number - schedule.progress.number - kept)
+def _no_chance(schedule: Schedule, first: Window) -> int:
+    """How many windows came before the first that had a chance."""
+    progress, trigger = schedule.progress, schedule.definition.trigger
+    ahead = windows(trigger, progress.cursor, progress.number)
+    before = takewhile(lambda window: window.due < first.due, ahead)
+    return sum(1 for _ in islice(before, MAX_COUNTED))
 
 
 def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
