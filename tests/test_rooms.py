@@ -182,6 +182,8 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.alarm", "actors.bookkeeper", "actors.maintenance_context"}
     shared |= {"actors.maintenance_messages"}
     shared |= {"actors.projections_messages", "actors.watches"}
+    shared |= {"actors.agenda", "actors.schedules_messages", "actors.wall_alarm"}
+    shared |= {"actors.wishes"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts")

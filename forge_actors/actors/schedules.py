@@ -11,59 +11,39 @@ outcome of one submission.
 
 from __future__ import annotations
 
-import heapq
 import logging
-import math
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
 
-from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.agenda import Agenda
+from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
     Message,
-    Pause,
-    Put,
-    Remove,
     RepositoryGone,
-    Resume,
-    RunNow,
     Submitted,
     Tell,
 )
 from forge_actors.actors.wall_alarm import WallAlarm
-from forge_actors.domain.changes import (
-    Change,
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
+from forge_actors.actors.wishes import Wishes
 from forge_actors.domain.errors import (
     ForgeError,
     MailboxClosed,
-    NotFound,
     Refused,
     StoreFailed,
     Unavailable,
 )
-from forge_actors.domain.events import Event
 from forge_actors.domain.schedule_records import (
-    encoded,
     loaded,
-    schedule_event,
-    window_event,
 )
 from forge_actors.domain.schedules import (
-    MAX_SCHEDULES,
-    PENDING,
     Occurrence,
     Pending,
-    Progress,
     Schedule,
     occurrence_id,
 )
@@ -72,16 +52,13 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
-    next_moment,
-    resumed,
     rule,
     ruled,
+    set_back,
     submitted,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from forge_actors.domain.jobs import State
 
 log = logging.getLogger(__name__)
@@ -92,6 +69,8 @@ PARALLEL = 64
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
+#: Seconds by which the clock has to be set back to count.
+LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused)
 
@@ -124,14 +103,13 @@ class _Schedules:
         self._store = context.store
         self._mailbox = mailbox
         self._nursery = nursery
-        self._schedules: dict[str, Schedule] = {}
-        self._ids: dict[str, str] = {}
-        #: Moments of schedules, earliest first; one that was moved is left behind.
-        self._heap: list[tuple[float, str]] = []
-        self._moments: dict[str, float] = {}
-        #: Schedules that have a submission under way, and windows that wait for one.
-        self._busy: set[str] = set()
+        self._agenda = Agenda(context.store, context.clock)
+        self._wishes = Wishes(self._agenda, context.clock, self._situation)
+        #: Windows that wait for a submission; the schedules of all that wait or are
+        #: under way are busy.
         self._waiting: list[tuple[str, Pending, str]] = []
+        #: What the clock said when it rang last.
+        self._seen = self._wall
         self._alarm = WallAlarm(context.timer, lambda: mailbox.tell(Due()))
         nursery.start_soon(self._alarm.run)
 
@@ -143,7 +121,9 @@ class _Schedules:
             schedule, problem = loaded(key, name, body)
             if problem is not None:
                 log.error("schedule %s is set aside: %s", name, problem)
-            self._keep(schedule)
+            elif schedule.progress.cursor > self._wall + LEAST_STEP:
+                schedule = set_back(schedule, self._wall)
+            self._agenda.keep(schedule)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
         self.look()
@@ -153,7 +133,7 @@ class _Schedules:
     def handle(self, message: Message) -> None:
         match message:
             case Due():
-                pass  # whoever handles it looks at what is due
+                self._look_at_clock()
             case Ended():
                 self._ended(message)
             case Submitted():
@@ -161,141 +141,48 @@ class _Schedules:
             case RepositoryGone(repo):
                 self._repository_gone(repo)
             case Tell(reply):
-                names = sorted(self._ids)
-                reply.answer([self._schedules[self._ids[name]] for name in names])
+                reply.answer(self._agenda.by_name)
             case _:
-                self._asked(message)
-
-    def _asked(self, message: Put | Pause | Resume | Remove | RunNow) -> None:
-        with message.reply:
-            try:
-                match message:
-                    case Put():
-                        self._put(message)
-                    case Pause(name, why, reply):
-                        schedule = self._named(name)
-                        paused = structs.replace(schedule, state="paused", why=why)
-                        event = self._event("schedule_paused", paused, reason=why)
-                        self._save(paused, event, then=partial(reply.answer, paused))
-                    case Resume(name, reply):
-                        schedule = resumed(self._named(name), self._wall)
-                        event = self._event("schedule_resumed", schedule)
-                        self._save(
-                            schedule, event, then=partial(reply.answer, schedule)
-                        )
-                    case Remove(name, reply):
-                        self._remove(self._named(name), reply)
-                    case RunNow():
-                        self._run_now(message)
-            except ForgeError as error:
-                message.reply.refuse(error)
-
-    def _put(self, message: Put) -> None:
-        definition, wall = message.definition, self._wall
-        known = self._schedules.get(self._ids.get(definition.name, ""))
-        if message.revision is None:
-            if known is not None:
-                raise Refused(
-                    f"there is a schedule {definition.name!r} already; change it with"
-                    f" forge-actors schedule edit {definition.name}"
-                )
-            if len(self._schedules) >= MAX_SCHEDULES:
-                raise Refused(f"there are {MAX_SCHEDULES} schedules, which is the most")
-            progress = Progress(cursor=wall)
-            key = occurrence_id(definition.name, f"made-{wall!r}").replace("occ", "sch")
-            schedule = Schedule(key, 1, definition, progress, made=wall)
-            self._save(
-                schedule,
-                self._event("schedule_added", schedule),
-                then=partial(message.reply.answer, schedule),
-            )
-            return
-        if known is None:
-            raise NotFound(f"there is no schedule {definition.name!r}")
-        if message.revision not in (0, known.revision):
-            raise Refused(
-                f"schedule {known.name!r} was changed meanwhile: it is revision"
-                f" {known.revision}, not {message.revision}"
-            )
-        self._change(known, message, wall)
-
-    def _change(self, known: Schedule, message: Put, wall: float) -> None:
-        definition = message.definition
-        schedule = structs.replace(
-            known, definition=definition, revision=known.revision + 1
-        )
-        if definition.trigger != known.definition.trigger:
-            # Its windows are others: what was due by the old ones is not by these.
-            pending = tuple(e for e in known.progress.pending if e.asked)
-            progress = structs.replace(
-                known.progress, cursor=wall, number=0, pending=pending
-            )
-            schedule = structs.replace(schedule, progress=progress)
-        if schedule.state in ("done", "quarantined"):
-            schedule = structs.replace(schedule, state="active", why=None)
-        event = self._event("schedule_changed", schedule)
-        self._save(schedule, event, then=partial(message.reply.answer, schedule))
-
-    def _remove(self, schedule: Schedule, reply: Reply[Schedule]) -> None:
-        if schedule.id in self._busy:
-            raise Refused(f"schedule {schedule.name!r} submits a job just now")
-        change = ScheduleRemoved(schedule.id, self._event("schedule_removed", schedule))
-        self._forget(schedule)
-        self._store.save([change], then=partial(reply.answer, schedule))
-
-    def _run_now(self, message: RunNow) -> None:
-        schedule = self._named(message.name)
-        if schedule.state == "quarantined":
-            raise Refused(f"schedule {schedule.name!r} is set aside: {schedule.why}")
-        entry = Pending(message.key, self._wall, self._wall, asked=True)
-        ruling = rule(schedule, entry, self._situation(schedule))
-        if ruling.verdict == "drop":
-            raise Refused(ruling.reason)
-        progress = structs.replace(
-            schedule.progress, pending=(*schedule.progress.pending, entry)
-        )
-        schedule = structs.replace(schedule, progress=progress)
-        told = Occurrence(
-            occurrence_id(schedule.id, entry.key),
-            *(schedule.id, entry.key, entry.due, self._wall),
-            *("due", "somebody asked for it"),
-        )
-        self._save(schedule, None, told, then=partial(message.reply.answer, told))
+                self._wishes.serve(message)
 
     def _repository_gone(self, repo: str) -> None:
-        for schedule in list(self._schedules.values()):
+        for schedule in self._agenda:
             if schedule.definition.repo == repo:
-                event = self._event("schedule_removed", schedule)
-                self._forget(schedule)
-                self._store.save([ScheduleRemoved(schedule.id, event)])
+                self._agenda.drop(schedule)
 
     def _ended(self, message: Ended) -> None:
-        schedule = self._schedules.get(message.schedule)
+        schedule = self._agenda.get(message.schedule)
         if schedule is None:
             return
         good = message.state in ("succeeded", "cancelled")
         ran = self._store.ran(message.job)
-        self._save(ended(schedule, message.job, self._wall, good=good, ran=ran), None)
+        schedule = ended(schedule, message.job, self._wall, good=good, ran=ran)
+        if schedule.definition.transient and schedule.state == "done":
+            self._agenda.drop(schedule)
+        else:
+            self._agenda.save(schedule, None)
 
     # -- what is due -----------------------------------------------------------------
+
+    def _look_at_clock(self) -> None:
+        """Begin anew where the clock was set back."""
+        before, self._seen = self._seen, self._wall
+        if self._seen < before - LEAST_STEP:
+            for schedule in self._agenda:
+                self._agenda.save(set_back(schedule, self._seen), None)
 
     def look(self) -> None:
         """Decide about every schedule whose moment has come; set the alarm."""
         wall = self._wall
         for _ in range(TURN):
-            while (
-                self._heap and self._moments.get(self._heap[0][1]) != self._heap[0][0]
-            ):
-                heapq.heappop(self._heap)
-            if not self._heap or self._heap[0][0] > wall:
+            schedule = self._agenda.take(wall)
+            if schedule is None:
                 break
-            _, key = heapq.heappop(self._heap)
-            self._moments.pop(key, None)
-            self._guarded(self._schedules[key])
+            self._guarded(schedule)
         else:
             self._mailbox.tell(Due())
         self._start()
-        self._alarm.set(self._heap[0][0] if self._heap else math.inf)
+        self._alarm.set(self._agenda.earliest)
 
     def _guarded(self, schedule: Schedule) -> None:
         """Decide about one; one that makes this fail is set aside, alone."""
@@ -306,26 +193,27 @@ class _Schedules:
         except Exception as error:
             log.exception("schedule %s failed and is set aside", schedule.name)
             why = f"it could not be decided: {type(error).__name__}: {error}"
-            self._set_aside(self._schedules[schedule.id], why)
+            self._set_aside(schedule, why)
 
     def _set_aside(self, schedule: Schedule, why: str) -> None:
         aside = structs.replace(schedule, state="quarantined", why=why)
-        self._save(aside, self._event("schedule_set_aside", aside, reason=why))
+        self._agenda.save(
+            aside, self._agenda.event("schedule_set_aside", aside, reason=why)
+        )
 
     def _decide(self, schedule: Schedule) -> None:
         wall = self._wall
         schedule, told = advance(schedule, wall)
         for index, one in enumerate(told):
             schedule, told[index] = self._if_it_ran(schedule, one)
-        self._schedules[schedule.id] = schedule
         for entry in schedule.progress.pending:
-            if entry.moment > wall or schedule.id in self._busy:
+            if entry.moment > wall or schedule.id in self._agenda.busy:
                 continue
             schedule, more = self._rule(schedule, entry, wall)
             told += more
             if schedule.state != "active":
                 break
-        self._save(schedule, None, *told)
+        self._agenda.save(schedule, None, *told)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -349,7 +237,7 @@ class _Schedules:
             return schedule, [told]
         ruling = rule(schedule, entry, self._situation(schedule))
         if ruling.verdict == "run":
-            self._busy.add(schedule.id)
+            self._agenda.busy.add(schedule.id)
             self._waiting.append((schedule.id, entry, ruling.reason))
             return schedule, []
         if ruling.verdict == "cancel":
@@ -367,11 +255,11 @@ class _Schedules:
     # -- submissions -----------------------------------------------------------------
 
     def _start(self) -> None:
-        while self._waiting and len(self._busy) - len(self._waiting) < PARALLEL:
+        while self._waiting and len(self._agenda.busy) - len(self._waiting) < PARALLEL:
             key, entry, reason = self._waiting.pop(0)
-            schedule = self._schedules.get(key)
+            schedule = self._agenda.get(key)
             if schedule is None:
-                self._busy.discard(key)
+                self._agenda.busy.discard(key)
                 continue
             self._nursery.start_soon(self._submit, schedule, entry, reason)
 
@@ -389,15 +277,15 @@ class _Schedules:
         self._mailbox.tell(Submitted(schedule.id, entry, reason, outcome))
 
     def _submitted(self, message: Submitted) -> None:
-        self._busy.discard(message.schedule)
-        schedule, wall = self._schedules.get(message.schedule), self._wall
+        self._agenda.busy.discard(message.schedule)
+        schedule, wall = self._agenda.get(message.schedule), self._wall
         if schedule is None:
             return
         entry, outcome = message.entry, message.outcome
         if isinstance(outcome, str):
             self._follow(schedule.id, outcome)
             schedule, told = submitted(schedule, entry, message.reason, outcome, wall)
-            self._save(schedule, None, told)
+            self._agenda.save(schedule, None, told)
         elif isinstance(outcome, ForgeError):
             self._refused(schedule, entry, outcome)
         else:
@@ -411,7 +299,7 @@ class _Schedules:
         else:
             ruling = Ruling("drop", why, "failed")
         schedule, told = ruled(schedule, entry, ruling, wall)
-        self._save(schedule, None, told)
+        self._agenda.save(schedule, None, told)
 
     async def _cancel(self, job: str) -> None:
         try:
@@ -419,7 +307,7 @@ class _Schedules:
         except ForgeError as error:
             log.info("job %s was not cancelled for its schedule: %s", job, error)
 
-    # -- what is kept ----------------------------------------------------------------
+    # -- the world around it --------------------------------------------------------
 
     @property
     def _wall(self) -> float:
@@ -431,45 +319,3 @@ class _Schedules:
                 self._mailbox.tell(Ended(schedule, job, state))
 
         self._store.when_ended(job, tell)
-
-    def _named(self, name: str) -> Schedule:
-        try:
-            return self._schedules[self._ids[name]]
-        except KeyError:
-            raise NotFound(f"there is no schedule {name!r}") from None
-
-    def _keep(self, schedule: Schedule) -> None:
-        self._schedules[schedule.id] = schedule
-        self._ids[schedule.name] = schedule.id
-        busy = schedule.id in self._busy
-        moment = math.inf if busy else next_moment(schedule)
-        if moment == math.inf:
-            self._moments.pop(schedule.id, None)
-        elif self._moments.get(schedule.id) != moment:
-            self._moments[schedule.id] = moment
-            heapq.heappush(self._heap, (moment, schedule.id))
-
-    def _forget(self, schedule: Schedule) -> None:
-        del self._schedules[schedule.id], self._ids[schedule.name]
-        self._moments.pop(schedule.id, None)
-
-    def _save(
-        self,
-        schedule: Schedule,
-        event: Event | None,
-        *told: Occurrence,
-        then: Callable[[], object] | None = None,
-    ) -> None:
-        self._keep(schedule)
-        changes: list[Change] = [
-            ScheduleSaved(schedule.id, schedule.name, encoded(schedule), event)
-        ]
-        for occurrence in told:
-            said = None
-            if occurrence.decision not in PENDING:
-                said = window_event(schedule, occurrence, self._context.clock.now())
-            changes.append(OccurrenceSaved(occurrence, said))
-        self._store.save(changes, then=then)
-
-    def _event(self, kind: str, schedule: Schedule, **data: object) -> Event:
-        return schedule_event(kind, schedule, self._context.clock.now(), data)

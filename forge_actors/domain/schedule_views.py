@@ -42,6 +42,8 @@ class ScheduleRequest(
     until: str | None = None
     when_clean: bool = False
     shadow: bool = False
+    #: Forgotten once it is done and its jobs have ended.
+    transient: bool = False
 
 
 class OccurrenceView(Struct, frozen=True):

@@ -103,6 +103,8 @@ class Definition(Struct, frozen=True):
     policies: Policies = Policies()
     #: The file that it came from, by a name of its own.
     source: str | None = None
+    #: It is forgotten once it is done and its jobs have ended.
+    transient: bool = False
 
 
 class Pending(Struct, frozen=True):
@@ -194,4 +196,3 @@ def check_name(name: str) -> str:
             " digits, dots, dashes and underscores, a letter or digit first",
         )
     return name
-

@@ -73,13 +73,29 @@ def next_moment(schedule: Schedule) -> float:
     return min(moments, default=math.inf)
 
 
+def set_back(schedule: Schedule, wall: float) -> Schedule:
+    """A schedule after the clock was set back: an interval begins anew, or nothing
+    would run until the clock is where it was; what waits for a moment looks again."""
+    progress, trigger = schedule.progress, schedule.definition.trigger
+    if isinstance(trigger, Every) and progress.cursor > wall:
+        progress = structs.replace(progress, cursor=wall)
+    pending = tuple(
+        structs.replace(entry, moment=min(entry.moment, max(entry.due, wall)))
+        if entry.moment < math.inf
+        else entry
+        for entry in progress.pending
+    )
+    progress = structs.replace(progress, pending=pending)
+    return structs.replace(schedule, progress=progress)
+
+
 def advance(schedule: Schedule, wall: float) -> tuple[Schedule, list[Occurrence]]:
     """Take in the windows that have passed; what is decided about them already.
 
     Those that are on time wait for their ruling; of late ones those that the policy
     lets run. Older pending ones make room for newer ones of a policy that runs one.
     """
-    progress = _begun_anew(schedule, wall)
+    progress = schedule.progress
     policies = schedule.definition.policies
     trigger = schedule.definition.trigger
     most = policies.catch_up_most if policies.misfire == "all" else 1
@@ -121,15 +137,6 @@ def advance(schedule: Schedule, wall: float) -> tuple[Schedule, list[Occurrence]
         pending=(*asked, *own[-most:]),
     )
     return structs.replace(schedule, progress=progress), done
-
-
-def _begun_anew(schedule: Schedule, wall: float) -> Progress:
-    """Where an interval goes on when the clock was set back by more than one of it:
-    from now on, or nothing would run until the clock is where it was."""
-    progress, trigger = schedule.progress, schedule.definition.trigger
-    if isinstance(trigger, Every) and progress.cursor > wall + trigger.seconds:
-        return structs.replace(progress, cursor=wall)
-    return progress
 
 
 def _no_chance(schedule: Schedule, first: Window) -> int:

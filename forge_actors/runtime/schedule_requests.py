@@ -49,7 +49,13 @@ def definition_of(
     check_name(request.name)
     policies = _policies(request)
     return Definition(
-        request.name, repo, trigger_of(request), _job(request), policies, source
+        name=request.name,
+        repo=repo,
+        trigger=trigger_of(request),
+        request=_job(request),
+        policies=policies,
+        source=source,
+        transient=request.transient,
     )
 
 
@@ -152,6 +158,8 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     policies = {n: value for n, value in policies.items() if value != usual.get(n)}
     if (until := policies.pop("until", None)) is not None:
         wanted["until"] = datetime.fromtimestamp(until).astimezone().isoformat()
+    if definition.transient:
+        wanted["transient"] = True
     return {**wanted, **policies, "job": job}
 
 

@@ -57,6 +57,7 @@ from forge_actors.domain.jobs import (
     redirected,
 )
 from forge_actors.domain.ownership import Owner
+from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
 
@@ -207,6 +208,7 @@ class Rows(KeptRows):
                 self.schedules[schedule] = (schedule, name, body)
             case OccurrenceSaved(occurrence):
                 self.occurrences[occurrence.id] = occurrence
+                self._trim_occurrences(occurrence.schedule)
             case ScheduleRemoved(schedule):
                 self.schedules.pop(schedule, None)
                 for told in tuple(self.occurrences.values()):
@@ -223,6 +225,12 @@ class Rows(KeptRows):
             return
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
+
+    def _trim_occurrences(self, schedule: str) -> None:
+        kept = [one for one in self.occurrences.values() if one.schedule == schedule]
+        kept.sort(key=lambda one: one.due, reverse=True)
+        for one in kept[MAX_OCCURRENCES:]:
+            del self.occurrences[one.id]
 
     def _move_jobs(self, repo: str, moved: Relocation) -> None:
         for job in self.jobs.values():
