@@ -9,13 +9,13 @@ import heapq
 import math
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.changes import (
-    Change,
+from forge_actors.domain.changes import Change
+from forge_actors.domain.errors import NotFound
+from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
     ScheduleRemoved,
     ScheduleSaved,
 )
-from forge_actors.domain.errors import NotFound
 from forge_actors.domain.schedule_records import (
     encoded,
     schedule_event,

@@ -82,6 +82,11 @@ class Mailbox(Generic[M]):
         self._channel = channel
         self._room = trio.Semaphore(MAILBOX_SIZE)
 
+    @property
+    def depth(self) -> int:
+        """How many messages nobody has read yet."""
+        return self._channel.statistics().current_buffer_used
+
     def tell(self, message: M) -> None:
         """Send without waiting.
 

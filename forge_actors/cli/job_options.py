@@ -33,10 +33,15 @@ _PLAIN = (
     "agent",
     "budget_cost",
     "budget_tokens",
+    "verify",
+    "verify_timeout",
+    "verify_rounds",
     "isolate",
     "branch",
     "base",
 )
+#: Options that take words with commas between them.
+_LISTS = ("effects", "authorised")
 
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +131,29 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
         help="what that may cost, all attempts together",
     )
     add("--budget-tokens", type=int, metavar="N", help="the tokens that it may use")
+    add(
+        "--effects",
+        metavar="NAME[,NAME]",
+        help="what it does to the outside: push, pull_request, merge, release, ...",
+    )
+    add(
+        "--authorise",
+        dest="authorised",
+        metavar="NAME[,NAME]",
+        help="effects that you allow a job which no person asks for",
+    )
+    add(
+        "--verify",
+        metavar="CMD",
+        help="a shell command that its work must pass; it mends what that finds",
+    )
+    add("--verify-timeout", metavar="TIME", help="how long that may run (1h)")
+    add(
+        "--verify-rounds",
+        type=int,
+        metavar="N",
+        help="how often it may mend what that finds (3)",
+    )
 
 
 def job_of(args: argparse.Namespace, *, from_input: bool = False) -> dict[str, object]:
@@ -155,6 +183,9 @@ def job_of(args: argparse.Namespace, *, from_input: bool = False) -> dict[str, o
         value = getattr(args, name)
         if value is not None:
             request[name] = value
+    for name in _LISTS:
+        if (words := getattr(args, name)) is not None:
+            request[name] = words.split(",")
     # Without --repo the command runs where it was typed.
     folder = os.getcwd() if args.repo is None and args.cwd is None else args.cwd
     if folder is not None:

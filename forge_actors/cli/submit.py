@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.delegation import parent_of
 from forge_actors.cli.job_options import add_job_options, check_texts, job_of
 from forge_actors.cli.prompts import add_prompt, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json
@@ -48,6 +49,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--request-id", metavar="ID", help="the same id again gives the same job")
     add("--name", help="a name for people")
     add(
+        "--origin",
+        metavar="schedule:NAME|...",
+        help="what asks for it if no person does: it is held back from effects",
+    )
+    add(
         "--unique", metavar="KEY", help="while a job with this key lives, give that one"
     )
     prompt = parser.add_mutually_exclusive_group()
@@ -75,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         return _submit_later(service, args)
     try:
         request = _request(args)
-        if (parent := _parent(service.home)) is not None:
+        if (parent := parent_of(service.home)) is not None:
             request["parent"] = parent
         answer = service.post("jobs", body={"jobs": [request]})
     except InputRefused as error:
@@ -119,7 +125,7 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     if args.command:
         raise UsageError("--batch takes its commands from the file, not from behind --")
     query = [("base", os.getcwd())]
-    parent = _parent(service.home)
+    parent = parent_of(service.home)
     if parent is not None:
         query.append(("parent", json.dumps(parent)))
     answer = service.post_bytes(
@@ -127,18 +133,6 @@ def _submit_batch(service: Service, args: argparse.Namespace) -> int:
     )
     _print(answer["jobs"], args, answer["jobs"])
     return 0
-
-
-def _parent(home: str) -> dict[str, object] | None:
-    """The attempt that we are a part of, if it is one of this home's jobs."""
-    own = os.environ.get("FORGE_CONTROLLER_HOME")
-    job = os.environ.get("FORGE_JOB_ID")
-    attempt, fence = (os.environ.get(f"FORGE_{n}", "") for n in ("ATTEMPT", "FENCE"))
-    if not job or not own or not (attempt.isdecimal() and fence.isdecimal()):
-        return None
-    if os.path.realpath(own) != os.path.realpath(home):
-        return None
-    return {"job": job, "attempt": int(attempt), "fence": int(fence)}
 
 
 def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) -> None:
@@ -153,7 +147,8 @@ def _print(jobs: list[dict[str, Any]], args: argparse.Namespace, whole: object) 
 
 def _request(args: argparse.Namespace) -> dict[str, object]:
     request = job_of(args, from_input=bool(args.from_input))
-    request |= {"after": args.after, "origin": origin()}
+    asked_by = origin() if args.origin is None else args.origin
+    request |= {"after": args.after, "origin": asked_by}
     given = {name: getattr(args, name) for name in _OWN}
     request |= {name: value for name, value in given.items() if value is not None}
     check_texts(request)

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.events import ACCEPTED, Event
-from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.events import Event
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.effects import Approval, RefusedEffect
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import AgentChoice, Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
@@ -26,9 +31,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
-    from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
+    from forge_actors.domain.verifying import Verify
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -94,6 +99,8 @@ class JobRequeued(Struct, frozen=True):
     retry_at: float | None = None
     #: Attempts of it that were refused by a provider, and so do not count.
     refused: int = 0
+    #: It goes on to the next step of being verified.
+    verify: Verify | None = None
 
 
 class JobEnded(Struct, frozen=True):
@@ -182,6 +189,26 @@ class JobAnswered(Struct, frozen=True):
     answer: str
     event: Event
     state: State = "queued"
+    #: The attempt that had asked.
+    attempt: int = 0
+
+
+class JobApproved(Struct, frozen=True):
+    """A person has allowed what a job would do to the outside: it waits for that no
+    more."""
+
+    job: str
+    approval: Approval
+    event: Event
+    state: State
+
+
+class EffectsRefused(Struct, frozen=True):
+    """An attempt was kept from these effects."""
+
+    job: str
+    refused: tuple[RefusedEffect, ...]
+    event: Event
 
 
 class JobHeld(Struct, frozen=True):
@@ -258,28 +285,6 @@ class LookSaved(Struct, frozen=True):
     event: Event | None = None
 
 
-class ScheduleSaved(Struct, frozen=True):
-    """All that is known of a schedule now. What it says of time is the wall clock's, so
-    it is encoded already."""
-
-    schedule: str
-    name: str
-    body: bytes
-    event: Event | None = None
-
-
-class OccurrenceSaved(Struct, frozen=True):
-    """What became of a window of a schedule, until now or for good."""
-
-    occurrence: Occurrence
-    event: Event | None = None
-
-
-class ScheduleRemoved(Struct, frozen=True):
-    schedule: str
-    event: Event
-
-
 class SettingsChanged(Struct, frozen=True):
     """The event says what changed; unlike one that is only noted it can be refused."""
 
@@ -347,6 +352,8 @@ Change = (
     | JobIsolated
     | JobRedirected
     | JobAnswered
+    | JobApproved
+    | EffectsRefused
     | JobHeld
     | JobEdited
     | PauseBegan
@@ -367,26 +374,3 @@ Change = (
     | ClassVisited
     | CleanRunChanged
 )
-
-
-def accepted_event(job: Job, details: JobDetails) -> Event:
-    """The event that accepts a job: all of it that does not change, said once."""
-    data: dict[str, object] = {
-        "reason": ACCEPTED,
-        "origin": details.origin,
-        "kind": job.kind,
-        "priority": PRIORITIES[job.priority],
-    }
-    if job.claims:
-        data["claims"] = job.claims
-    if job.after:
-        data["after"] = job.after
-    if details.provider is not None:
-        data["provider"] = details.provider
-    if details.name is not None:
-        data["name"] = details.name
-    if details.labels:
-        data["labels"] = details.labels
-    if details.retry_of is not None:
-        data["retry_of"] = details.retry_of
-    return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)

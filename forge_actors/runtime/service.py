@@ -19,13 +19,20 @@ from trio_util import wait_any
 from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
+from forge_actors.edges.gateway import metrics
+from forge_actors.edges.gateway.auth import READY
 from forge_actors.edges.gateway.door import Door
+from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
-from forge_actors.edges.machine import open_files
+from forge_actors.edges.gateway.state import ready
+from forge_actors.edges.machine import open_files, raise_open_files
+from forge_actors.runtime import service_log
+from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.mcp import MCP_SOCKET, Mcp
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.runtime import open_served
@@ -52,27 +59,28 @@ SUPERSEDED = 75
 
 
 def serve(
-    home: Path, place: Callable[[str], str], *, ready_fd: int | None = None
+    home: Path,
+    place: Callable[[str], str],
+    *,
+    ready_fd: int | None = None,
+    log_file: Path | None = None,
 ) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
     It is 75 if the service ends because another release was made the active one.
     `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written an empty line to and closed once requests are answered; before
-    that, a line that says why for each time that the start has to wait.
+    that, a line that says why for each time that the start has to wait. `log_file` is
+    what standard error is, where that file is ours to begin anew.
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
         OSError: the system refused what a part of it needs.
     """
-    files = open_files()
+    files = raise_open_files()
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        level=logging.INFO,
-        stream=sys.stderr,
-    )
+    service_log.begin(service_log.settings_of(home), log_file)
     try:
         return trio.run(_serve, home, place, ready_fd)
     except BaseExceptionGroup as group:
@@ -102,7 +110,9 @@ async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) 
                     start.done = True
                     door = Door(partial(place, CONTROL_SOCKET))
                     nursery.start_soon(_look_on_signal, hangups, runtime, door)
-                    await _answer(runtime, door, start.stop, ready_fd)
+                    mcp = Mcp(runtime.settings.gateway)
+                    nursery.start_soon(mcp.load)
+                    await _answer(runtime, door, start.stop, ready_fd, mcp, place)
                 if runtime.control.successor is not None:
                     status = SUPERSEDED
             nursery.cancel_scope.cancel()
@@ -168,9 +178,11 @@ async def _stop_on_signal(
 async def _look_on_signal(
     signals: AsyncIterator[int], runtime: Runtime, door: Door
 ) -> None:
-    """A hang-up asks to look at what is outside: the socket, and the settings."""
+    """A hang-up asks to look at what is outside: the socket, the file of the log, and
+    the settings."""
     async for _ in signals:
         door.check()
+        service_log.reopen()
         try:
             changes = await runtime.control.reload_settings()
         except ForgeError as error:
@@ -181,16 +193,42 @@ async def _look_on_signal(
 
 
 async def _answer(
-    runtime: Runtime, door: Door, stop: trio.Event, ready_fd: int | None
+    runtime: Runtime,
+    door: Door,
+    stop: trio.Event,
+    ready_fd: int | None,
+    mcp: Mcp,
+    place: Callable[[str], str],
 ) -> None:
-    limits = client_limits(runtime.settings.gateway, open_files())
+    gateway, control = runtime.settings.gateway, runtime.control
+    files = open_files()
+    limits = client_limits(gateway, files)
+    over_tcp = tcp_limits(gateway, files, limits)
+    taken = limits.connections + over_tcp.connections
+    hub = EventHub(control, files.streams(taken, gateway.streams))
     front = Front()
-    front.add("v1", handler(runtime.control), holds)
+    front_door = FrontDoor(
+        runtime.home,
+        front,
+        port=gateway.port,
+        limits=over_tcp,
+        rate=gateway.tcp_requests,
+        tell=partial(setattr, control, "endpoint"),
+    )
+    front.add("v1", handler(control, front_door, hub), holds)
+    front.add(READY, partial(ready, control))
     server = Server(front, holds=front.holds, limits=limits)
+    own = partial(metrics.gateway_families, {"socket": server, "tcp": front_door}, hub)
+    front.add(metrics.PATH, metrics.handler(control, own))
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
+            await nursery.start(front_door.serve)
             nursery.start_soon(door.keep)
+            nursery.start_soon(hub.run)
+            control.mcp_view = mcp.view
+            if await mcp.open(nursery, control, front, partial(place, MCP_SOCKET)):
+                await mcp.probe(place(CONTROL_SOCKET))
             tell_serving(runtime.home, serving=True)
             _spare_collector()
             _say_ready(runtime, ready_fd)
@@ -201,8 +239,11 @@ async def _answer(
             )
             # Before their connections are cut: an answer says that nothing more comes.
             runtime.control.close()
+            hub.stop()
             tell_serving(runtime.home, serving=False)
             server.stop()
+            front_door.stop()
+            await mcp.end()
     finally:
         door.remove()
 
@@ -215,6 +256,19 @@ def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
         connections = files.connections
         held = min(held, connections * 2 // 3)
     return Limits(held=held, connections=connections)
+
+
+def tcp_limits(gateway: GatewaySettings, files: OpenFiles, owner: Limits) -> Limits:
+    """The same for clients that come over TCP: what is left by those of the owner."""
+    connections = gateway.tcp_connections
+    if files.connections is not None:
+        # A few in any case: they fit into what the service keeps for itself.
+        connections = min(connections, max(4, files.connections - owner.connections))
+    return Limits(
+        held=min(gateway.held_requests, max(1, connections * 2 // 3)),
+        connections=connections,
+        body_bytes=gateway.tcp_body_bytes,
+    )
 
 
 def _spare_collector() -> None:

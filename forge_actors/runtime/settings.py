@@ -30,7 +30,9 @@ from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
+from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
+from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.worktree_settings import WorktreeSettings
@@ -52,6 +54,7 @@ LIVE = frozenset(
     {
         "budgets",
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
+        "effects",
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
     }
 )
@@ -154,6 +157,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     output: OutputSettings = OutputSettings()
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    log: LogSettings = LogSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
@@ -161,6 +165,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     artifacts: ArtifactSettings = ArtifactSettings()
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
+    effects: EffectSettings = EffectSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -178,6 +183,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         self.gateway.check()
+        _ = self.log.size
 
     @property
     def overtake_after(self) -> float:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.answers import answered
-from forge_actors.domain.capacity import direct
+from forge_actors.domain.answers import answered, approved
+from forge_actors.domain.capacity import direct, go_to_step
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
     ClassVisited,
     CleanRunChanged,
+    EffectsRefused,
     EventsForgotten,
     ItemMarked,
     JobAdded,
     JobAnswered,
+    JobApproved,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -31,7 +33,6 @@ from forge_actors.domain.changes import (
     JobWaits,
     LookSaved,
     Noted,
-    OccurrenceSaved,
     OfAttempt,
     PauseBegan,
     PauseEnded,
@@ -39,8 +40,6 @@ from forge_actors.domain.changes import (
     QuarantineEnded,
     RepositoryAdded,
     RepositoryChanged,
-    ScheduleRemoved,
-    ScheduleSaved,
     SetAside,
     SettingsChanged,
     TakenBack,
@@ -57,6 +56,11 @@ from forge_actors.domain.jobs import (
     redirected,
 )
 from forge_actors.domain.ownership import Owner
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
@@ -64,6 +68,7 @@ from forge_actors.testing.kept_store import KeptRows
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.effects import RefusedEffect
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
@@ -94,6 +99,8 @@ class Rows(KeptRows):
         #: By repository and job.
         self.poisoned: dict[tuple[str, str], Poison] = {}
         self.worktrees: dict[str, Worktree] = {}
+        #: By job.
+        self.refused_effects: dict[str, tuple[RefusedEffect, ...]] = {}
         self.looks: dict[str, Look] = {}
         #: By id: each with its name and its body.
         self.schedules: dict[str, tuple[str, str, bytes]] = {}
@@ -144,6 +151,11 @@ class Rows(KeptRows):
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
                 job.retry_at, job.refused = change.retry_at, change.refused
+                if change.verify is not None:
+                    spec = self.specs[change.job]
+                    spec = structs.replace(spec, verify=change.verify)
+                    self.specs[change.job] = spec
+                    go_to_step(job, change.verify)
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):
@@ -159,6 +171,11 @@ class Rows(KeptRows):
             case JobAnswered(job_id):
                 self.jobs[job_id].state = change.state
                 self.specs[job_id] = answered(self.specs[job_id], change)
+            case JobApproved(job_id):
+                self.jobs[job_id].state = change.state
+                self.specs[job_id] = approved(self.specs[job_id], change)
+            case EffectsRefused(job_id, refused):
+                self.refused_effects[job_id] = refused
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobIsolated(job_id, claims, isolation):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
-from forge_actors.domain.changes import (
+from forge_actors.domain.events import Event
+from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
     ScheduleRemoved,
     ScheduleSaved,
 )
-from forge_actors.domain.events import Event
 from forge_actors.domain.schedules import MAX_OCCURRENCES, Occurrence
 from forge_actors.testing.made_changes import (
     dispatched,

@@ -40,6 +40,7 @@ from forge_actors.testing import (
     relocation_contract,
     schedules_contract,
     usage_contract,
+    verify_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -370,4 +371,5 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *verify_contract.CHECKS,
 )

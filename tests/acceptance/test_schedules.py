@@ -20,6 +20,7 @@ def test_each_time_has_one_job_whatever_is_killed(service: LiveService) -> None:
         service.start()
     decided = (e for e in service.follow() if e.kind == "schedule_decided")
     next(decided)
+    service.cli("schedule", "pause", "tick", status=0)
     shown = service.json("schedule", "show", "tick", "--count", "500")
     ran = [one["window"] for one in shown["occurrences"] if one["decision"] == "run"]
     assert len(ran) == len(set(ran)) >= 3

@@ -17,8 +17,8 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
     Tell,
 )
-from forge_actors.domain.changes import ScheduleSaved
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.schedule_changes import ScheduleSaved
 from forge_actors.domain.triggers import Every, Manual, Once
 from forge_actors.testing.clock import START
 from tests.actors.schedules_kit import World, made

@@ -11,7 +11,7 @@ from forge_actors.domain.schedules import MAX_OCCURRENCES
 if TYPE_CHECKING:
     import apsw
 
-    from forge_actors.domain.changes import (
+    from forge_actors.domain.schedule_changes import (
         OccurrenceSaved,
         ScheduleRemoved,
         ScheduleSaved,
