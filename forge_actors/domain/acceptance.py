@@ -9,6 +9,7 @@ from forge_actors.domain.priority import PRIORITIES
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import JobDetails
+    from forge_actors.domain.effects import Authority
     from forge_actors.domain.jobs import Job
 
 
