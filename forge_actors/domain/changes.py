@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.verifying import Verify
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -253,6 +254,13 @@ class ItemMarked(Struct, frozen=True):
     event: Event | None = None
 
 
+class HookChanged(Struct, frozen=True):
+    """How far a webhook is; told where it is closed or opened."""
+
+    mark: HookMark
+    event: Event | None = None
+
+
 class RepositoryAdded(Struct, frozen=True):
     repository: Repository
     event: Event
@@ -360,6 +368,7 @@ Change = (
     | PauseEnded
     | AccountChanged
     | ItemMarked
+    | HookChanged
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged

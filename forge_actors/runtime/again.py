@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.acceptance import accepted_event
+from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.changes import JobAdded
 from forge_actors.domain.claims import strongest
 from forge_actors.domain.errors import InvalidInput, Refused

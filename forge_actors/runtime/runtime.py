@@ -159,8 +159,10 @@ async def _open(
                     )
                     control = parts.control(mailbox)
                     nursery.start_soon(control.scheduling.run)
-                    if command := loaded.settings.notify.command:
-                        nursery.start_soon(control.notify, command)
+                    if loaded.settings.notify:
+                        nursery.start_soon(control.notify, loaded.settings.notify)
+                    if hooks := loaded.settings.webhooks:
+                        nursery.start_soon(control.tell_webhooks, hooks)
                     parts.scope.shield = True
                     try:
                         yield Runtime(home, loaded.settings, control)

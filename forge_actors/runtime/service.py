@@ -26,6 +26,7 @@ from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
 from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
+from forge_actors.edges.gateway.pages import handler as pages
 from forge_actors.edges.gateway.server import Server
 from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files, raise_open_files
@@ -217,6 +218,8 @@ async def _answer(
     )
     front.add("v1", handler(control, front_door, hub), holds)
     front.add(READY, partial(ready, control))
+    for first in pages.FIRST:
+        front.add(first, pages.handle)
     server = Server(front, holds=front.holds, limits=limits)
     own = partial(metrics.gateway_families, {"socket": server, "tcp": front_door}, hub)
     front.add(metrics.PATH, metrics.handler(control, own))

@@ -47,6 +47,7 @@ from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
+from forge_actors.testing.webhooks import FakeWebhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +68,7 @@ class FakeControl(
     FakeInbox,
     FakeMetrics,
     FakeTimeline,
+    FakeWebhooks,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -77,6 +79,7 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeSchedules.__init__(self)
         FakeInbox.__init__(self)
+        FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
         FakeTimeline.__init__(self)
@@ -132,6 +135,7 @@ class FakeControl(
             "pressure": {},
             "quarantined": list(self.kept.values()),
             "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
+            "mcp": {"available": False, "note": "it is none that runs"},
         }
 
     async def add_repository(

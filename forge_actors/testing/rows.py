@@ -16,6 +16,7 @@ from forge_actors.domain.changes import (
     CleanRunChanged,
     EffectsRefused,
     EventsForgotten,
+    HookChanged,
     ItemMarked,
     JobAdded,
     JobAnswered,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
 
@@ -93,6 +95,8 @@ class Rows(KeptRows):
         self.accounts: dict[str, Account] = {}
         #: By item of the inbox.
         self.marks: dict[str, Mark] = {}
+        #: By name.
+        self.hooks: dict[str, HookMark] = {}
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
@@ -195,6 +199,8 @@ class Rows(KeptRows):
                 self.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 self.pauses.pop(scope, None)
+            case HookChanged(hook):
+                self.hooks[hook.name] = hook
             case ItemMarked(mark):
                 self.marks[mark.item] = mark.after(self.marks.get(mark.item))
             case AccountChanged(account):

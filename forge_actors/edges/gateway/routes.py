@@ -23,6 +23,7 @@ from forge_actors.edges.gateway import (
     steering,
     timeline,
     usage,
+    webhooks,
     worktrees,
 )
 from forge_actors.edges.gateway.messages import Response
@@ -57,6 +58,7 @@ ROUTES: tuple[Route, ...] = (
     *worktrees.ROUTES,
     *schedules.ROUTES,
     *usage.ROUTES,
+    *webhooks.ROUTES,
     *timeline.ROUTES,
     *cleaning.ROUTES,
     Route(

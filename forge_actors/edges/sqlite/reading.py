@@ -19,6 +19,7 @@ from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.schedules import Occurrence
 from forge_actors.domain.spending import used_before
+from forge_actors.domain.webhooks import HookMark
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
@@ -252,6 +253,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("job_ran", job)
         return rows[0][0] if rows else 0.0
+
+    def webhooks(self) -> list[HookMark]:
+        """See the port."""
+        return [HookMark(*row) for row in self.read_pending("webhooks")]
 
     def look(self, repo: str) -> Look | None:
         """See the port."""

@@ -1,4 +1,4 @@
-"""The first event of a job: that it was accepted."""
+"""The event by which a job is accepted."""
 
 from __future__ import annotations
 
