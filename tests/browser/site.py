@@ -48,6 +48,7 @@ class Visit:
         scheme: Any = "light",
     ) -> None:
         self.service = service
+        self.size = size
         self.said: list[str] = []
         self.context: BrowserContext = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
