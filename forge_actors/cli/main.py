@@ -44,6 +44,7 @@ VERBS = {
     "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
+    "watch": "the jobs of a service, live, in the whole terminal",
     "status": "the service, its limits and what it does",
     "open": "the pages of the service in a browser",
     "drain": "start nothing more and wait for what runs",
@@ -79,7 +80,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
-        *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
+        *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "timeline", "fence"),
     ),
     "steering jobs": (
