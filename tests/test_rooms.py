@@ -43,6 +43,7 @@ PACKAGES: dict[str, set[str]] = {
 }
 DRIVERS = {
     "edges.sqlite": {"apsw"},
+    "edges.webhooks": {"h11"},
     "edges.gateway": {"h11"},
     "edges.gateway.metrics": {"prometheus_client"},
     "edges.spans": {"opentelemetry"},

@@ -82,6 +82,8 @@ KINDS: tuple[str, ...] = (
     "job_quarantine_ended",
     "receipt_refused",
     "effect_refused",
+    "webhook_closed",
+    "webhook_opened",
     "clean_ended",
     "clean_failed",
     *(f"job_{state}" for state in STATES),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity, Repository
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import (
         LeftLocks,
         MadeWorktree,
@@ -193,6 +194,9 @@ class Store(Protocol):
 
     def inbox_marks(self) -> list[Mark]:
         """What was done about items of the inbox, as it was saved."""
+
+    def webhooks(self) -> list[HookMark]:
+        """How far each webhook is, as it was saved."""
 
     def look(self, repo: str) -> Look | None:
         """What was saved of the git status of one repository."""

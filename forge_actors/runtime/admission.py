@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import trio
 from msgspec import structs
 
+from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import (
     JobAdded,
     JobDelegated,
     JobDetails,
-    accepted_event,
 )
 from forge_actors.domain.errors import (
     FencingTokenStale,

@@ -46,6 +46,7 @@ from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
+from forge_actors.testing.webhooks import FakeWebhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ class FakeControl(
     FakeInbox,
     FakeMetrics,
     FakeTimeline,
+    FakeWebhooks,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -74,6 +76,7 @@ class FakeControl(
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
+        FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
         FakeTimeline.__init__(self)

@@ -16,6 +16,7 @@ from forge_actors.domain.changes import (
     CleanRunChanged,
     EffectsRefused,
     EventsForgotten,
+    HookChanged,
     ItemMarked,
     JobAdded,
     JobAnswered,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
 
@@ -86,6 +88,8 @@ class Rows(KeptRows):
         self.accounts: dict[str, Account] = {}
         #: By item of the inbox.
         self.marks: dict[str, Mark] = {}
+        #: By name.
+        self.hooks: dict[str, HookMark] = {}
         #: By parent.
         self.children: dict[str, str] = {}
         self.quarantined: dict[str, Quarantine] = {}
@@ -185,6 +189,8 @@ class Rows(KeptRows):
                 self.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 self.pauses.pop(scope, None)
+            case HookChanged(hook):
+                self.hooks[hook.name] = hook
             case ItemMarked(mark):
                 self.marks[mark.item] = mark.after(self.marks.get(mark.item))
             case AccountChanged(account):

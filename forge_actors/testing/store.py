@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
 #: Seconds until a lazy move is committed if no other move comes along.
@@ -248,6 +249,9 @@ class MemoryStore(KeptMemory, LooksInMemory):
 
     def inbox_marks(self) -> list[Mark]:
         return list(self._pending.marks.values())
+
+    def webhooks(self) -> list[HookMark]:
+        return [mark for _, mark in sorted(self._pending.hooks.items())]
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

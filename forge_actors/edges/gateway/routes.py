@@ -22,6 +22,7 @@ from forge_actors.edges.gateway import (
     steering,
     timeline,
     usage,
+    webhooks,
     worktrees,
 )
 from forge_actors.edges.gateway.messages import Response
@@ -55,6 +56,7 @@ ROUTES: tuple[Route, ...] = (
     *repositories.ROUTES,
     *worktrees.ROUTES,
     *usage.ROUTES,
+    *webhooks.ROUTES,
     *timeline.ROUTES,
     *cleaning.ROUTES,
     Route(

@@ -18,6 +18,7 @@ from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.spending import used_before
+from forge_actors.domain.webhooks import HookMark
 from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE, found_in_use
 from forge_actors.edges.sqlite.ends import Ends
@@ -232,6 +233,10 @@ class StoreReader:
     def inbox_marks(self) -> list[Mark]:
         """See the port."""
         return [Mark(*row) for row in self.read_pending("inbox_marks")]
+
+    def webhooks(self) -> list[HookMark]:
+        """See the port."""
+        return [HookMark(*row) for row in self.read_pending("webhooks")]
 
     def look(self, repo: str) -> Look | None:
         """See the port."""

@@ -17,6 +17,7 @@ from forge_actors.domain.changes import (
     CleanRunChanged,
     EffectsRefused,
     EventsForgotten,
+    HookChanged,
     ItemMarked,
     JobAdded,
     JobAnswered,
@@ -220,6 +221,10 @@ def _mark(db: apsw.Connection, sql: dict[str, str], change: ItemMarked) -> None:
     db.execute(sql["forget_marks"], (MAX_MARKS,))
 
 
+def _keep_hook(db: apsw.Connection, sql: dict[str, str], change: HookChanged) -> None:
+    db.execute(sql["keep_webhook"], structs.astuple(change.mark))
+
+
 def _add_repository(
     db: apsw.Connection, sql: dict[str, str], change: RepositoryAdded
 ) -> None:
@@ -367,6 +372,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     PauseEnded: _end_pause,
     AccountChanged: _keep_account,
     ItemMarked: _mark,
+    HookChanged: _keep_hook,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,

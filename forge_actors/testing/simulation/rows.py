@@ -36,6 +36,8 @@ class SimulatedRows(Rows):
         made.pauses = self.pauses.copy()
         made.accounts = self.accounts.copy()
         made.marks = self.marks.copy()
+        made.hooks = self.hooks.copy()
+        made.refused_effects = self.refused_effects.copy()
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()
