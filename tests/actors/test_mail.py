@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio.testing
@@ -35,10 +35,10 @@ async def test_unread_messages_are_counted_where_they_are(tmp_path: Path) -> Non
         failures = 4
 
     boxes: Any = {"repo": Box(3), "other": Box(1)}
-    own, aside, cleaner = Box(7), Kept(0), Kept(2)
-    found = mail_counts(
-        cast("Any", own), boxes, cast("Any", aside), cast("Any", cleaner)
-    )
+    own: Any = Box(7)
+    aside: Any = Kept(0)
+    cleaner: Any = Kept(2)
+    found = mail_counts(own, boxes, aside, cleaner)
     assert found == MailCounts(7, 4, 3, 4, 2, 4)
     async with world(tmp_path) as made:
         await made.open()
