@@ -31,6 +31,7 @@ GATHER_SECONDS = 0.05
 KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
+    "runtime_failed",
     "runtime_stopped",
     "write_refused",
     "store_restored",

@@ -18,6 +18,7 @@ from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.maintenance_view import maintenance_view
 from forge_actors.domain.quarantine import nothing_kept
+from forge_actors.domain.readiness import answers
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
@@ -42,6 +43,12 @@ class ServiceControl(OutputControl, InboxControl):
     def agent_pid(self) -> int:
         """The process id of the node agent that runs now."""
         return self._launcher.agent_pid
+
+    @property
+    def instance(self) -> str:
+        """This start of the runtime, and no other."""
+        owner = self._store.owner
+        return "" if owner is None else owner.instance
 
     async def status(self) -> dict[str, object]:
         survey = await self._supervisor.ask(Count)
@@ -82,14 +89,25 @@ class ServiceControl(OutputControl, InboxControl):
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")
-        ready = not degraded and not self.stop_requested.is_set()
+        known = self.board.now
+        ready = known.ready and not degraded and not self.stop_requested.is_set()
+        release = "not_observed" if served is None else served.coherence
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble + self._untold
+        degraded += self.board.complaints.values()
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)
+        maintenance = maintenance_view(
+            self._settings().cleaning,
+            self._store.clean_run(),
+            visits,
+            self._roots,
+            timestamp,
+            given_up=survey.no_clean_up,
+        )
         return {
             "service": {
                 "pid": os.getpid(),
@@ -109,15 +127,16 @@ class ServiceControl(OutputControl, InboxControl):
                 },
             },
             "ready": ready,
+            "stage": known.stage,
             "readiness": {
-                "database": "fail" if trouble else "pass",
-                "scheduler": "pass",
-                "releaseCoherence": "not_observed"
-                if served is None
-                else served.coherence,
-                # Nothing of this release looks at it.
-                "mcpEndToEnd": "not_observed",
+                **known.diagnostics,
+                "database": "fail" if trouble else known.diagnostics["database"],
+                "releaseCoherence": release,
             },
+            "reasons": known.reasons,
+            **to_builtins(
+                answers(ready=ready, clean_up=maintenance["problem"], release=release)
+            ),
             "degraded": degraded,
             "draining": survey.draining,
             "capacity": capacity,
@@ -129,14 +148,7 @@ class ServiceControl(OutputControl, InboxControl):
             "poisoned": self._poisoned(),
             "inbox": {"items": self._inbox(0).count},
             "pauses": [to_builtins(pause) for pause in pauses],
-            "maintenance": maintenance_view(
-                self._settings().cleaning,
-                self._store.clean_run(),
-                visits,
-                self._roots,
-                timestamp,
-                given_up=survey.no_clean_up,
-            ),
+            "maintenance": maintenance,
             "disk": {**disk, "home": sizes_of(visits.values())},
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
@@ -181,8 +193,12 @@ class ServiceControl(OutputControl, InboxControl):
         return await self._settings.reload()
 
     async def wait_ready(self) -> None:
-        if not await self._held.wait(lambda: self._store.saving.wait_value(True)):
+        if not await self._held.wait(self._ready):
             raise _ending()
+
+    async def _ready(self) -> None:
+        await self.board.became_ready.wait()
+        await self._store.saving.wait_value(True)
 
     async def wait_idle(self) -> None:
         while self._store.active:
