@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         _files(),
         _socket(home),
         *_service(home),
+        *_last_words(home),
         _agent(),
         *(Check("agents", state, text) for state, text in found_here()),
         _proc(),
@@ -274,6 +275,23 @@ def _health(status: dict[str, Any]) -> Check:
     if degraded:
         return Check("service", "broken", f"{named}: {'; '.join(degraded)}")
     return Check("service", "ok", named)
+
+
+def _last_words(home: str) -> list[Check]:
+    """What a service has written down of itself, and why the last one ended."""
+    from forge_actors.runtime.reports import latest_reports
+    from forge_actors.runtime.status_file import last_exit
+
+    found = []
+    ended = last_exit(Path(home))
+    if ended.get("status") not in (None, 0, 75):
+        detail = f"{ended.get('reason')} at {ended.get('ended_at')}, in the stage"
+        detail += f" {ended.get('stage')}: {ended.get('message')}"
+        found.append(Check("last exit", "missing", detail))
+    paths = [str(path) for path in latest_reports(Path(home))]
+    if paths:
+        found.append(Check("reports", "ok", f"the newest: {' '.join(paths)}"))
+    return found
 
 
 def _agent() -> Check:

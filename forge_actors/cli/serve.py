@@ -76,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     import signal
 
     # Loading the service takes a while. A signal of that time waits until it can act.
-    ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ours = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    ours |= {signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, ours)
     from forge_actors.runtime.service import serve
 

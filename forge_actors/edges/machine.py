@@ -97,6 +97,11 @@ def open_files() -> OpenFiles:
     return OpenFiles(None if soft == resource.RLIM_INFINITY else soft)
 
 
+def resident_bytes() -> int:
+    """The memory that this process has now."""
+    return psutil.Process().memory_info().rss
+
+
 def usable_cpus() -> int:
     """The processors this process may use."""
     if hasattr(os, "sched_getaffinity"):

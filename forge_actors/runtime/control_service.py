@@ -11,10 +11,12 @@ from msgspec import to_builtins
 
 from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
-from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
+from forge_actors.actors.supervisor_messages import Count, SetPause, Stop, Survey
 from forge_actors.domain.capacity import WORKERS
+from forge_actors.domain.changes import Noted
 from forge_actors.domain.disk import sizes_of
-from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
+from forge_actors.domain.errors import MailboxClosed, Refused, StoreFailed, Unavailable
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.maintenance_view import maintenance_view
 from forge_actors.domain.quarantine import nothing_kept
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
     from forge_actors.domain.settings import SettingChange, SettingView
 
+#: Seconds that the supervisor has to say how it is.
+SURVEY_SECONDS = 5.0
+#: What is said of one that did not.
+NO_SURVEY = Survey({}, 0, 0, None, draining=False, waiting=0)
+
 
 class ServiceControl(OutputControl, InboxControl):
     """The part of the port `Control` that is about the service as a whole."""
@@ -50,8 +57,24 @@ class ServiceControl(OutputControl, InboxControl):
         owner = self._store.owner
         return "" if owner is None else owner.instance
 
+    def stall_after(self) -> float:
+        """Seconds at one message after which an actor counts as stalled."""
+        return self._settings().watchdog.seconds
+
+    def note(self, kind: str, data: dict[str, object]) -> None:
+        """Put something about the service into the event log, if that is possible."""
+        with suppress(StoreFailed):
+            self._store.save([Noted(Event(kind, self._clock.now(), data=data))])
+
+    async def _survey(self) -> Survey | None:
+        """What the supervisor has; None if it does not answer."""
+        with trio.move_on_after(SURVEY_SECONDS):
+            return await self._supervisor.ask(Count)
+        return None
+
     async def status(self) -> dict[str, object]:
-        survey = await self._supervisor.ask(Count)
+        answered = await self._survey()
+        survey = answered or NO_SURVEY
         counts = self._store.tally.by_state()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
@@ -86,6 +109,8 @@ class ServiceControl(OutputControl, InboxControl):
                 f"the node agent gave no sign of life for {survey.silence:.0f} s, so"
                 " the leases of what runs are unconfirmed; they are kept"
             )
+        if answered is None:
+            degraded.append(f"the supervisor did not answer in {SURVEY_SECONDS:g} s")
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")

@@ -20,6 +20,7 @@ from forge_actors.edges.gateway.server import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.actors.pulse import Pulse
     from forge_actors.edges.gateway.front import Front
     from forge_actors.edges.gateway.messages import (
         Limits,
@@ -39,8 +40,10 @@ class Gate:
         board: Board,
         status: Callable[[], dict[str, object]],
         request_stop: Callable[[], None],
+        pulse: Pulse,
     ) -> None:
         self._place = place
+        self._pulse = pulse
         self._board = board
         self._status = status
         self._request_stop = request_stop
@@ -81,27 +84,23 @@ class Gate:
         self._front = front
         self._decided.set()
 
-    async def close(self) -> None:
-        """Take nothing new; return when what is in hand was answered or cut."""
+    def refuse(self) -> None:
+        """Take nothing new; what is held until the start is through is refused."""
         self._decided.set()
         if self._server is not None:
             self._server.stop()
+
+    async def end(self) -> None:
+        """Take nothing new; return when what is in hand was answered or cut."""
+        self.refuse()
+        if self._server is not None:
             await self._ended.wait()
 
     async def cut(self) -> None:
         """End every connection now; nothing is left of it when this returns."""
-        self._decided.set()
         self._scope.cancel()
-        if self._server is not None:
-            with trio.CancelScope(shield=True):
-                await self._ended.wait()
-
-    async def end(self) -> None:
-        """Close it, or cut it if there is no time for that."""
-        try:
-            await self.close()
-        finally:
-            await self.cut()
+        with trio.CancelScope(shield=True):
+            await self.end()
 
     async def _serve(
         self, server: Server, door: Door, *, task_status: trio.TaskStatus[None]
@@ -126,6 +125,7 @@ class Gate:
         return asked == ("POST", ("v1", "stop"))
 
     async def _answer(self, request: Request) -> Response | Stream:
+        self._pulse.wake()  # it may be what blocks everybody
         if self._front is None:
             await trio.lowlevel.checkpoint()
             if self._known(request):

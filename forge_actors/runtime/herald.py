@@ -99,6 +99,21 @@ class Herald:
             if self._stages:
                 self.tell_starter(f"{STAGE_LINE}{now.stage}: {now.doing}")
 
+    def publish_blocked(self, words: str) -> None:
+        """Tell of a loop that does not turn, in the name of those who wait for it."""
+        if self._file is None:
+            return
+        now = self.snapshot()
+        readiness = now["readiness"]
+        assert isinstance(readiness, dict), "that of a snapshot"
+        self._file.write(
+            {
+                **now,
+                "readiness": {**readiness, "ready": False},
+                "degraded": [*self._board.complaints.values(), words],
+            }
+        )
+
     def snapshot(self) -> dict[str, object]:
         """What the status file says."""
         board, now = self._board, self._board.now

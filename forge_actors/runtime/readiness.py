@@ -74,6 +74,10 @@ class Board:
             self.now = self.now.observes(name, verdict)
             self._tell()
 
+    def give(self, reason: str) -> None:
+        """Keep one more reason why it was not ready."""
+        self.now = self.now.fails(reason, None)
+
     def complain(self, about: str, words: str | None) -> None:
         """Something is wrong with a part, as these words say, or not any more."""
         if words == self.complaints.get(about):

@@ -31,6 +31,7 @@ from forge_actors.runtime.probe import ask_over_socket, within_time
 from forge_actors.runtime.readiness import FAILED, SERVED, Board
 from forge_actors.runtime.runtime import Serving, open_served
 from forge_actors.runtime.views import timestamp
+from forge_actors.runtime.vigil import ASKING, Vigil
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -118,6 +119,7 @@ class _Service:
         self._herald = herald
         self._notifier = notifier
         self._start = Start(board)
+        self._vigil = Vigil(home, board, herald, notifier)
 
     async def run(self) -> int:
         # What is made until it is ready stays: to look through it time and again while
@@ -127,18 +129,21 @@ class _Service:
         with (
             trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
             trio.open_signal_receiver(signal.SIGHUP) as hangups,
+            trio.open_signal_receiver(*ASKING) as asking,
         ):
             # Whoever starts us may have held them back, so that none came before this.
-            ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *ASKING)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
             status, start = 0, self._start
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(
                     _stop_on_signal, signals, start, nursery.cancel_scope
                 )
+                nursery.start_soon(self._vigil.report, asking)
                 with start.scope:
-                    async with self._open() as (runtime, gate):
+                    async with self._open(nursery) as (runtime, gate):
                         nursery.start_soon(self._look_on_signal, hangups, runtime, gate)
+                        nursery.start_soon(self._vigil.watch, runtime.control)
                         await self._answer(runtime, gate, nursery)
                     if runtime.control.successor is not None:
                         status = SUPERSEDED
@@ -148,7 +153,7 @@ class _Service:
         return status
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[tuple[Runtime, Gate]]:
+    async def _open(self, nursery: trio.Nursery) -> AsyncIterator[tuple[Runtime, Gate]]:
         """The runtime and its gate, as soon as the disk of the home has room."""
         started_at = timestamp(time())
         place = partial(self._place, CONTROL_SOCKET)
@@ -158,24 +163,26 @@ class _Service:
                 self._board,
                 self._herald.start_status,
                 self._start.request_stop,
+                self._vigil.pulse,
             )
-            async with AsyncExitStack() as stack:
-                opening_nursery = trio.open_nursery()
-                nursery = await stack.enter_async_context(opening_nursery)
-                opening = open_served(self._home, self._serving(nursery, gate))
-                try:
-                    runtime = await stack.enter_async_context(opening)
-                except Exception as error:
-                    if not lacks_room(error, self._home):
-                        self._board.fail_start(error)
-                        await gate.end()
-                        raise
+            self._start.gate = gate
+            try:
+                async with AsyncExitStack() as stack:
+                    opening = open_served(self._home, self._serving(nursery, gate))
+                    try:
+                        runtime = await stack.enter_async_context(opening)
+                    except Exception as error:
+                        if not lacks_room(error, self._home):
+                            self._board.fail_start(error)
+                            raise
+                        failure = error
+                    else:
+                        yield runtime, gate
+                        return
+            finally:
+                # Also after a request to stop: whoever waits is to hear of it.
+                with trio.CancelScope(shield=True):
                     await gate.end()
-                    failure = error
-                else:
-                    yield runtime, gate
-                    return
-                nursery.cancel_scope.cancel()
             self._wait_for_room(failure)
             await wait_for_room(
                 self._home,
@@ -221,7 +228,7 @@ class _Service:
             # Before their connections are cut: an answer says that nothing more comes.
             control.close()
             tell_serving(runtime.home, serving=False)
-            await gate.close()
+            await gate.end()
         finally:
             if board.now.ending is None and board.failure is None:
                 # Whose failure it was is known once all that depends on it has ended.
@@ -277,11 +284,15 @@ class Start:
         self.scope = trio.CancelScope()
         self.done = False
         self.stop = trio.Event()
+        #: Where those wait who want to be answered.
+        self.gate: Gate | None = None
 
     def request_stop(self, reason: str = STOP_REQUESTED) -> None:
         self._board.end(reason)
         self.stop.set()
         if not self.done:
+            if self.gate is not None:
+                self.gate.refuse()
             self.scope.cancel()
 
 

@@ -33,6 +33,7 @@ from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
+from forge_actors.runtime.watch_settings import WatchdogSettings
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ LIVE = frozenset(
         "budgets",
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
+        "watchdog",
     }
 )
 
@@ -161,6 +163,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     artifacts: ArtifactSettings = ArtifactSettings()
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
+    watchdog: WatchdogSettings = WatchdogSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -178,6 +181,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         self.gateway.check()
+        _ = self.watchdog.seconds
 
     @property
     def overtake_after(self) -> float:

@@ -56,6 +56,11 @@ class StatusFile:
             _replace(self._folder / LAST_EXIT, record)
 
 
+def last_exit(home: Path) -> dict[str, object]:
+    """How the last service of a home ended; nothing if none did."""
+    return read_json(home / RUNTIME / LAST_EXIT)
+
+
 def read_json(path: Path) -> dict[str, object]:
     """What is in such a file; nothing if it is not there or not one."""
     try:

@@ -8,12 +8,18 @@ from forge_actors.domain.readiness import (
     DIAGNOSTICS,
     ORDER,
     STAGES,
+    Diagnostic,
     Readiness,
     ReadinessIncomplete,
     answers,
 )
 
-REQUIRED = ("database", "scheduler", "releaseCoherence", "endToEnd")
+REQUIRED: tuple[Diagnostic, ...] = (
+    "database",
+    "scheduler",
+    "releaseCoherence",
+    "endToEnd",
+)
 
 
 def through() -> Readiness:
