@@ -19,7 +19,7 @@ from forge_actors.cli.disk_text import home_text
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.errors import NoService
-from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.home import published, resolve_home, socket_path
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.open_files import LEAST, OpenFiles
@@ -38,6 +38,8 @@ SQLITE_LEAST = (3, 51, 3)
 GIT_LEAST = (2, 25)
 AGENT_SECONDS = 20.0
 PR_SET_CHILD_SUBREAPER = 36
+#: How it begins what a status file says of a service that cannot answer.
+LOOP_BLOCKED = "the loop of the service does not turn"
 
 State = Literal["ok", "missing", "broken"]
 
@@ -206,6 +208,10 @@ def _socket(home: str) -> Check:
 
 
 def _service(home: str) -> list[Check]:
+    blocked = published(home)
+    if blocked.get("stage") == "ready" and (words := _loop(blocked)):
+        # It would not answer.
+        return [_disk(home, {}), Check("service", "broken", words)]
     try:
         status = Service(home).get("status")
     except NoService:
@@ -221,6 +227,12 @@ def _service(home: str) -> list[Check]:
         *_unseen(status.get("agents") or []),
         *_clean_up(status.get("maintenance") or {}),
     ]
+
+
+def _loop(told: dict[str, Any]) -> str:
+    """What is said of a service by the thread that sees that nothing else runs."""
+    said = (str(words) for words in told.get("degraded") or ())
+    return "; ".join(words for words in said if words.startswith(LOOP_BLOCKED))
 
 
 def _clean_up(maintenance: dict[str, Any]) -> list[Check]:

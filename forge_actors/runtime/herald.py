@@ -203,23 +203,17 @@ class Herald:
             self._ready_fd = None
 
     def _say_failed(self, failure: Failure) -> None:
-        instance = self._identity.get("instance")
-        _say(
-            {
-                "event": "failed",
-                "instance": instance,
-                "reason": failure.code,
-                "stage": failure.stage,
-                "message": failure.message,
-                "at": timestamp(time()),
-            }
-        )
+        self._notifier.status(f"{failure.code}: {failure.message}")
+        # Whoever starts a second service by mistake is not to hear it twice.
+        if self._identity:
+            line = {"event": "failed", "instance": self._identity["instance"]}
+            _say({**line, **_failure(failure), "at": timestamp(time())})
 
 
 def _failure(failure: Failure) -> dict[str, str]:
     return {
         "stage": failure.stage,
-        "code": failure.code,
+        "reason": failure.code,
         "message": failure.message,
     }
 

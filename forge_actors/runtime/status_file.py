@@ -30,24 +30,32 @@ class StatusFile:
     def __init__(self, home: Path, instance: str) -> None:
         self._folder = home / RUNTIME
         self._instance = instance
+        self._written = False
         # Of a loop that is blocked another thread tells.
         self._lock = Lock()
 
     def write(self, snapshot: Mapping[str, object]) -> None:
-        with self._lock, suppress(OSError):
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            _replace(self._folder / STATUS_FILE, snapshot)
-
-    def remove(self) -> None:
-        """Remove it, unless another owner has written it since."""
+        """Have it say this, unless another owner has written it since we did."""
         path = self._folder / STATUS_FILE
         with self._lock, suppress(OSError):
-            found = read_json(path)
-            if (found.get("instance"), found.get("pid")) == (
-                self._instance,
-                os.getpid(),
-            ):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if not self._written or self._is_ours(path) or not path.exists():
+                _replace(path, snapshot)
+            self._written = True
+
+    def remove(self) -> None:
+        """Remove it, if it is ours."""
+        path = self._folder / STATUS_FILE
+        with self._lock, suppress(OSError):
+            if self._is_ours(path):
                 path.unlink()
+
+    def _is_ours(self, path: Path) -> bool:
+        found = read_json(path)
+        return (found.get("instance"), found.get("pid")) == (
+            self._instance,
+            os.getpid(),
+        )
 
     def write_exit(self, record: Mapping[str, object]) -> None:
         """How this service ended, for whoever asks why there is none."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forge_actors.cli import stop
+from forge_actors.cli.main import main
 from forge_actors.domain.readiness import ORDER, STAGES
 from tests.acceptance.bench import PATIENCE, wait_until_ended
 from tests.acceptance.service import _MAIN, finished, started
@@ -101,6 +103,23 @@ def end_of(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     return process.returncode, err.decode()
 
 
+@contextmanager
+def manager(path: Path) -> Iterator[socket.socket]:
+    """The socket of a service manager, as systemd's."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(path))
+        listening.settimeout(PATIENCE)
+        yield listening
+
+
+def until(listening: socket.socket, line: str) -> list[list[str]]:
+    """Every message up to the one with a line that begins like this."""
+    heard: list[list[str]] = []
+    while not any(each.startswith(line) for each in (heard or [[]])[-1]):
+        heard.append(listening.recv(4096).decode().split("\n"))
+    return heard
+
+
 @pytest.mark.parametrize("stage", ORDER)
 def test_a_service_that_is_told_to_stop_in_a_stage_ends_in_order(
     make_service: Callable[[str], LiveService], stage: str
@@ -129,19 +148,27 @@ def test_a_stage_that_fails_is_named_and_leaves_nothing_behind(
     make_service: Callable[[str], LiveService], stage: str
 ) -> None:
     service = make_service("")
-    done = service.start_refused(FAILS.format(stage=stage))
-    assert done.status != 0
-    [line] = [line for line in done.err.splitlines() if '"event": "failed"' in line]
-    said = json.loads(line)
     code = next(part.code for name, part in STAGES.items() if name == stage)
-    assert (said["reason"], said["stage"]) == (code, stage)
-    assert "no luck here" in said["message"]
-    assert "Traceback" not in done.err
+    path = str(service.root / "notify")
+    notifies = f"import os; os.environ['NOTIFY_SOCKET'] = {path!r}"
+    patch = f"{notifies}\n{FAILS.format(stage=stage)}"
+    with manager(service.root / "notify") as listening, starting(service, patch) as end:
+        until(listening, f"STATUS={code}: ")
+        status, err = end_of(end)
+    assert status > 0
+    assert err.splitlines()[-1].startswith("forge-actors: ")
+    assert "no luck here" in err.splitlines()[-1]
+    assert "Traceback" not in err
     assert not (service.home / "runtime" / "status.json").exists()
+    said = [line for line in err.splitlines() if '"event": "failed"' in line]
+    # Nobody wants to hear twice that there is one already, or what is misspelt.
+    assert len(said) == (stage in OWNED)
     if stage in OWNED:
+        told = json.loads(said[0])
+        assert (told["reason"], told["stage"]) == (code, stage)
         ended = last_exit(service)
         assert (ended["reason"], ended["stage"]) == (code, stage)
-        assert (ended["status"], ended["instance"]) == (done.status, said["instance"])
+        assert (ended["status"], ended["instance"]) == (status, told["instance"])
     service.start()
 
 
@@ -213,7 +240,7 @@ def test_the_status_file_lives_as_long_as_its_service(
     assert file["endpoints"]["socket"] == str(service.home / "control.sock")
     other = service.cli("serve")
     assert other.status == 3
-    assert '"reason": "RUNTIME_OWNERSHIP_CONFLICT"' in other.err
+    assert other.err.startswith("forge-actors: another service ")
     assert published(service) == file, "it is that of the owner"
     service.kill()
     assert published(service) == file, "nobody was there to remove it"
@@ -234,6 +261,45 @@ def test_the_status_file_of_another_owner_is_left_alone(
     path.write_text(json.dumps(other))
     service.terminate()
     assert published(service) == other
+
+
+#: Its parts stop once the gate is open.
+STOPS_LATE = """
+import trio
+from forge_actors.runtime.parts import Parts
+plain = Parts.stop
+async def stop(parts, *args):
+    open({bell!r}, "w").write("x\\n")
+    with trio.CancelScope(shield=True):
+        await trio.to_thread.run_sync(open({gate!r}).read)
+    await plain(parts, *args)
+Parts.stop = stop
+"""
+
+
+def test_whoever_asks_a_service_that_ends_to_stop_waits_for_the_same_end(
+    make_service: Callable[[str], LiveService], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make_service("")
+    bell, gate = service.bell(), service.gate()
+    place = {"bell": str(service.root / "bell0"), "gate": str(gate.path)}
+    service.start_patched(STOPS_LATE.format(**place))
+    service.cli("status", "--wait", status=0)
+    with started("--home", service.home, "stop") as first:
+        bell.wait()
+        assert published(service)["stage"] == "stopping"
+        assert service.cli("stop", "--no-wait", status=0).out.endswith("already\n")
+        plain = stop._open
+
+        def opened(pid: int) -> int | None:
+            found = plain(pid)
+            gate.open()
+            return found
+
+        monkeypatch.setattr(stop, "_open", opened)
+        assert main(["--home", str(service.home), "stop"]) == 0
+        assert wait_until_ended(service.pid, 0), "it came back after the end"
+        assert finished(first).status == 0
 
 
 #: Writes down in which order a service tells of a failure and acts on it.
@@ -277,7 +343,8 @@ def test_a_part_that_fails_for_good_is_told_of_before_the_service_ends(
     service.start_patched(IN_ORDER.format(fuse=str(fuse), diary=str(diary)))
     service.cli("status", "--wait", status=0)
     diary.unlink()
-    with started("--home", service.home, "events", "-f") as follower:
+    words = "--home", service.home, "events", "-f", "--since", "1h"
+    with started(*words) as follower:
         assert follower.stdout is not None
         follower.stdout.readline()
         fuse.touch()
@@ -289,26 +356,10 @@ def test_a_part_that_fails_for_good_is_told_of_before_the_service_ends(
     assert ended["reason"] == "SCHEDULER_STOPPED"
     assert ended["status"] == 1
     assert "a bug" in ended["message"]
-    [event] = [e for e in service.json("events") if e["kind"] == "runtime_failed"]
+    lines = service.cli("events", "--json").out.splitlines()
+    [event] = [e for e in map(json.loads, lines) if e["kind"] == "runtime_failed"]
     assert event["data"]["code"] == "SCHEDULER_STOPPED"
     assert '"reason": "SCHEDULER_STOPPED"' in (service.home / "service.log").read_text()
-
-
-@contextmanager
-def manager(path: Path) -> Iterator[socket.socket]:
-    """The socket of a service manager, as systemd's."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
-        listening.bind(str(path))
-        listening.settimeout(PATIENCE)
-        yield listening
-
-
-def until(listening: socket.socket, line: str) -> list[list[str]]:
-    """Every message up to the one with a line that begins like this."""
-    heard: list[list[str]] = []
-    while not any(each.startswith(line) for each in (heard or [[]])[-1]):
-        heard.append(listening.recv(4096).decode().split("\n"))
-    return heard
 
 
 def test_a_service_manager_hears_of_each_stage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -119,6 +120,10 @@ def test_a_loop_that_is_blocked_is_seen_from_outside_of_it(
     words = "--home", service.home, "status", "--wait", "idle"
     with next_report(service, "blocked") as wait, started(*words) as waits:
         assert "in wait_idle" in wait()
+        doctor = json.loads(service.cli("doctor", "--json", status=1).out)
+        [check] = [each for each in doctor["checks"] if each["name"] == "service"]
+        assert check["state"] == "broken"
+        assert re.search("does not turn, at .* wait_idle", check["detail"])
         gate.open()
         assert finished(waits).status == 0
     event = service.until(None, "loop_blocked")
