@@ -28,6 +28,7 @@ from benchmarks import (
     restart,
     skeleton,
     starts,
+    streams,
     w1,
     w2,
     worktrees,
@@ -86,6 +87,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "skeleton": measure_skeleton,
     "w1": w1.measure,
     "w1-deep": w1.measure_deep,
+    "readers": streams.measure,
     "messages": messages.measure,
     "w2": w2.measure,
     "looks": looks.measure,
@@ -100,7 +102,9 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "idle": idle.measure,
 }
 ROWS = ("cref", *MEASURES)
-ONCE = frozenset({"looks", "restart", "clean", "spin", "memory", "idle"})  # long
+ONCE = frozenset(  # long
+    {"readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+)
 
 
 def run(

@@ -79,6 +79,8 @@ BARS = {
     "agent-output-memory": at_most(16.0),
     "w1-clean": Bar(85.0),
     "status-spin": Bar(85.0),
+    "w1-readers": Bar(85.0),
+    "readers-memory": at_most(5.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
 }

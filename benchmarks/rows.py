@@ -59,6 +59,8 @@ class Bench:
     registered: int = 10_000
     looked_at: int = 1000
     idle_seconds: float = 30.0
+    idle_readers: int = 1000
+    active_readers: int = 100
     #: Of the repository that worktrees are made of.
     files: int = 10_000
     peer_python: str | None = None
@@ -85,6 +87,7 @@ class Bench:
         self.looked_at = 200
         self.finished, self.spin_seconds = 20_000, 2.0
         self.files = 200
+        self.idle_readers, self.active_readers = 50, 10
 
     def saw(self, service: Service) -> None:
         self.seen = {

@@ -43,11 +43,14 @@ PACKAGES: dict[str, set[str]] = {
 DRIVERS = {
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
+    "edges.gateway.metrics": {"prometheus_client"},
+    "edges.gateway.mcp": {"mcp", "mcp_types", "anyio", "httpx2"},
     "edges.machine": {"psutil"},
     "edges.cleanup.process": {"psutil"},
     "edges.node": {"psutil"},
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},
+    "client.offline_timeline": {"apsw"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
 IMPURE = {"asyncio", "datetime", "os", "pathlib", "random", "secrets", "shutil"}
@@ -180,7 +183,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.maintenance_messages", "actors.pulse"}
     shared |= {"actors.projections_messages", "actors.watches"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
-    of_supervisor += ("actors.pressure", "actors.supervisor_context")
+    of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts")
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}

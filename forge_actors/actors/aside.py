@@ -60,6 +60,8 @@ class Aside:
         self._keep_receipt = keep_receipt
         self._supervisor = supervisor
         self._failures: dict[str, Escalation] = {}
+        #: How often any of them has failed.
+        self.failures = 0
         #: Why no actor is started.
         self._why: dict[str, str] = {}
         self._caretakers: dict[str, list[Caretaker]] = {}
@@ -89,6 +91,7 @@ class Aside:
             RestartIntensityReached: it was one failure too many for lack of a store.
         """
         log.error("the actor of repository %s failed", repo, exc_info=error)
+        self.failures += 1
         now = trio.current_time()
         if only(error, StoreFailed):
             policy = self._history.policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from forge_actors.actors.repository_messages import AnswerJob, EditJob
+from forge_actors.actors.repository_messages import AnswerJob, ApproveJob, EditJob
 from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.moves import Moves
     from forge_actors.domain.changes import Change
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.effects import Approval
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ports import Store
     from forge_actors.domain.recovery import StopReason
@@ -73,13 +74,15 @@ class Asked:
                 problems[job] = problem
         self._steered(moves, reply, problems)
 
-    def of_waiting(self, message: EditJob | AnswerJob, now: float) -> None:
+    def of_waiting(self, message: EditJob | AnswerJob | ApproveJob, now: float) -> None:
         """What is asked of one job that waits."""
         match message:
             case EditJob(job, edit, reply):
                 self._edit(job, edit, reply, now)
             case AnswerJob(job, answer, reason, reply):
                 self._answer(job, answer, reason, reply, now)
+            case ApproveJob(job, approval, reply):
+                self._approve(job, approval, reply, now)
 
     def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
         changes: list[Change] = []
@@ -100,6 +103,18 @@ class Asked:
             changes, problem = self._ledger.deny(job, reason, now)
         elif problem is None and answer is not None:
             changes, problem = self._ledger.answer(job, answer, reason, now)
+        if problem is not None:
+            reply.refuse(Refused(problem))
+            return
+        self._when_durable(changes, reply, None)
+
+    def _approve(
+        self, job: str, approval: Approval, reply: Reply[None], now: float
+    ) -> None:
+        changes: list[Change] = []
+        problem = self._unfit(job)
+        if problem is None:
+            changes, problem = self._ledger.approve(job, approval, now)
         if problem is not None:
             reply.refuse(Refused(problem))
             return

@@ -50,10 +50,17 @@ class Attendant(Generic[M]):
         self._stop = stop
         self._mailbox: Mailbox[M] | None = None
         self._stops = False
+        #: How often it has failed.
+        self.failures = 0
         #: Why it is not started any more.
         self.given_up: str | None = None
         #: It does not run, and will not. Without an actor it never did.
         self.ended = actor is None
+
+    @property
+    def depth(self) -> int:
+        """How many messages the actor has not read yet."""
+        return 0 if self._mailbox is None else self._mailbox.depth
 
     def answer(self, reply: Reply[Mailbox[M]]) -> None:
         """Tell the mailbox of the actor as it runs now, or that it does not."""
@@ -91,6 +98,7 @@ class Attendant(Generic[M]):
             except Exception as error:
                 if only(error, WriterFenced):
                     break  # the runtime ends, and says so itself
+                self.failures += 1
                 log.exception("the %s failed", self._name)
                 if not self._history.allow(trio.current_time()):
                     self.given_up = cause(error)

@@ -90,6 +90,11 @@ class Mailbox(Generic[M]):
         #: Messages that were sent so far.
         self.sent = 0
 
+    @property
+    def depth(self) -> int:
+        """How many messages nobody has read yet."""
+        return self._channel.statistics().current_buffer_used
+
     def tell(self, message: M) -> None:
         """Send without waiting.
 

@@ -27,16 +27,15 @@ from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
     ASKS,
     AccountsChanged,
-    AnswerJob,
     AskStopped,
     Cancel,
     DependencyEnded,
-    EditJob,
     Enqueue,
     Explain,
     Granted,
     LetGoOfLeft,
     Message,
+    OfWaiting,
     Pass,
     PauseHere,
     PausesChanged,
@@ -264,7 +263,7 @@ class _Repository:
                 reply.answer(self._attempts.is_stopped(job))
             case Steer(jobs, how, reply):
                 self._asked.steer(jobs, how, reply, now)
-            case EditJob() | AnswerJob():
+            case OfWaiting():
                 self._asked.of_waiting(message, now)
             case PauseHere(on, running, reply):
                 self._asked.pause(on, running, reply, now)

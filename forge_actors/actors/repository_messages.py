@@ -10,6 +10,7 @@ from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.day_budgets import SpentBudget
 from forge_actors.domain.edits import Edit
+from forge_actors.domain.effects import Approval
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import Waits
@@ -55,23 +56,34 @@ class Steer(Struct, frozen=True):
     reply: Reply[dict[str, str]]
 
 
-class EditJob(Struct, frozen=True):
-    """Change a job that waits; answered once that is durable."""
+class OfWaiting(Struct, frozen=True):
+    """What is asked of one job that waits."""
 
     job: str
+
+
+class EditJob(OfWaiting, frozen=True):
+    """Change a job that waits; answered once that is durable."""
+
     edit: Edit
     reply: Reply[None]
 
 
-class AnswerJob(Struct, frozen=True):
+class AnswerJob(OfWaiting, frozen=True):
     """Let a job go on that asks something, or end it; answered once that is durable.
 
     `answer` is the digest of the text, None if it is denied.
     """
 
-    job: str
     answer: str | None
     reason: str
+    reply: Reply[None]
+
+
+class ApproveJob(OfWaiting, frozen=True):
+    """A person allows what a job would do to the outside; answered once durable."""
+
+    approval: Approval
     reply: Reply[None]
 
 
@@ -161,6 +173,7 @@ Message = (
     | Steer
     | EditJob
     | AnswerJob
+    | ApproveJob
     | PauseHere
     | LetGoOfLeft
     | PausesChanged
@@ -174,4 +187,14 @@ Message = (
 
 
 #: Messages with a reply.
-ASKS = (Cancel, Explain, AskStopped, Steer, EditJob, AnswerJob, PauseHere, LetGoOfLeft)
+ASKS = (
+    Cancel,
+    Explain,
+    AskStopped,
+    Steer,
+    EditJob,
+    AnswerJob,
+    ApproveJob,
+    PauseHere,
+    LetGoOfLeft,
+)

@@ -28,6 +28,7 @@ from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
 from forge_actors.actors.attendant import for_maintenance
 from forge_actors.actors.closings import Closings
+from forge_actors.actors.mail import mail_counts
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.pulse import SUPERVISOR
@@ -38,6 +39,7 @@ from forge_actors.actors.supervisor_messages import (
     AttendantEnded,
     CareEnded,
     Count,
+    CountMail,
     Ended,
     Message,
     Open,
@@ -214,6 +216,10 @@ class _Supervisor:
             case Count(reply):
                 with reply:
                     reply.answer(self._survey())
+            case CountMail(reply):
+                with reply:
+                    kept = self._children, self._aside, self._maintenance
+                    reply.answer(mail_counts(self._mailbox, *kept))
             case Place(offers, reply):
                 with reply:
                     now = self._context.clock.now()

@@ -80,6 +80,24 @@ class Count(Struct, frozen=True):
     reply: Reply[Survey]
 
 
+class MailCounts(Struct, frozen=True):
+    """Of each kind of actor: how many messages are unread, of one and of all, and how
+    often one has failed."""
+
+    supervisor: int
+    repositories: int
+    deepest: int
+    repository_failures: int
+    clean_up: int
+    clean_up_failures: int
+
+
+class CountMail(Struct, frozen=True):
+    """The answer is what the mailboxes hold."""
+
+    reply: Reply[MailCounts]
+
+
 class Place(Struct, frozen=True):
     """Which tokens offers lack, and their places in line; one answer for each.
 
@@ -164,6 +182,7 @@ Message = (
     | TakeBack
     | CareEnded
     | Count
+    | CountMail
     | Place
     | Relocated
     | SetLimits

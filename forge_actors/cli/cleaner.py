@@ -6,7 +6,7 @@ import codecs
 import io
 import re
 
-from forge_actors.cli.text import STRING, clean_lines
+from forge_actors.domain.harmless import STRING, clean_lines
 
 #: The beginning of an escape sequence whose end is still to come.
 _UNFINISHED = re.compile(

@@ -11,7 +11,10 @@ from forge_actors.client.sync import Service
 if TYPE_CHECKING:
     import argparse
 
-HELP = "End a job whose agent asks something: it has failed, with the code DENIED."
+HELP = (
+    "End a job whose agent asks something, or that waits to be allowed what it does\n"
+    "to the outside: it has failed, with the code DENIED."
+)
 EXAMPLES = """\
   forge-actors deny 4f2k9x
   forge-actors deny 4f2k9x --reason "not on a Friday"

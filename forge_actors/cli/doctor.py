@@ -190,8 +190,10 @@ def _room(home: str) -> dict[str, Any]:
 
 def _files() -> Check:
     """What a service that is started from here would have."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = OpenFiles(None if limit == resource.RLIM_INFINITY else limit)
+    # The service takes all it can have; its jobs have what there is by default.
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    jobs, most = (None if n == resource.RLIM_INFINITY else n for n in limits)
+    files = OpenFiles(most, jobs)
     if files.limit is None:
         return Check("files", "ok", str(files))
     if files.limit < LEAST:

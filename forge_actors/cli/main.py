@@ -43,6 +43,7 @@ VERBS = {
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
     "events": "what happened, and what happens",
+    "timeline": "what ran when, on which tokens",
     "status": "the service, its limits and what it does",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
@@ -57,6 +58,7 @@ VERBS = {
     "clean": "remove what retention lets go, or say what that is",
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
+    "mcp": "what agents start to use the service as tools",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -70,12 +72,13 @@ GROUPS = {
         "settings",
         "secret",
         "doctor",
+        "mcp",
     ),
     "repositories": ("repo", "worktree"),
     "new jobs": ("submit", "run", "retry", "continue"),
     "looking at jobs": (
         *("inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
-        *("usage", "events", "fence"),
+        *("usage", "events", "timeline", "fence"),
     ),
     "steering jobs": (
         "apply",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.cli.approve import HOW
 from forge_actors.cli.selection import add_selectors, has_filters, names_one, selected
 from forge_actors.cli.verb import note, origin, print_json
 from forge_actors.client.sync import Service
@@ -27,6 +28,11 @@ EXAMPLES = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selectors(parser)
     parser.add_argument(
+        "--authorise",
+        metavar="NAME[,NAME]",
+        help="effects that you allow the new jobs: push, pull_request, ...",
+    )
+    parser.add_argument(
         "--resume",
         action="store_true",
         help="jobs of agents: go on in the same session and worktree",
@@ -40,9 +46,10 @@ def run(args: argparse.Namespace) -> int:
     jobs = selected(service, args, unretried=True)
     if has_filters(args):
         jobs.reverse()  # the oldest first, as they were submitted
-    answer = service.post(
-        "retry", body={"jobs": jobs, "origin": origin(), "resume": args.resume}
-    )
+    body = {"jobs": jobs, "origin": origin(), "resume": args.resume}
+    if args.authorise is not None:
+        body |= {"authorise": args.authorise.split(","), "how": HOW}
+    answer = service.post("retry", body=body)
     made = answer["jobs"]
     for job in made:
         if job["existing"]:

@@ -25,7 +25,7 @@ HELP = (
     "ends it too. Exits with 75 when another release was made the active one of the\n"
     "home, so that whoever manages the service starts that one. It reads its settings\n"
     "from settings.toml in the home (settings show lists them). Detached, it writes\n"
-    "what it says of itself to service.log there."
+    "what it says of itself to service.log there; [log] says how, and how much is kept."
 )
 EXAMPLES = """\
   forge-actors serve
@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--stages", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--log-file", type=Path, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,7 +84,13 @@ def run(args: argparse.Namespace) -> int:
 
     socket_path(str(home))  # a place that is not fit is refused before anything runs
     place = partial(prepare_socket_path, str(home))
-    return serve(home, place, ready_fd=args.ready_fd, stages=args.stages)
+    return serve(
+        home,
+        place,
+        ready_fd=args.ready_fd,
+        stages=args.stages,
+        log_file=args.log_file,
+    )
 
 
 def start_detached(home: Path) -> int:
@@ -106,7 +113,10 @@ def start_detached(home: Path) -> int:
         before = log.seek(0, os.SEEK_END)
         try:
             service = subprocess.Popen(
-                [*command, "--ready-fd", str(writing), "--stages"],
+                [
+                    *(*command, "--ready-fd", str(writing), "--stages"),
+                    *("--log-file", str(path)),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -151,6 +161,8 @@ def _failure(log: Path, start: int, status: int) -> StartFailed:
     if status == 0:
         return StartFailed("the service was told to stop before it was ready")
     with log.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < start:
+            start = 0  # it has begun anew
         file.seek(start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
     # Its own last words: one that started at the same time writes here too.

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import TYPE_CHECKING
+
+from forge_actors.domain.harmless import clean as clean
+from forge_actors.domain.harmless import clean_lines as clean_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: An escape sequence longer than this is no sequence but an attempt to make us wait.
-MAX_SEQUENCE = 4096
 DEFAULT_WIDTH = 80
 LEAST_COLUMN = 8
 #: Columns of a cell when nothing must fit: one long name must not widen every line.
 MAX_CELL = 200
 GAP = "  "
-
-STRING = rf"[^\x07\x1b\x9c]{{0,{MAX_SEQUENCE}}}"
-_SEQUENCE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){STRING}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …
-    r"|\x1b[ -/]*[0-~]"
-)
-# C0 but tab and newline, DEL and C1; marks and overrides of direction, line and
-# paragraph separators; surrogates, which stand for bytes that are no text.
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_SPACES = re.compile(r"[\t\n\r]+")
-
-
-def clean(text: str) -> str:
-    """One line without anything that could move a cursor or turn the text around."""
-    return clean_lines(_SPACES.sub(" ", text))
-
-
-def clean_lines(text: str) -> str:
-    """The same, newlines and tabs kept."""
-    text = _CONTROL.sub("", _SEQUENCE.sub("", text))
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def width(text: str) -> int:

@@ -20,7 +20,7 @@ import anyio
 from forge_actors.client.answers import Answer, Lines
 from forge_actors.client.errors import not_reached
 from forge_actors.client.following import FollowingCalls
-from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.home import own_job, resolve_home, socket_path
 from forge_actors.client.home_calls import HomeCalls
 from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
@@ -74,6 +74,7 @@ class Client(ResultCalls, FollowingCalls, HomeCalls, WorktreeCalls):
 
     def __init__(self, home: str) -> None:
         self.home = home
+        self._job = own_job(home)
 
     async def submit(
         self, repo: str | os.PathLike[str], argv: Sequence[str], **options: Any
@@ -365,7 +366,7 @@ class Client(ResultCalls, FollowingCalls, HomeCalls, WorktreeCalls):
         query: Parameters = (),
     ) -> Answer:
         data = None if body is None else json.dumps(body).encode("ascii")
-        request = encode_request(method, target(path, query), data)
+        request = encode_request(method, target(path, query), data, job=self._job)
         return Answer(await self.open(), request, self.home)
 
 

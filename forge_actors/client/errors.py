@@ -64,8 +64,8 @@ class InputRefused(InvalidInput):
 def from_answer(status: int, body: bytes) -> ForgeError:
     """The exception that an answer with an error status stands for."""
     try:
-        error = json.loads(body)["error"]
-        code, message = str(error["code"]), str(error["message"])
+        error = json.loads(body)
+        code, message = str(error["code"]), str(error["detail"])
     except (ValueError, KeyError, TypeError):
         return ServiceError(f"the service answered with status {status}")
     if code == InvalidInput.code:

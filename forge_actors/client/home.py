@@ -43,6 +43,15 @@ def resolve_home(option: str | None = None) -> str:
     return os.path.abspath(os.path.expanduser(home))
 
 
+def own_job(home: str) -> str | None:
+    """The job of this home that we are a part of."""
+    job = os.environ.get("FORGE_JOB_ID", "")
+    own = os.environ.get("FORGE_CONTROLLER_HOME")
+    if not own or not (job.isascii() and job.isalnum()):
+        return None
+    return job if os.path.realpath(own) == os.path.realpath(home) else None
+
+
 def has_store(home: str) -> bool:
     """Whether a service has ever saved anything there, also if it is damaged now."""
     return any(os.path.exists(os.path.join(home, name)) for name in (STORE, MARKER))

@@ -9,6 +9,7 @@ from forge_actors.domain.cleaning import CleanClass
 from forge_actors.domain.maintenance import CleanResult
 from forge_actors.domain.requests import convert
 from forge_actors.domain.spending import Group, UsageReport
+from forge_actors.domain.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HomeCalls(ABC):
-    """What agents used, and the clean-up."""
+    """What agents used, what ran when, and the clean-up."""
 
     @abstractmethod
     async def _call(
@@ -30,6 +31,19 @@ class HomeCalls(ABC):
         """What agents used since a moment, a day in UTC, or a span that ends now."""
         query = [("by", by), ("since", since)]
         return convert(await self._call("GET", "usage", query=query), UsageReport)
+
+    async def timeline(
+        self,
+        since: str | None = None,
+        until: str | None = None,
+        *,
+        repo: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> Timeline:
+        """What ran when, on which tokens; of the last hour, if nothing else is said."""
+        query = [("since", since), ("until", until), ("limit", limit)]
+        query += [("repo", name) for name in repo]
+        return convert(await self._call("GET", "timeline", query=query), Timeline)
 
     async def clean(
         self, *, dry_run: bool = False, classes: Sequence[CleanClass] = ()

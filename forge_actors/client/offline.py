@@ -20,8 +20,8 @@ import msgspec
 
 from forge_actors.client.errors import no_service
 from forge_actors.client.home import STORE, has_store
-from forge_actors.domain.agent_views import agent_view
-from forge_actors.domain.agents import AgentReport
+from forge_actors.client.offline_agents import agent_of, verify_of
+from forge_actors.client.offline_effects import effects
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.damage import MARKER, read_marker, told
 from forge_actors.domain.errors import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 7
+SCHEMA = 8
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -339,21 +339,12 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "artifacts": None,
         "result": None,
         "paused_seconds": receipt.get("paused_seconds"),
-        "agent": _agent(spec.get("agent"), receipt.get("agent")),
+        "agent": agent_of(spec, receipt, moment),
+        "verify": verify_of(spec, row["attempt"]),
         "worktree": _worktree(home, row["id"], spec.get("isolation")),
+        "effects": effects(spec, row["id"], receipt, moment),
     }
     return {name: values[name] for name in JobView.__struct_fields__}
-
-
-def _agent(
-    spec: dict[str, Any] | None, told: dict[str, Any] | None
-) -> dict[str, Any] | None:
-    if spec is None:
-        return None
-    report = None if told is None else msgspec.convert(told, AgentReport)
-    view = agent_view(spec["name"], report, moment, spec.get("continues"))
-    shown: dict[str, Any] = msgspec.to_builtins(view)
-    return shown
 
 
 def _worktree(

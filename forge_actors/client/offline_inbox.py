@@ -17,6 +17,11 @@ SELECT id FROM job WHERE state = 'human_attention_required' AND NOT EXISTS (
     SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
 ORDER BY id DESC"""
 _ASKING = "SELECT id FROM job WHERE state = 'waiting_for_approval' ORDER BY id DESC"
+_KEPT_FROM = """\
+SELECT id FROM job WHERE refused_effects IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
+ORDER BY id DESC LIMIT ?"""
+_COLUMN = "SELECT 1 FROM pragma_table_info('job') WHERE name = 'refused_effects'"
 _ASIDE = """\
 SELECT coalesce(repository.name, repo), job, error, since
 FROM poison LEFT JOIN repository ON repository.id = repo ORDER BY since, repo, job"""
@@ -52,11 +57,18 @@ def _rows(home: str, table: str, query: str) -> list[tuple[Any, ...]]:
     return offline.rows(home, query) if offline.rows(home, _KNOWN, [table]) else []
 
 
+def _kept_from(home: str) -> list[str]:
+    if not offline.rows(home, _COLUMN):
+        return []  # an older release wrote the store
+    return [row[0] for row in offline.rows(home, _KEPT_FROM, [MAX_ITEMS])]
+
+
 def _facts(home: str) -> Facts:
     place = os.path.abspath(home)
     return Facts(
         attention=[row[0] for row in offline.rows(home, _ATTENTION)],
         asking=[offline.job(home, row[0]) for row in offline.rows(home, _ASKING)],
+        kept_from=_kept_from(home),
         quarantined=offline_home.quarantined(home),
         aside=[
             {

@@ -12,7 +12,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.client.errors import broke_off, from_answer, not_reached
-from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.home import own_job, resolve_home, socket_path
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Service:
 
     def __init__(self, home: str | None = None) -> None:
         self.home = resolve_home(home)
+        self._job = own_job(self.home)
 
     def get(self, *path: str, query: Parameters = ()) -> Any:
         """The decoded JSON that a GET of this path answers."""
@@ -68,7 +69,7 @@ class Service:
     ) -> Iterator[bytes]:
         """The body of an answer, piece by piece as it arrives."""
         with self._connect() as connection:
-            request = encode_request(method, target(path, query), body)
+            request = encode_request(method, target(path, query), body, job=self._job)
             # A service that refuses a body answers before it has read all of it, so
             # what cannot be sent any more is no reason not to read.
             with contextlib.suppress(OSError):

@@ -14,9 +14,14 @@ class WireError(Exception):
     """The other end does not speak as our service does, or broke off."""
 
 
-def encode_request(method: str, target: str, body: bytes | None = None) -> bytes:
-    """One request; the connection closes after its answer."""
+def encode_request(
+    method: str, target: str, body: bytes | None = None, *, job: str | None = None
+) -> bytes:
+    """One request; the connection closes after its answer. `job` is the one that we are
+    a part of."""
     head = [f"{method} {target} HTTP/1.1", "host: localhost", "connection: close"]
+    if job is not None:
+        head.append(f"forge-job: {job}")
     if body is not None:
         head += ["content-type: application/json", f"content-length: {len(body)}"]
     return "\r\n".join([*head, "", ""]).encode("ascii") + (body or b"")

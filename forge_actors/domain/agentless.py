@@ -34,7 +34,7 @@ class Agentless:
 
     def keeps(self, job: Job, now: float) -> bool:
         """Whether it has to wait; from then on it is known here."""
-        if job.agent is None or self._problem is None:
+        if job.agent is None or job.checking or self._problem is None:
             return False
         reason = self._problem(job.agent)
         if reason is None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.domain import effects
 from forge_actors.domain.jobs import Answer
 
 if TYPE_CHECKING:
-    from forge_actors.domain.changes import JobAnswered
+    from forge_actors.domain.changes import JobAnswered, JobApproved
     from forge_actors.domain.jobs import AgentSpec, JobSpec
 
 #: The answer of an approval.
@@ -24,11 +25,20 @@ ASKED_BACK = "You have been asked this before, and asked back. This is the answe
 def answered(spec: JobSpec, change: JobAnswered) -> JobSpec:
     """The spec of a job from its answer on."""
     assert spec.agent is not None, "only agents ask"
-    answer = Answer(change.job, change.answer)
+    answer = Answer(change.job, change.answer, change.attempt)
     return structs.replace(spec, agent=structs.replace(spec.agent, answer=answer))
 
 
-def answer_to(agent: AgentSpec, job: str) -> str | None:
-    """The digest of the last answer that this very job had."""
+def approved(spec: JobSpec, change: JobApproved) -> JobSpec:
+    """The spec of a job from its approval on."""
+    authority = effects.approved(spec.authority, change.approval)
+    return structs.replace(spec, authority=authority)
+
+
+def answer_to(agent: AgentSpec, job: str, *, since: int = 0) -> str | None:
+    """The digest of the last answer that this very job had, if one of the attempts
+    after `since` had asked for it."""
     answer = agent.answer
-    return answer.prompt if answer is not None and answer.job == job else None
+    if answer is None or answer.job != job or answer.attempt < since:
+        return None
+    return answer.prompt

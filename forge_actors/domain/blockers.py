@@ -29,7 +29,8 @@ def find_blocker(
     claims = job.claims
     for holder, held in leases.items():
         claim = first_conflict(claims, held)
-        if claim is not None:
+        # What it has kept itself is in nobody's way but that of others.
+        if claim is not None and holder != job.id:
             return holder, claim, False
     if not reservations:
         return None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.day_budgets import DayBudgets
     from forge_actors.domain.jobs import AgentChoice, Job, Kind
     from forge_actors.domain.open_files import OpenFiles
+    from forge_actors.domain.verifying import Verify
 
 WORKERS = "workers"
 HEAVY_CHECKS = "heavy_checks"
@@ -42,6 +43,18 @@ def tokens_for(kind: Kind, provider: str | None) -> tuple[str, ...]:
     if provider is not None:
         tokens.append(provider_token(provider))
     return tuple(tokens)
+
+
+#: Those of the check of an agent's work, which needs no agent.
+CHECK_TOKENS = tokens_for("check", None)
+
+
+def go_to_step(job: Job, step: Verify) -> None:
+    """Its check is next, with tokens of its own, or its agent, with those it had."""
+    before = job.verify
+    assert before is not None, "its work is checked"
+    job.tokens = CHECK_TOKENS if step.checking else before.tokens
+    job.verify, job.isolatable = step, False
 
 
 def direct(job: Job, choice: AgentChoice) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.effects import Approval, Authority, RefusedEffect
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import AgentChoice, Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
+    from forge_actors.domain.verifying import Verify
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -93,6 +95,8 @@ class JobRequeued(Struct, frozen=True):
     retry_at: float | None = None
     #: Attempts of it that were refused by a provider, and so do not count.
     refused: int = 0
+    #: It goes on to the next step of being verified.
+    verify: Verify | None = None
 
 
 class JobEnded(Struct, frozen=True):
@@ -181,6 +185,26 @@ class JobAnswered(Struct, frozen=True):
     answer: str
     event: Event
     state: State = "queued"
+    #: The attempt that had asked.
+    attempt: int = 0
+
+
+class JobApproved(Struct, frozen=True):
+    """A person has allowed what a job would do to the outside: it waits for that no
+    more."""
+
+    job: str
+    approval: Approval
+    event: Event
+    state: State
+
+
+class EffectsRefused(Struct, frozen=True):
+    """An attempt was kept from these effects."""
+
+    job: str
+    refused: tuple[RefusedEffect, ...]
+    event: Event
 
 
 class JobHeld(Struct, frozen=True):
@@ -324,6 +348,8 @@ Change = (
     | JobIsolated
     | JobRedirected
     | JobAnswered
+    | JobApproved
+    | EffectsRefused
     | JobHeld
     | JobEdited
     | PauseBegan
@@ -343,7 +369,9 @@ Change = (
 )
 
 
-def accepted_event(job: Job, details: JobDetails) -> Event:
+def accepted_event(
+    job: Job, details: JobDetails, authority: Authority | None = None
+) -> Event:
     """The event that accepts a job: all of it that does not change, said once."""
     data: dict[str, object] = {
         "reason": ACCEPTED,
@@ -363,4 +391,8 @@ def accepted_event(job: Job, details: JobDetails) -> Event:
         data["labels"] = details.labels
     if details.retry_of is not None:
         data["retry_of"] = details.retry_of
+    if authority is not None and authority.declared:
+        data["effects"] = authority.declared
+    if authority is not None and authority.automated:
+        data["authorised"] = authority.authorised
     return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)

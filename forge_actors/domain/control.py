@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_effects import EffectControl
+from forge_actors.domain.control_events import EventControl
+from forge_actors.domain.control_metrics import MetricsControl
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from forge_actors.domain.artifacts import ArtifactFile, Artifacts
     from forge_actors.domain.cleaning import CleanRequest
-    from forge_actors.domain.events import EventPage, EventQuery
     from forge_actors.domain.holding import Holding
     from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.domain.jobs import JobView
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.domain.spending import Group, UsageReport
     from forge_actors.domain.steering import Steering
+    from forge_actors.domain.timeline import Timeline, TimelineQuery
     from forge_actors.domain.worktree_views import (
         WorktreeRemoved,
         WorktreeRestored,
@@ -54,7 +58,7 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(Protocol):
+class Control(EffectControl, EventControl, MetricsControl, Protocol):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.
@@ -109,8 +113,16 @@ class Control(Protocol):
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         """Let jobs of the repository start, or start nothing new."""
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
-        """Accept all of the jobs or none; they are durable when this returns."""
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
+        """Accept all of the jobs or none; they are durable when this returns.
+
+        With a `key` that was used for the same jobs they are those of then.
+
+        Raises:
+            Refused: it was used for others.
+        """
 
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
 
@@ -198,19 +210,20 @@ class Control(Protocol):
             Refused: it asks nothing, or was answered already.
         """
 
-    async def approve(self, selector: str) -> JobView:
-        """The same without words."""
-
-    async def deny(self, selector: str, reason: str | None = None) -> JobView:
-        """End a job that asks something: it has failed."""
-
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
+        self,
+        selectors: Sequence[str],
+        *,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
+        how: str = "program",
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none, durable.
 
         What ran after one that is retried too runs after its retry. With `resume` each
-        goes on in the session of its agent, in the same worktree.
+        goes on in the session of its agent, in the same worktree. With `authorise` a
+        person allows these effects.
 
         Raises:
             Refused: one has not ended, or runs after what did not succeed; or has no
@@ -266,12 +279,6 @@ class Control(Protocol):
         self, selector: str, stream: str, since: str, *, attempt: int | None = None
     ) -> int:
         """The offset from which on the output came at a time, or a span ago."""
-
-    async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
-        """The events that a query asks for, at most `limit` of them, oldest first.
-
-        With `wait` there is at least one, unless the runtime ends: then there is none.
-        """
 
     async def settings(self) -> list[SettingView]:
         """Every setting in force, with where it comes from."""
@@ -342,6 +349,13 @@ class Control(Protocol):
 
         Raises:
             InvalidInput: it is none of these.
+        """
+
+    async def timeline(self, query: TimelineQuery) -> Timeline:
+        """What ran when, on which tokens, and what waited meanwhile.
+
+        Raises:
+            InvalidInput: its moments are none.
         """
 
     async def clean(self, request: CleanRequest) -> CleanResult:

@@ -56,6 +56,20 @@ class Refused(ForgeError):
     http_status = 409
 
 
+class Forbidden(Refused):
+    """The request is valid, but not for the one who sent it."""
+
+    code = "FORBIDDEN"
+    http_status = 403
+
+
+class Outdated(Refused):
+    """It is not any more as it was when it was read; read it again."""
+
+    code = "PRECONDITION_FAILED"
+    http_status = 412
+
+
 class ReleaseRefused(Refused):
     """Another release is the active one of this home."""
 

@@ -15,7 +15,7 @@ from forge_actors.domain.jobs import STATES, JobError
 from forge_actors.domain.redaction import redact, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from forge_actors.domain.capacity import Limits
     from forge_actors.domain.redaction import Roots
@@ -85,6 +85,7 @@ KINDS: tuple[str, ...] = (
     "job_quarantined",
     "job_quarantine_ended",
     "receipt_refused",
+    "effect_refused",
     "clean_ended",
     "clean_failed",
     *(f"job_{state}" for state in STATES),
@@ -155,6 +156,26 @@ def limits_in_force(limits: Limits, repository_workers: int, now: float) -> Even
         "overtake_after": limits.overtake_after,
     }
     return Event("limits", now, data=data)
+
+
+def number_before(
+    moment: float, last: int, behind: Callable[[int], tuple[int, float]]
+) -> int:
+    """The number before that of the first of `last` events at or after a moment.
+
+    `behind` says of a number which event is the next, and of when. Found by halving, as
+    times grow with the numbers; a clock that was set back in between may hide some of
+    the events before it was.
+    """
+    low, high = 0, last
+    while low < high:
+        middle = (low + high) // 2
+        number, at = behind(middle)
+        if at < moment:
+            low = number
+        else:
+            high = middle
+    return low
 
 
 def shown_data(data: Mapping[str, object], roots: Roots) -> dict[str, object]:

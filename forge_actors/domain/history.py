@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, ValidationError, convert
 
-from forge_actors.domain.capacity import ACTIVE_REPOSITORIES, tokens_for
+from forge_actors.domain.capacity import ACTIVE_REPOSITORIES, CHECK_TOKENS, tokens_for
 from forge_actors.domain.claims import Claim, conflict
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import EventView
@@ -22,6 +22,7 @@ from forge_actors.domain.jobs import MOVES, RESERVED, JobError, Kind, State
 from forge_actors.domain.relocation import Relocation
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.domain.steering import ASKED
+from forge_actors.domain.verifying import Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,10 +65,14 @@ class PastJob(Struct, kw_only=True):
     held: bool = False
     #: Its processes stand still, for that or for a pause.
     suspended: bool = False
+    #: The step that its attempts are of, if its work is checked.
+    step: Step | None = None
 
     @property
     def tokens(self) -> tuple[str, ...]:
         """What it takes when it runs."""
+        if self.step == "check":
+            return CHECK_TOKENS
         return tokens_for(self.kind, self.provider)
 
 
@@ -223,6 +228,8 @@ class History:
             self._dispatch(job, data)
         elif job.state in RESERVED and state not in RESERVED:
             self._free(job)
+        if "step" in data:
+            job.step = convert(data["step"], Step)
         job.state = state
 
     def _dispatch(self, job: PastJob, data: Mapping[str, object]) -> None:
@@ -316,6 +323,7 @@ class History:
             case (
                 "write_refused"
                 | "receipt_refused"
+                | "effect_refused"
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"

@@ -13,16 +13,28 @@ from msgspec import Struct
 
 from forge_actors.domain.accounts import ATTENTION
 from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.domain.redaction import bounded, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-ItemKind = Literal["question", "provider", "aside", "claims", "job", "worktree"]
+ItemKind = Literal[
+    "question",
+    "approval",
+    "provider",
+    "aside",
+    "claims",
+    "effect",
+    "job",
+    "worktree",
+]
 
 #: Items that are shown; the rest is counted.
 MAX_ITEMS = 100
 #: Items of which it is kept what was done about them; the oldest go first.
 MAX_MARKS = 10_000
+#: Characters of a command that are shown.
+MAX_COMMAND = 300
 #: Characters of an item's id that name it.
 SHORTEST = 4
 
@@ -84,8 +96,10 @@ class Facts(Struct, kw_only=True):
 
     #: Ids of the jobs that ended so that a person has to look.
     attention: Sequence[str] = ()
-    #: Jobs that wait for an answer.
+    #: Jobs that wait for an answer, or for approval.
     asking: Sequence[Json] = ()
+    #: Ids of jobs that were kept from effects.
+    kept_from: Sequence[str] = ()
     quarantined: Sequence[Json] = ()
     aside: Sequence[Json] = ()
     #: The closed accounts by provider.
@@ -103,7 +117,10 @@ def inbox(
 ) -> Inbox:
     """Everything that needs a person. `job` shows one of `facts.attention`: it is only
     called for those that are among the items."""
-    found = [_question(each) for each in facts.asking]
+    found = [
+        _approval(each) if _held_back(each) else _question(each)
+        for each in facts.asking
+    ]
     found += [
         _provider(name, account)
         for name, account in facts.closed.items()
@@ -111,6 +128,7 @@ def inbox(
     ]
     found += [_aside(each) for each in facts.aside]
     found += [_claims(each) for each in facts.quarantined]
+    found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]
     left = [each for each in stuck if each.id not in dismissed]
@@ -193,6 +211,69 @@ def _question(job: Json) -> Item:
             f"forge-actors deny {job['id']}",
         ],
     )
+
+
+def _held_back(job: Json) -> list[str]:
+    """The effects that a job waits to be allowed."""
+    held: list[str] = (job.get("effects") or {}).get("held_back", [])
+    return held
+
+
+def _approval(job: Json) -> Item:
+    effects = job["effects"]
+    held = _held_back(job)
+    evidence = {
+        "effects": ", ".join(held),
+        "began": effects["began"] or "",
+        "command": shown_command(job["argv"]),
+    }
+    if job["cwd"]:
+        evidence["folder"] = job["cwd"]
+    return Item(
+        id=f"approval:{job['id']}",
+        kind="approval",
+        says=f"{_named(job)} waits to be allowed to {' and '.join(held)}:"
+        f" {effects['began']} began it, and no person",
+        since=job["queued_at"],
+        repo=job["repo"],
+        job=job["id"],
+        evidence=evidence,
+        actions=[
+            f"forge-actors show {job['id']}",
+            f"forge-actors approve {job['id']}",
+            f"forge-actors deny {job['id']}",
+        ],
+    )
+
+
+def _effect(job: Json, logs: Callable[[str, int], str]) -> Item:
+    effects = job.get("effects") or {}
+    told = effects.get("refused") or ["an earlier attempt (NAME)"]
+    evidence = {"attempt": str(job["attempt"]), "began": effects.get("began") or ""}
+    if job["attempt"]:
+        evidence["log"] = logs(job["id"], job["attempt"])
+    names = ",".join(dict.fromkeys(text.rpartition(" (")[2][:-1] for text in told))
+    item = f"effect:{job['id']}:{job['attempt']}"
+    return Item(
+        id=item,
+        kind="effect",
+        says=f"{_named(job)} was kept from {', '.join(told)}: nobody has allowed it",
+        since=job["finished_at"] or job["queued_at"],
+        repo=job["repo"],
+        job=job["id"],
+        evidence=evidence,
+        actions=[
+            f"forge-actors logs {job['id']}",
+            f"forge-actors retry {job['id']} --authorise {names}",
+            f"forge-actors inbox dismiss {item}",
+        ],
+    )
+
+
+def shown_command(argv: Sequence[str | dict[str, str]]) -> str:
+    """A command in a line, without secrets."""
+    words = (part if isinstance(part, str) else "(bytes)" for part in argv)
+    return redact(bounded(" ".join(words), MAX_COMMAND))
 
 
 def _provider(name: str, account: Json) -> Item:

@@ -54,5 +54,6 @@ def may_be_isolated(job: Job, spec: JobSpec) -> bool:
         job.kind in AGENT_KINDS
         and spec.isolation is None
         and not spec.in_checkout
+        and not (spec.verify is not None and spec.verify.begun)
         and _BOUND not in job.tokens
     )

@@ -39,8 +39,14 @@ if TYPE_CHECKING:
     from forge_actors.domain.waiting import WaitingKind
 
 
-#: The state of a job whose agent asks something.
+#: The state of a job whose agent asks something, or that would do something to the
+#: outside that nobody has allowed.
 ASKING: State = "waiting_for_approval"
+
+
+def awaits_approval(job: Job) -> bool:
+    """It waits for a person to allow what it does; only what ran can ask something."""
+    return job.state == ASKING and job.attempt == 0
 
 
 class JobQueue:
@@ -78,6 +84,7 @@ class JobQueue:
         #: Jobs that are left alone, and under no name the repository itself; of those
         #: that ran the claims are held.
         self.poisoned = {each.job: each for each in poisoned}
+        #: The same of those whose work is to be checked: nobody is to come between.
         self._kept: dict[str, tuple[Claim, ...]] = {}
         #: Of the jobs with leases, those whose processes are to stand still.
         self.suspended: set[str] = set()
@@ -161,17 +168,17 @@ class JobQueue:
         job = self.jobs[job_id]
         if waiting is None:
             return job.state
+        if waiting.kind == "approval":
+            return ASKING
         if job_id in self._unmet:
             return "waiting_for_dependency"
         if waiting.kind == "retry":
             return "waiting_for_retry"
-        if waiting.kind == "approval":
-            return ASKING
         if waiting.kind == "limit":
             return "waiting_for_limit"
         blocked = waiting.kind in ("claim", "reservation") and waiting.resource
         if not blocked:
-            return "queued"
+            return job.ready_state
         claim = next(c for c in job.claims if str(c) == waiting.resource)
         return state_for_family(claim.family)
 
@@ -181,6 +188,12 @@ class JobQueue:
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
             return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
+        if awaits_approval(job):
+            detail = (
+                "nobody has allowed what it would do to the outside;"
+                f" forge-actors approve {job_id} does, deny {job_id} ends it"
+            )
+            return Waiting("approval", job.queued_at, detail)
         if job.state == ASKING:
             detail = f"its agent asks something; forge-actors answer {job_id} answers"
             return Waiting("approval", job.queued_at, detail)
@@ -273,13 +286,15 @@ class JobQueue:
 
     def _admit(self, job: Job, now: float, *, reason: str) -> list[Change]:
         """It waits for no other job: from here on for its next attempt, or to start."""
+        if job.state == ASKING:
+            return []
         due, limited = job.retry_at, job.state == "waiting_for_limit"
         if (limited or job.state == "waiting_for_retry") and due and due > now:
             self._retries.add(job.id, due, LONGEST_TRY if limited else None)
             return []
         changes: list[Change] = []
         if not (limited and self._account(job.tokens)):
-            changes = self._wait_in(job, "queued", now, reason=reason)
+            changes = self._wait_in(job, job.ready_state, now, reason=reason)
         self._enter(job, now)
         return changes
 
@@ -290,7 +305,8 @@ class JobQueue:
             return
         if job.held_at is None and not self._agentless.keeps(job, now):
             self._lanes.enter(job)
-        if job.queue_budget is not None:
+        started = job.verify is not None and job.verify.begun
+        if job.queue_budget is not None and not started:
             self._budgets.begin(job.id, job.queue_budget)
             self._time(job.id, now)
 
@@ -309,8 +325,14 @@ class JobQueue:
         else:
             self._budgets.go_on(job_id, now)
 
+    def _keep_for_check(self, job: Job) -> None:
+        """The work of its agent stays as it is until it is checked."""
+        if job.checking:
+            self._kept[job.id] = job.claims
+
     def _wait_no_more(self, job: Job) -> None:
         """Neither to start nor for others; one that has a lease has done so before."""
+        self._kept.pop(job.id, None)
         if job.id in self._lanes.ready:
             self._lanes.leave(job)
         self._agentless.forget(job.id)

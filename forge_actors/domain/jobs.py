@@ -10,10 +10,13 @@ from forge_actors.domain.agent_views import AgentView
 from forge_actors.domain.agents import Budget
 from forge_actors.domain.artifacts import Artifacts
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.effect_views import EffectsView
+from forge_actors.domain.effects import Authority
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.results import JobResult
+from forge_actors.domain.verifying import Verify
 from forge_actors.domain.worktrees import Isolation
 
 State = Literal[
@@ -89,11 +92,23 @@ MOVES: dict[State, frozenset[State]] = {
         for state in WAITING
     },
     "dispatched": frozenset[State](
-        {"queued", "running", "waiting_for_limit", "waiting_for_retry"}
+        {
+            "queued",
+            "running",
+            "waiting_for_heavy_check",
+            "waiting_for_limit",
+            "waiting_for_retry",
+        }
     )
     | TERMINAL,
     "running": frozenset[State](
-        {"queued", "waiting_for_approval", "waiting_for_limit", "waiting_for_retry"}
+        {
+            "queued",
+            "waiting_for_approval",
+            "waiting_for_heavy_check",
+            "waiting_for_limit",
+            "waiting_for_retry",
+        }
     )
     | TERMINAL,
     **{state: frozenset() for state in TERMINAL},
@@ -152,6 +167,8 @@ class Answer(Struct, frozen=True):
 
     job: str
     prompt: str
+    #: The attempt that had asked.
+    attempt: int = 0
 
 
 class AgentSpec(Struct, frozen=True, omit_defaults=True):
@@ -195,8 +212,12 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
     agent: AgentSpec | None = None
+    #: What its agent's work has to pass.
+    verify: Verify | None = None
     #: It is to run in its checkout, whoever else is there.
     in_checkout: bool = False
+    #: What it may do to the outside; None: a person asked for it, and it says nothing.
+    authority: Authority | None = None
 
 
 def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:
@@ -250,12 +271,25 @@ class Job(Struct, kw_only=True, gc=False):
     @property
     def counted(self) -> int:
         """How many of the attempts that it may have it has had."""
-        return self.attempt - self.refused
+        passed = 0 if self.verify is None else self.verify.passed
+        return self.attempt - self.refused - passed
+
+    @property
+    def ready_state(self) -> State:
+        """While nothing but its turn is in its way."""
+        return "waiting_for_heavy_check" if self.checking else "queued"
+
+    @property
+    def checking(self) -> bool:
+        """The check of its agent's work comes next, or runs."""
+        return self.verify is not None and self.verify.checking
 
     #: The agent whose program it needs.
     agent: str | None = None
     #: Those that may do it, in order, where there are several.
     choices: tuple[AgentChoice, ...] = ()
+    #: The check that its work has to pass, and how far it is with it.
+    verify: Verify | None = None
 
 
 class JobView(Struct, kw_only=True, omit_defaults=False):
@@ -311,6 +345,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     #: It runs, but its processes are suspended.
     paused: bool = False
     agent: AgentView | None = None
+    #: The check that its work has to pass, and how far it is with that.
+    verify: dict[str, object] | None = None
     #: Its own worktree: `state`, and once it is made `path`, `branch`, `base_commit`;
     #: `instead_of`: the jobs that had its checkout, if it was isolated for that.
     worktree: dict[str, object] | None = None
@@ -318,3 +354,5 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     result: JobResult | None = None
     #: Attempts that a provider refused, which do not count.
     refused: int = 0
+    #: What it does to the outside, and may; None: a person asked for it.
+    effects: EffectsView | None = None

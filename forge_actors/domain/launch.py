@@ -7,6 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
+from forge_actors.domain.effects import RefusedEffect
+from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
@@ -93,6 +95,8 @@ class LaunchOrder(Struct, frozen=True):
     after_job: str | None = None
     #: Before that: files of its folder to keep.
     artifacts: ArtifactOrder | None = None
+    #: It finds wrappers of git and gh, which keep it from effects.
+    guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
     #: Where its process has to be; checked before it starts.
@@ -171,6 +175,10 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     out_of_memory: bool = False
     #: What it told, if it was an agent; added by whoever reads its output.
     agent: AgentReport | None = None
+    #: Effects that it was kept from; added by whoever reads what the wrappers wrote.
+    refused: tuple[RefusedEffect, ...] = ()
+    #: What is known of it, if it was a check that failed; added by whoever ran it.
+    check: CheckReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
 

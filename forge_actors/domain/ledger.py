@@ -9,30 +9,26 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
 from forge_actors.domain.accounts import LONGEST_TRY
-from forge_actors.domain.capacity import offer_of
+from forge_actors.domain.attempt_reports import told
+from forge_actors.domain.capacity import go_to_step, offer_of
 from forge_actors.domain.changes import (
     JobDispatched,
     JobIsolated,
     JobRan,
     JobRequeued,
     Noted,
-    Quarantined,
-    QuarantineEnded,
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import isolated
+from forge_actors.domain.job_queue import ASKING
 from forge_actors.domain.jobs import JobError, check_move
-from forge_actors.domain.quarantine import Quarantine
 from forge_actors.domain.recovery import Evidence, decide, fits
-from forge_actors.domain.spending import used
-from forge_actors.domain.steering import ASKED, Steerable
+from forge_actors.domain.remains import Remains
 from forge_actors.domain.worktrees import Isolation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
     from forge_actors.domain.capacity import Offer, RepositoryLimits
     from forge_actors.domain.changes import Change
@@ -52,7 +48,7 @@ MOST_NAMED = 8
 DUE = "its next attempt is due"
 
 
-class Ledger(Steerable):
+class Ledger(Remains):
     """The queue and the leases of one repository. Only its actor's task holds one."""
 
     # -- moves -----------------------------------------------------------------------
@@ -61,7 +57,7 @@ class Ledger(Steerable):
         """Take in a job that was accepted, or one that was saved as waiting."""
         assert job.id not in self.jobs, "a job is added once"
         self.jobs[job.id] = job
-        unseen = job.attempt == 0
+        unseen = job.attempt == 0 and job.state != ASKING
         if (
             unseen
             and job.admission_budget
@@ -73,6 +69,7 @@ class Ledger(Steerable):
                 JobError("ADMISSION_TIMEOUT", "nothing looked at it in time"),
                 now,
             )
+        self._keep_for_check(job)
         waits_for = set(unmet)
         if waits_for:
             self._unmet[job.id] = waits_for
@@ -152,6 +149,8 @@ class Ledger(Steerable):
         self.fence += 1
         job.state, job.fence, job.attempt = "dispatched", self.fence, job.attempt + 1
         self.leases[job.id] = job.claims
+        if job.verify is not None:
+            self._kept.pop(job.id, None)
         data: dict[str, object] = {
             "attempt": job.attempt,
             "fence": self.fence,
@@ -221,8 +220,7 @@ class Ledger(Steerable):
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
         outcome = decide(job, known, self.backoff)
-        if job.agent is not None:
-            ran += used(job, receipt, now)
+        ran += told(job, receipt, now)
         if not outcome.again:
             fence = job.fence
             ended = self._end(
@@ -237,6 +235,9 @@ class Ledger(Steerable):
         assert fence is not None, "a dispatch gave it one"
         job.state, job.fence, job.queued_at = outcome.state, None, now
         job.started_at = None
+        if outcome.verify is not None:
+            go_to_step(job, outcome.verify)
+        self._keep_for_check(job)
         job.refused += outcome.uncounted
         job.retry_at = now + outcome.delay if outcome.delay else None
         data: dict[str, object] = {"attempt": attempt}
@@ -244,6 +245,8 @@ class Ledger(Steerable):
             data["error"] = outcome.error
         if outcome.delay:
             data["delay"] = round(outcome.delay, 3)
+        if outcome.verify is not None:
+            data["step"] = outcome.verify.step
         event = Event(f"job_{job.state}", now, self.repo, job_id, data)
         if outcome.delay:
             longest = LONGEST_TRY if outcome.refusal else None
@@ -253,67 +256,18 @@ class Ledger(Steerable):
         retry_at = job.retry_at
         error = outcome.error
         again = JobRequeued(
-            job_id, attempt, fence, job.state, error, now, event, retry_at, job.refused
+            job_id,
+            attempt,
+            fence,
+            job.state,
+            error,
+            now,
+            event,
+            retry_at,
+            job.refused,
+            outcome.verify,
         )
         return [*ran, again], outcome
-
-    def _quarantine(
-        self, job: Job, fence: int, receipt: Receipt, now: float
-    ) -> list[Change]:
-        left = Quarantine(
-            job.id,
-            self.repo,
-            job.attempt,
-            fence,
-            job.claims,
-            receipt.remaining,
-            receipt.error or "it was lost",
-            now,
-        )
-        self.quarantined[job.id] = left
-        data: dict[str, object] = {
-            "attempt": left.attempt,
-            "fence": left.fence,
-            "claims": left.claims,
-            "pids": [process.pid for process in left.remaining],
-        }
-        event = Event("job_quarantined", now, self.repo, job.id, data)
-        return [Quarantined(left, event)]
-
-    def look_for_left(
-        self,
-        alive: Callable[[Sequence[ProcessIdentity]], tuple[ProcessIdentity, ...]],
-        now: float,
-    ) -> list[Change]:
-        """Free the claims of those of whom nothing is `alive` any more."""
-        changes: list[Change] = []
-        for left in tuple(self.quarantined.values()):
-            remaining = alive(left.remaining)
-            if remaining:
-                # What is gone is gone: another process may have its number soon.
-                known = structs.replace(left, remaining=remaining)
-                self.quarantined[left.job] = known
-                continue
-            changes.append(self._end_quarantine(left, now, {}))
-        return changes
-
-    def let_go_of_left(self, job: str, now: float) -> list[Change]:
-        """Free the claims of this one though nothing is proven: a person says so."""
-        left = self.quarantined.get(job)
-        if left is None:
-            return []
-        pids = [process.pid for process in left.remaining]
-        told: dict[str, object] = {"reason": ASKED, "pids": pids}
-        return [self._end_quarantine(left, now, told)]
-
-    def _end_quarantine(
-        self, left: Quarantine, now: float, told: dict[str, object]
-    ) -> Change:
-        del self.quarantined[left.job]
-        self._lanes.release(left.job)
-        data = {**told, "claims": left.claims}
-        event = Event("job_quarantine_ended", now, self.repo, left.job, data)
-        return QuarantineEnded(left.job, event)
 
     def _is_overdue(
         self, job: Job, receipt: Receipt | None, budget: float, now: float
@@ -356,13 +310,14 @@ class Ledger(Steerable):
             self._time(able, now)
         self._lanes.reconsider()
         changes = self.redirect_all(now)
-        states: dict[Lane, State | None] = {}
+        states: dict[tuple[Lane, bool], State | None] = {}
         for job, lane, _ in islice(self._lanes.ready.values(), LOOKED_AT_ONCE):
             if len(changes) >= ANNOUNCED_AT_ONCE:
                 break
-            if lane not in states:
-                states[lane] = self._state_in_lane(job, now)
-            if states[lane] == job.state:
+            alike = lane, job.checking
+            if alike not in states:
+                states[alike] = self._state_in_lane(job, now)
+            if states[alike] == job.state:
                 continue
             waiting = self.waiting(job.id, now)
             changes += self._wait_in(

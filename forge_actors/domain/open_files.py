@@ -22,18 +22,27 @@ class OpenFiles(NamedTuple):
     """The limit of a process (`ulimit -n`), or None where there is none."""
 
     limit: int | None
+    #: That of the node agent, which it has from this process.
+    of_agent: int | None = None
 
     @property
     def workers(self) -> int | None:
         """How many jobs the node agent can run at once; at least one is tried."""
-        if self.limit is None:
-            return None
-        return max(1, (self.limit - AGENT_RESERVE) // FILES_PER_JOB)
+        limit = self.of_agent or self.limit
+        return (
+            None if limit is None else max(1, (limit - AGENT_RESERVE) // FILES_PER_JOB)
+        )
 
     @property
     def connections(self) -> int | None:
         """How many connections the service can have at once."""
         return None if self.limit is None else max(2, self.limit - SERVICE_RESERVE)
+
+    def streams(self, connections: int, wanted: int) -> int:
+        """How many of the wanted streams it can have beside its connections."""
+        if self.limit is None:
+            return wanted
+        return max(0, min(wanted, self.limit - SERVICE_RESERVE - connections))
 
     def short_of(self, *, workers: int, connections: int) -> list[str]:
         """Which of the two were set to more than fits."""
@@ -44,4 +53,5 @@ class OpenFiles(NamedTuple):
         return [name for name, wanted, fit in pairs if fit is not None and wanted > fit]
 
     def __str__(self) -> str:
-        return f"the limit of open files (ulimit -n) is {self.limit or 'unlimited'}"
+        limit = self.of_agent or self.limit
+        return f"the limit of open files (ulimit -n) is {limit or 'unlimited'}"

@@ -6,7 +6,6 @@ earlier one left, and when what was lost is found out, so that they can never di
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
@@ -23,9 +22,19 @@ from forge_actors.domain.agent_verdicts import (
     refused,
 )
 from forge_actors.domain.jobs import WAITING, JobError
+from forge_actors.domain.last_lines import last_lines
 from forge_actors.domain.quarantine import named
-from forge_actors.domain.redaction import REDACTED, redact
+from forge_actors.domain.redaction import redact
 from forge_actors.domain.scopes import provider_in
+from forge_actors.domain.verifying import (
+    VERIFY_FAILED,
+    CheckReport,
+    Verify,
+    check_next,
+    how_failed,
+    mend_next,
+    why_no_round,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentReport, LimitHit
@@ -37,18 +46,8 @@ if TYPE_CHECKING:
 #: `detached` ends none: the runtime stops and what runs goes on.
 StopReason = Literal["cancelled", "shutdown", "detached"]
 
-#: How much of the end of an attempt's stderr its error tells.
-LAST_LINES = 5
-LAST_CHARACTERS = 1000
-
 #: Begins what the program that sets up a worktree writes itself.
 _SETUP_SAYS = "forge-actors: set-up "
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# The end of a key block whose beginning is not in the tail.
-_END_OF_KEY = re.compile(
-    r"\A(?:(?!-----BEGIN )[\s\S])*?(?:[A-Za-z0-9+/=]+\s+)*"
-    r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-)
 
 
 class Evidence(Struct, frozen=True):
@@ -87,6 +86,8 @@ class Outcome(Struct, frozen=True):
 
     #: The attempt is not among those that the job may have.
     uncounted: bool = False
+    #: Its next step begins: its check, or a round of mending what that found.
+    verify: Verify | None = None
 
     @property
     def again(self) -> bool:
@@ -94,8 +95,28 @@ class Outcome(Struct, frozen=True):
 
 
 def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
-    """The one verdict for an attempt that is over: no other one follows, and one that
-    was ended for it has failed, if a budget is spent."""
+    """The one verdict for an attempt that is over.
+
+    The success of one whose work is to be checked is that it is checked next.
+    """
+    if job.checking:
+        return _checked(job, known, backoff)
+    outcome = _within_budget(job, known, backoff)
+    if job.verify is None or outcome.state != "succeeded" or outcome.accepted:
+        return outcome
+    receipt = known.receipt
+    assert receipt is not None, "it has succeeded"
+    if receipt.remaining:
+        return _orphaned(receipt)
+    if _is_cancelled(known):
+        return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
+    check = check_next(job, receipt.agent)
+    return Outcome("waiting_for_heavy_check", verify=check)
+
+
+def _within_budget(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
+    """No other attempt follows, and one that was ended for it has failed, if a budget
+    is spent."""
     outcome = _decide(job, known, backoff)
     told = None if known.receipt is None else known.receipt.agent
     if told is None or told.spent is None or outcome.accepted is not None:
@@ -105,6 +126,35 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     if outcome.again or ended:
         return Outcome("failed", JobError("BUDGET_SPENT", told.spent))
     return outcome
+
+
+#: How the attempt of a check ends that is neither good nor was it interrupted.
+_CHECK_FAILURES = frozenset({"EXIT_NONZERO", "EXECUTION_TIMEOUT", "OUT_OF_MEMORY"})
+
+
+def _checked(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
+    """Of an attempt of the check: it can be repeated, whatever the job may."""
+    verify = job.verify
+    assert verify is not None, "it is checked"
+    check = structs.replace(job, kind="check", replay="safe")
+    # While nobody was there its time ran out: that says nothing of the work.
+    outcome = _decide(check, structs.replace(known, overdue=False), backoff)
+    code = None if outcome.error is None else outcome.error.code
+    died = code == "SIGNALLED" and outcome.state == "failed"
+    receipt = known.receipt
+    if receipt is None or not (died or code in _CHECK_FAILURES):
+        return outcome
+    report = receipt.check or CheckReport()
+    how = how_failed(receipt)
+    stop = why_no_round(verify, report)
+    said = filter(None, map(last_lines, (report.said, receipt.stderr_tail)))
+    tail = "".join(f"\n{text}" for text in said)
+    if stop is not None:
+        why = f"its check failed, {how}; {stop}{tail}"
+        return Outcome("failed", JobError(VERIFY_FAILED, why))
+    step = mend_next(job, how, report.likeness)
+    why = f"its check failed, {how}; round {step.round} of {step.rounds}{tail}"
+    return Outcome("queued", JobError(VERIFY_FAILED, why), verify=step)
 
 
 def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
@@ -123,7 +173,7 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         return Outcome("succeeded")
     if receipt is not None and receipt.remaining:
         return _orphaned(receipt)
-    if known.stopped == "cancelled" or (receipt and receipt.ending == "cancel"):
+    if _is_cancelled(known):
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
     if receipt is None:
         if job.state == "dispatched":
@@ -170,6 +220,12 @@ def fits(job: Job, receipt: Receipt | None) -> bool:
     if receipt is None or receipt.ending == "lost":
         return True
     return receipt.fence == job.fence
+
+
+def _is_cancelled(known: Evidence) -> bool:
+    receipt = known.receipt
+    told = receipt is not None and receipt.ending == "cancel"
+    return known.stopped == "cancelled" or told
 
 
 def _succeeded(receipt: Receipt) -> bool:
@@ -336,23 +392,3 @@ def _with_tail(why: str, receipt: Receipt | None) -> str:
     """`why`, and the last lines of stderr behind it if there are any."""
     tail = "" if receipt is None else last_lines(receipt.stderr_tail)
     return f"{why}: {tail}" if tail else why
-
-
-def last_lines(text: str) -> str:
-    """The last lines of stderr that say something, without secrets, and not long.
-
-    Redacted before it is cut: half a secret could not be recognised any more.
-    """
-    text = redact(_END_OF_KEY.sub(REDACTED, _ESCAPES.sub("", text)))
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    last = "\n".join(lines[-LAST_LINES:])
-    if len(last) <= LAST_CHARACTERS:
-        return last
-    last = last[-LAST_CHARACTERS:]
-    # Not the rest of a path either: a part of one is not recognised when it is shown.
-    return f"…{last[_first_space(last) :]}"
-
-
-def _first_space(text: str) -> int:
-    found = re.search(r"\s", text)
-    return 0 if found is None else found.start()

@@ -25,6 +25,17 @@ MAX_SECRETS = 32
 MAX_NAME_LENGTH = 200
 MAX_BATCH = 100_000
 
+#: The fields of a request that only a job with an agent can have.
+OF_AGENTS = (
+    "agent",
+    "prompt",
+    "budget_cost",
+    "budget_tokens",
+    "verify",
+    "verify_timeout",
+    "verify_rounds",
+)
+
 T = TypeVar("T")
 
 
@@ -81,20 +92,37 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     #: What that may use in all attempts, in US dollars and in tokens.
     budget_cost: float | None = None
     budget_tokens: int | None = None
+    #: A shell command that its work has to pass, the time that may take, and how often
+    #: it may mend what that finds.
+    verify: str | None = None
+    verify_timeout: str | float | None = None
+    verify_rounds: int | None = None
     artifacts: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.
     branch: str | None = None
     base: str | None = None
+    #: What it does to the outside: it waits for a person if it may not.
+    effects: list[str] = []
+    #: What it may do though no person asked for it; only a person can say so.
+    authorised: list[str] = []
     origin: str = "cli"
     parent: Parent | None = None
 
     @property
     def wants_agent(self) -> bool:
         """It names one, or something that only a job of one has."""
-        budget = self.budget_cost is not None or self.budget_tokens is not None
-        return self.agent is not None or self.prompt is not None or budget
+        # Each of `OF_AGENTS`: asked of every request, so without a loop.
+        return not (
+            self.agent is None
+            and self.prompt is None
+            and self.budget_cost is None
+            and self.budget_tokens is None
+            and self.verify is None
+            and self.verify_timeout is None
+            and self.verify_rounds is None
+        )
 
 
 class JobEdit(Struct, forbid_unknown_fields=True, omit_defaults=True):

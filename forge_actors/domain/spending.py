@@ -78,7 +78,7 @@ class UsageReport(Struct, frozen=True):
 
 def used(job: Job, receipt: Receipt | None, now: float) -> list[Change]:
     """What is to be saved of an attempt of an agent that is over, if it had begun."""
-    if job.agent is None or not has_begun(job, receipt):
+    if job.agent is None or job.checking or not has_begun(job, receipt):
         return []
     told = None if receipt is None else receipt.agent
     providers = (provider_of(token) for token in job.tokens)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import UNSET, structs
 
+from forge_actors.domain.answers import APPROVED
 from forge_actors.domain.capacity import direct, provider_token
 from forge_actors.domain.changes import (
     JobAnswered,
+    JobApproved,
     JobEdited,
     JobHeld,
     JobRedirected,
     Noted,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.job_queue import ASKING, JobQueue
+from forge_actors.domain.job_queue import ASKING, JobQueue, awaits_approval
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import Pause, repository_scope
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.effects import Approval
     from forge_actors.domain.jobs import AgentChoice, Job, State
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
@@ -78,7 +81,8 @@ class Steerable(JobQueue):
                     self._lanes.leave(job)
                 self._agentless.forget(job.id)
                 self._lanes.release(job.id)
-                changes += self._wait_in(job, "queued", now, reason="it is held")
+                held = job.ready_state
+                changes += self._wait_in(job, held, now, reason="it is held")
             elif not self._agentless.keeps(job, now):
                 self._lanes.enter(job)
             self._time(job.id, now)
@@ -103,13 +107,39 @@ class Steerable(JobQueue):
     ) -> tuple[list[Change], str | None]:
         """Let a job go on that asks something; `answer` is the digest of the text."""
         job = self.jobs[job_id]
+        if awaits_approval(job):
+            return [], for_approval(job_id)
         if job.state != ASKING:
             return [], asks_nothing(job_id, job.state)
         check_move(job.state, "queued")
         job.state = "queued"
         self._enter(job, now)
         event = Event("job_queued", now, self.repo, job_id, {"reason": reason})
-        return [JobAnswered(job_id, answer, event)], None
+        return [JobAnswered(job_id, answer, event, attempt=job.attempt)], None
+
+    def approve(
+        self, job_id: str, approval: Approval, now: float
+    ) -> tuple[list[Change], str | None]:
+        """A person allows what a job would do to the outside."""
+        job = self.jobs[job_id]
+        if not awaits_approval(job):
+            return [], asks_nothing(job_id, job.state)
+        waits = job_id in self._unmet
+        state: State = "waiting_for_dependency" if waits else "queued"
+        check_move(job.state, state)
+        job.state = state
+        data: dict[str, object] = {
+            "reason": APPROVED,
+            "effects": approval.effects,
+            "by": approval.by,
+            "how": approval.how,
+        }
+        event = Event(f"job_{state}", now, self.repo, job_id, data)
+        changes: list[Change] = [JobApproved(job_id, approval, event, state)]
+        if waits:
+            return changes, None
+        self._enter(job, now)
+        return changes + self.redirect(job, now), None
 
     def deny(
         self, job_id: str, reason: str, now: float
@@ -163,9 +193,10 @@ class Steerable(JobQueue):
         for job_id, wanted in claims.items():
             if (left := self.quarantined.get(job_id)) is not None:
                 self.quarantined[job_id] = structs.replace(left, claims=wanted)
-            elif job_id in self._kept:
+                continue
+            if job_id in self._kept:
                 self._kept[job_id] = wanted
-            elif (job := self.jobs.get(job_id)) is not None:
+            if (job := self.jobs.get(job_id)) is not None:
                 self._claim(job, wanted)
         for holder in self.held:
             self._lanes.release(holder)  # what conflicts with it is another job now
@@ -235,7 +266,7 @@ class Steerable(JobQueue):
     def redirect(self, job: Job, now: float) -> list[Change]:
         """The same for this one."""
         choice = None
-        if job.choices and job.id not in self.leases:
+        if job.choices and job.id not in self.leases and not job.checking:
             choice = self._first_able(job)
         if choice is None or choice.name == job.agent:
             return []
@@ -291,6 +322,13 @@ class Steerable(JobQueue):
             data: dict[str, object] = {"reason": cause.scope}
             changes.append(Noted(Event(kind, now, self.repo, job_id, data)))
         return changes
+
+
+def for_approval(job_id: str) -> str:
+    return (
+        f"job {job_id} asks nothing: it waits for a person to allow what it does;"
+        f" forge-actors approve {job_id} does, deny {job_id} ends it"
+    )
 
 
 def asks_nothing(job_id: str, state: State) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 
@@ -27,6 +27,8 @@ WaitingKind = Literal[
     "disabled",
     "policy",
 ]
+
+WAITING_KINDS: tuple[WaitingKind, ...] = get_args(WaitingKind)
 
 _STATE_BY_FAMILY: dict[Family, State] = {
     "workspace": "waiting_for_workspace",

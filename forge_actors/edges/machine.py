@@ -91,10 +91,29 @@ def own_identity() -> ProcessIdentity:
     return ProcessIdentity(boot_id, os.getpid(), int(words[19]), namespace)
 
 
+#: Open files that this process may have, however many the system would let it.
+MOST_FILES = 65_536
+#: What it was allowed when it began, once it allowed itself more.
+_given: list[int] = []
+
+
 def open_files() -> OpenFiles:
-    """What this process, and those it starts, may have open at once."""
+    """What this process, and the node agents it starts, may have open at once."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return OpenFiles(None if soft == resource.RLIM_INFINITY else soft)
+    limit = None if soft == resource.RLIM_INFINITY else soft
+    return OpenFiles(limit, _given[0] if _given else None)
+
+
+def raise_open_files() -> OpenFiles:
+    """Have as many open as the system allows; those that this process starts as
+    agents, and so their jobs, are to have what it had: some programs close every file
+    they could have, or know no numbers beyond 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        _given.append(soft)
+    return open_files()
 
 
 def resident_bytes() -> int:

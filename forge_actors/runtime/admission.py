@@ -27,11 +27,13 @@ from forge_actors.domain.errors import (
     Refused,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
 from forge_actors.runtime.again import Again
+from forge_actors.runtime.authorities import Authorities, first_state
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
@@ -82,6 +84,8 @@ class Admission:
         submitted: Callable[[str, tuple[Job, ...]], None],
         agents: Agents | None = None,
         check_disk: Callable[[], None] = lambda: None,
+        *,
+        attended: bool = False,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -90,15 +94,26 @@ class Admission:
         self._settings = settings
         self._secrets = secrets
         self._agents = agents
+        #: There may be a person who allows effects.
+        self._attended = attended
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
         #: Raises DiskLow where the disk has no room for another job.
         self._check_disk = check_disk
         self.again = Again(
-            store, registry, clock, ids, agents, self._save, self._check_provider
+            store,
+            registry,
+            clock,
+            ids,
+            agents,
+            self._save,
+            self._check_provider,
+            self._authorities,
         )
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+    async def submit(
+        self, requests: Sequence[JobRequest], key: str | None = None
+    ) -> list[Accepted]:
         """See `Control.submit`."""
         if not requests:
             return []
@@ -119,7 +134,9 @@ class Admission:
             repo, checkout = found[request.repo]
             root = checkout.root if checkout else repo.path
             places.append(Place(prefix, repo, root))
-        accepted, move = await self._accept(requests, places)
+        if key is not None:
+            keyed(requests, key)
+        accepted, move = await self._accept(requests, places, key)
         known = [entry.id for entry in accepted if entry.existing]
         if move is None and not all(self._store.read("job_state", i) for i in known):
             move = self._store.save([])  # another caller's, and not durable yet
@@ -128,10 +145,12 @@ class Admission:
         return accepted
 
     async def _accept(
-        self, requests: Sequence[JobRequest], places: Sequence[Place]
+        self, requests: Sequence[JobRequest], places: Sequence[Place], key: str | None
     ) -> tuple[list[Accepted], Move | None]:
         await self._store.quiet()
         # What is unique is looked up and saved without a pause in between.
+        if key is not None:
+            check_whole(requests, key, self._is_known)
         pauses = not any(r.request_id or r.unique for r in requests)
         forgettings = self._store.forgettings
         now = self._clock.now()
@@ -145,12 +164,13 @@ class Admission:
         uniques: dict[tuple[str, str], str] = {}
         changes: list[JobAdded] = []
         children: dict[Parent, list[str]] = {}
+        authorities = self._authorities()
         for count, index in enumerate(order, start=1):
             if pauses and count % BUILT_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
             request, place = requests[index], places[index]
             # Built first: a request is the same one if the job it makes is the same.
-            change = self._build(request, place, names, now)
+            change = self._build(request, place, names, now, authorities)
             digest = change.details.digest
             existing = self._existing(request, place, digest, seen, uniques)
             if existing is None:
@@ -227,6 +247,9 @@ class Admission:
                 f" {limit} (setting limits.queued_jobs)"
             )
 
+    def _is_known(self, request_id: str) -> bool:
+        return bool(self._store.read_pending("by_request", request_id))
+
     def _existing(
         self,
         request: JobRequest,
@@ -264,6 +287,7 @@ class Admission:
         place: Place,
         names: dict[str, str],
         now: float,
+        authorities: Authorities,
     ) -> JobAdded:
         prefix, repo, checkout = place
         agent = None
@@ -281,6 +305,11 @@ class Admission:
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
         if agent is not None:
             spec = structs.replace(spec, agent=agent)
+        authority = authorities.of(request, prefix)
+        asks = False
+        if authority is not None:
+            spec = structs.replace(spec, authority=authority)
+            asks = authorities.waits(authority, job_id, prefix)
         attempts = request.max_attempts
         job = Job(
             id=job_id,
@@ -290,7 +319,7 @@ class Admission:
             claims=claims,
             tokens=tokens_for(kind, request.provider),
             queued_at=now,
-            state="queued" if met else "waiting_for_dependency",
+            state=first_state(asks=asks, met=met),
             after=after,
             replay=replay,
             max_attempts=attempts or 3,
@@ -300,7 +329,7 @@ class Admission:
         )
         job.isolatable = may_be_isolated(job, spec)
         if agent is not None:
-            job.agent, job.choices = agent.name, agent.choices
+            job.agent, job.choices, job.verify = agent.name, agent.choices, spec.verify
         details = JobDetails(
             created_at=now,
             origin=request.origin,
@@ -313,7 +342,10 @@ class Admission:
         if details.request_id is not None:
             digest = digest_of(job, spec, details, repo.path)
             details = structs.replace(details, digest=digest)
-        return JobAdded(job, spec, details, accepted_event(job, details))
+        return JobAdded(job, spec, details, accepted_event(job, details, authority))
+
+    def _authorities(self) -> Authorities:
+        return Authorities(self._store, attended=self._attended)
 
     def _check_provider(self, provider: str | None, prefix: str) -> None:
         if provider is not None and provider not in self._settings().providers:

@@ -17,13 +17,15 @@ from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.isolation import may_be_isolated, own_session
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import MAX_BATCH, Continued
+from forge_actors.domain.verifying import report_of
 from forge_actors.runtime.old_places import OldPlaces
-from forge_actors.runtime.retries import Retries, read_old, unbegun
+from forge_actors.runtime.retries import Retries, read_old, unbegun, unverified
 from forge_actors.runtime.views import receipt_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from forge_actors.domain.agents import AgentReport
     from forge_actors.domain.jobs import AgentSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Retried
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.agents import Agents
+    from forge_actors.runtime.authorities import Allow, Authorities
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.retries import Old
@@ -48,6 +51,7 @@ class Again:
         agents: Agents | None,
         save: Callable[[Sequence[JobAdded]], Move],
         check_provider: Callable[[str | None, str], None],
+        authorities: Callable[[], Authorities],
     ) -> None:
         self._store = store
         self._registry = registry
@@ -56,9 +60,15 @@ class Again:
         self._agents = agents
         self._save = save
         self._check_provider = check_provider
+        self._authorities = authorities
 
     async def retry(
-        self, ids: Sequence[str], origin: str, *, resume: bool = False
+        self,
+        ids: Sequence[str],
+        origin: str,
+        *,
+        resume: bool = False,
+        allow: Allow | None = None,
     ) -> list[Retried]:
         """See `Control.retry`; these are whole ids."""
         if len(ids) > MAX_BATCH:
@@ -67,7 +77,14 @@ class Again:
         if resume:
             olds = [self._another_try(old) for old in olds]
         now = self._clock.now()
-        retries = Retries(self._store, self._ids, now=now, origin=origin)
+        retries = Retries(
+            self._store,
+            self._ids,
+            now=now,
+            origin=origin,
+            authorities=self._authorities(),
+            allow=allow,
+        )
         retries.make(olds)
         if retries.changes:
             await self._save(retries.changes).wait()
@@ -78,17 +95,18 @@ class Again:
         [old] = self._olds([job])
         session, agents, agent = self._session(old)
         digest = agents.prompt(prompt)
-        said = self._said(job)
+        said = self._said(old)
         anew = agents.sessions.follow_up(prompt, agent.prompt, said)
-        old = _resumed(old, session, digest, anew)
+        old = unverified(_resumed(old, session, digest, anew))
         now = self._clock.now()
         job_id = self._ids.make(now)
         made = unbegun(old.job, job_id, now)
         details = structs.replace(
             old.details, created_at=now, origin=origin, name=None, unique=None
         )
-        event = accepted_event(made, details)
-        await self._save([JobAdded(made, old.spec, details, event)]).wait()
+        spec, made.state = self._authorities().made_again(old, job_id, origin)
+        event = accepted_event(made, details, spec.authority)
+        await self._save([JobAdded(made, spec, details, event)]).wait()
         return Continued(job_id, job)
 
     def worktree(self, job: str) -> Worktree | None:
@@ -137,8 +155,7 @@ class Again:
                 f"job {job.id} has not ended, it is {job.state}: go on with it when it"
                 f" has (forge-actors wait {job.id})"
             )
-        receipt = receipt_of(self._store.read("view_job", job.id)[0])
-        told = None if receipt is None else receipt.agent
+        told = self._report(old)
         session = self._agents.session(spec, job.id, job.attempt)
         if session is None and told is not None and not told.session_gone:
             session = told.session
@@ -156,15 +173,20 @@ class Again:
             )
         return session, self._agents, spec.agent
 
-    def _said(self, job: str) -> str:
-        receipt = receipt_of(self._store.read("view_job", job)[0])
-        return "" if receipt is None or receipt.agent is None else receipt.agent.text
+    def _said(self, old: Old) -> str:
+        told = self._report(old)
+        return "" if told is None else told.text
+
+    def _report(self, old: Old) -> AgentReport | None:
+        """What the agent of a job told in the end."""
+        receipt = receipt_of(self._store.read("view_job", old.job.id)[0])
+        return report_of(old.spec.verify, None if receipt is None else receipt.agent)
 
     def _another_try(self, old: Old) -> Old:
         """The job to be made anew, in the session that it has left."""
         self.worktree(old.job.id)
         session, agents, agent = self._session(old)
-        words = agents.sessions.another_try(agent.prompt, self._said(old.job.id))
+        words = agents.sessions.another_try(agent.prompt, self._said(old))
         return _resumed(old, session, words[0], agent.anew or words[1])
 
 

@@ -21,7 +21,9 @@ from forge_actors.edges.node import logs
 from forge_actors.runtime import telemetry
 from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.budget_guard import AttemptBudget
-from forge_actors.runtime.orders import log_base
+from forge_actors.runtime.checks import CheckAttempt
+from forge_actors.runtime.effect_guard import GuardedAttempt
+from forge_actors.runtime.orders import CheckOrder, log_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,9 +76,14 @@ class AgentLauncher:
         self._launcher.ping()
 
     def launch(self, order: LaunchOrder) -> RunningAttempt:
+        plain = order.plain() if isinstance(order, AgentOrder) else order
+        running = self._launcher.launch(plain)
+        if order.guarded:
+            running = self._guarded(running, order.job, order.attempt)
         if not isinstance(order, AgentOrder):
-            return self._launcher.launch(order)
-        running = self._launcher.launch(order.plain())
+            if isinstance(order, CheckOrder):
+                return self._check(running, order.job, order.attempt)
+            return running
         spec = self._store.spec(order.job)
         output = self._output(spec, order.run)
         known = self._attempt(running, spec, output, order.job, order.attempt)
@@ -105,14 +112,30 @@ class AgentLauncher:
         if running is None:
             return None
         spec = self._store.spec(job)
+        if spec.authority is not None:
+            running = self._guarded(running, job, attempt)
         if spec.agent is None:
             return running
+        if spec.verify is not None and spec.verify.is_check(attempt):
+            return self._check(running, job, attempt)
         run = self._agents.run_of(spec, job, attempt)
         if run is None:
             return self._attempt(running, spec, None, job, attempt)
         found = self._attempt(running, spec, self._output(spec, run), job, attempt)
         found.begins(run)
         return found
+
+    def _guarded(
+        self, running: RunningAttempt, job: str, attempt: int
+    ) -> RunningAttempt:
+        return GuardedAttempt(running, log_base(self._home, job, attempt))
+
+    def _check(self, running: RunningAttempt, job: str, attempt: int) -> CheckAttempt:
+        spec = self._store.spec(job)
+        budget = AttemptBudget(self._guard, job, spec)
+        return CheckAttempt(
+            self._home, running, self._store, spec, (job, attempt), budget
+        )
 
     def _output(self, spec: JobSpec, run: AgentRun) -> AgentOutput | None:
         now, used = self._clock.wall(), self._store.session_usage

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
@@ -17,6 +18,7 @@ from forge_actors.domain.agents import AgentRun, shortened
 from forge_actors.domain.answers import ASKED_BACK
 from forge_actors.edges.agents.output import AgentOutput
 from forge_actors.edges.node import logs
+from forge_actors.runtime.mending import asked_to_mend
 from forge_actors.runtime.orders import log_base
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.agents import AgentAdapter
     from forge_actors.domain.jobs import AgentSpec
+    from forge_actors.domain.verifying import Verify
     from forge_actors.runtime.prompts import PromptFolder
 
 #: What a program is asked when it goes on with a session.
@@ -102,18 +105,20 @@ class Sessions:
         run: AgentRun,
         job: str,
         attempt: int,
+        since: int = 0,
     ) -> Start:
         """How this attempt begins, `run` being what it is without a session.
 
         An attempt resumes the last session of its job that the program has kept, else
         the one that its job goes on with, each only if no program said that it is gone.
+        Only the attempts after `since` are those of what it is asked now.
 
         Raises:
             InvalidInput, StoreFailed: what it is to be asked could not be saved.
         """
         run = structs.replace(run, session=session_of(job, attempt))
         last = None
-        for told in self._attempts(of, job, attempt):
+        for told in self._attempts(of, job, attempt, since):
             last = told if last is None and (told.begun or told.gone) else last
             if told.gone:
                 return self._anew(spec, run, last)
@@ -130,17 +135,41 @@ class Sessions:
         return Start(run, spec.prompt)
 
     def found(
-        self, of: AgentAdapter, env: Mapping[str, str], job: str, attempts: int
+        self,
+        of: AgentAdapter,
+        env: Mapping[str, str],
+        job: str,
+        attempts: int,
+        verify: Verify | None = None,
     ) -> str | None:
         """The session with which somebody could go on after that many attempts: the
         last that the program has kept, else the last that was begun."""
         begun = None
-        for told in self._attempts(of, job, attempts + 1):
+        for told in self._attempts(of, job, attempts + 1, verify=verify):
             for session in () if told.gone else told.sessions:
                 if of.keeps(session, env):
                     return session
                 begun = begun or (session if told.begun else None)
         return begun
+
+    def to_mend(
+        self,
+        of: AgentAdapter,
+        spec: AgentSpec,
+        env: Mapping[str, str],
+        job: str,
+        verify: Verify,
+    ) -> AgentSpec:
+        """What the agent of a job is in a round of mending: it goes on with its own
+        session, and is asked to mend what its check found."""
+        session = self.found(of, env, job, verify.entered, verify) or spec.session
+        asked = asked_to_mend(self._home, job, verify)
+        said = "" if verify.work is None else verify.work.text
+        anew = self.follow_up(asked, spec.prompt, said)
+        prompt = anew
+        if session is not None:
+            prompt = self._prompts.keep(asked, field="prompt")
+        return structs.replace(spec, prompt=prompt, session=session, anew=anew)
 
     def follow_up(self, prompt: str, asked: str, said: str) -> str:
         """The digest of what a follow-up is asked if its session is gone.
@@ -189,10 +218,22 @@ class Sessions:
     def _text(self, digest: str) -> str:
         return self._prompts.read(digest)
 
-    def _attempts(self, of: AgentAdapter, job: str, attempt: int) -> Iterator[Told]:
-        """What the attempts before this one have told, the last one first."""
-        for earlier in range(attempt - 1, max(0, attempt - 1 - LOOKED_BACK), -1):
-            yield self._told(of, job, earlier)
+    def _attempts(
+        self,
+        of: AgentAdapter,
+        job: str,
+        attempt: int,
+        since: int = 0,
+        verify: Verify | None = None,
+    ) -> Iterator[Told]:
+        """What the agent's attempts before this one have told, the last one first."""
+        earlier = (
+            each
+            for each in range(attempt - 1, since, -1)
+            if verify is None or not verify.is_check(each)
+        )
+        for each in islice(earlier, LOOKED_BACK):
+            yield self._told(of, job, each)
 
     def _told(self, of: AgentAdapter, job: str, attempt: int) -> Told:
         chosen = session_of(job, attempt)

@@ -17,7 +17,7 @@ from forge_actors.domain.answers import answer_to
 from forge_actors.domain.errors import InvalidInput, Refused, StoreFailed
 from forge_actors.domain.jobs import AGENT_KINDS, AgentSpec
 from forge_actors.domain.launch import LaunchOrder, Secrets
-from forge_actors.domain.requests import decode_argv
+from forge_actors.domain.requests import OF_AGENTS, decode_argv
 from forge_actors.domain.spending import MAX_COST, MAX_TOKENS
 from forge_actors.edges.agents import finding
 from forge_actors.edges.agents.output import AgentOutput
@@ -78,7 +78,7 @@ class Agents:
             Refused: its adapter cannot be loaded.
         """
         if request.agent is None:
-            field = "prompt" if request.prompt is not None else "budget"
+            field = next(n for n in OF_AGENTS if getattr(request, n) is not None)
             raise InvalidInput(f"{prefix}{field}", "is for a job with an agent")
         if request.prompt is None:
             raise InvalidInput(
@@ -128,7 +128,8 @@ class Agents:
             if of.program is not None:
                 program = finding.find(of, self.environment(of))
             start = self._start(of, spec, program, order.argv, order.job, order.attempt)
-            answer = answer_to(agent, order.job)
+            since = 0 if spec.verify is None else spec.verify.entered
+            answer = answer_to(agent, order.job, since=since)
             if answer is not None:
                 start = self.sessions.answered(start, answer)
             run = structs.replace(start.run, telemetry=telemetry.path(order.log))
@@ -219,9 +220,14 @@ class Agents:
         attempt: int,
     ) -> Start:
         assert spec.agent is not None, "it is the job of one"
+        agent, verify = spec.agent, spec.verify
         run = AgentRun(program, argv[1:])
         env = self._env_of(of, spec)
-        return self.sessions.start(of, spec.agent, env, run, job, attempt)
+        if verify is None:
+            return self.sessions.start(of, agent, env, run, job, attempt)
+        if verify.round:
+            agent = self.sessions.to_mend(of, agent, env, job, verify)
+        return self.sessions.start(of, agent, env, run, job, attempt, verify.entered)
 
     def session(self, spec: JobSpec, job: str, attempts: int) -> str | None:
         """The session with which somebody could go on after a job; None if there was
@@ -232,7 +238,8 @@ class Agents:
         """
         assert spec.agent is not None, "it is the job of one"
         of = finding.adapter(spec.agent.name)
-        return self.sessions.found(of, self._env_of(of, spec), job, attempts)
+        env = self._env_of(of, spec)
+        return self.sessions.found(of, env, job, attempts, spec.verify)
 
     def prompt(self, text: str) -> str:
         """The digest by which a prompt is kept from now on."""

@@ -6,10 +6,12 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
+from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
 
 
@@ -22,6 +24,8 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    MetricsControl,
+    TimelineControl,
     ServiceControl,
 ):
     """The port `Control` on one runtime, put together from its nouns."""

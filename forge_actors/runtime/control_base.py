@@ -100,6 +100,10 @@ class ControlBase:
         self.stop_requested = trio.Event()
         #: Whether the stop is to end what runs, where that could go on without us.
         self.ends_jobs = False
+        #: Where it is served over TCP, as a URL.
+        self.endpoint: str | None = None
+        #: What there is for agents; the service says so once it knows.
+        self.mcp_view: Callable[[], dict[str, object]] = _no_service
         self._held = Held()
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 
@@ -179,7 +183,7 @@ class ControlBase:
         if job.worktree is not None:
             job = structs.replace(job, worktree=self._worktree_view(row))
         if job.agent is not None and job.state in RESERVED:
-            session = self._session(job.id, job.attempt)
+            session = self._session(job.id, job.attempt) or job.agent.session
             agent = structs.replace(job.agent, session=session)
             job = structs.replace(job, agent=agent)
         if self._suspended(row) is None:
@@ -217,3 +221,7 @@ class ControlBase:
             known = None if repo is None else self._registry.get(repo)
             views.append(pause_view(pause, known.name if known else repo))
         return views
+
+
+def _no_service() -> dict[str, object]:
+    return {"available": False, "note": "only a service serves agents"}

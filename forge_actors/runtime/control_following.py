@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.runtime.authorities import allow, effects_of
 from forge_actors.runtime.control_worktrees import WorktreeControl
 
 if TYPE_CHECKING:
@@ -17,13 +18,23 @@ class FollowingControl(WorktreeControl):
     """The part of the port `Control` that makes jobs of jobs."""
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
+        self,
+        selectors: Sequence[str],
+        *,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
+        how: str = "program",
     ) -> list[Retried]:
         ids = self._endings.ids(selectors)
         if resume:
             for job_id in ids:
                 await self._bring_back(job_id)
-        return await self._admission.again.retry(ids, origin, resume=resume)
+        effects = effects_of(authorise, "authorise")
+        allowing = allow(effects, how, self._clock.now()) if effects else None
+        return await self._admission.again.retry(
+            ids, origin, resume=resume, allow=allowing
+        )
 
     async def continue_job(
         self, selector: str, prompt: str, *, origin: str = "cli"

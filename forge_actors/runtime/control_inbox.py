@@ -78,6 +78,7 @@ class InboxControl(ControlBase):
             asking=[
                 self._shown_job(job) for job in tally.those("waiting_for_approval")
             ],
+            kept_from=[row[0] for row in read("kept_from_effects", MAX_ITEMS)],
             quarantined=self._quarantined(),
             aside=self._poisoned(),
             closed={

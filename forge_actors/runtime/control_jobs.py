@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 class JobControl(ControlBase):
     """The part of the port `Control` that is about jobs."""
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
-        return await self._admission.submit(requests)
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
+        return await self._admission.submit(requests, key)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
         return await self._views(

@@ -115,3 +115,6 @@ class OutputControl(ControlBase):
 
     async def events(self, query: EventQuery, *, wait: bool) -> EventPage:
         return await self._events.page(query, wait=wait)
+
+    async def event_range(self) -> tuple[int, int]:
+        return self._events.first, self._events.last

@@ -140,6 +140,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "version": __version__,
                 "started_at": timestamp(self._started_at),
                 "home": str(self._home),
+                "endpoint": self.endpoint,
                 "installation": known_installation(self._home),
                 "instance": None if owner is None else owner.instance,
                 "epoch": None if owner is None else owner.epoch,
@@ -184,6 +185,7 @@ class ServiceControl(OutputControl, InboxControl):
                 "limit": files.limit,
                 "workers": files.workers,
                 "connections": files.connections,
+                "streams": self._streams(),
                 "short_of": files.short_of(
                     workers=self._settings().limits.workers,
                     connections=self._settings().gateway.connections,
@@ -191,7 +193,14 @@ class ServiceControl(OutputControl, InboxControl):
             },
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
+            "mcp": self.mcp_view(),
         }
+
+    def _streams(self) -> int:
+        """How many readers of events there may be at once."""
+        gateway, files = self._settings().gateway, open_files()
+        taken = gateway.connections + gateway.tcp_connections
+        return files.streams(taken, gateway.streams)
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

@@ -20,12 +20,15 @@ from forge_actors.domain.events import (
     EventPage,
     EventQuery,
     EventView,
+    number_before,
 )
 from forge_actors.domain.requests import nearest
 from forge_actors.runtime.moments import parse_moment
 from forge_actors.runtime.views import event_view
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from forge_actors.domain.events import Event
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.redaction import Roots
@@ -62,6 +65,12 @@ class EventLog:
         last: int = self._store.committed.value
         return last
 
+    @property
+    def first(self) -> int:
+        """The number of the first event that is kept, or that will be the first."""
+        first: int = self._store.history_range()[0]
+        return first
+
     async def page(self, query: EventQuery, *, wait: bool) -> EventPage:
         """See `Control.events`."""
         since = self._moment(query)
@@ -69,7 +78,7 @@ class EventLog:
         if wait and query.after is None and query.since is None:
             query = structs.replace(query, after=self.last)
         if query.after is None and since is not None:
-            query = structs.replace(query, after=self._before(since))
+            query = structs.replace(query, after=self.before(since))
         query = structs.replace(query, after=query.after or 0)
         if query.newest:
             return await self._newest(query)
@@ -140,21 +149,14 @@ class EventLog:
                 names |= dict(self._store.read(query, json.dumps(list(ids))))
         return [event_view(event, names, self._roots) for event in events]
 
-    def _before(self, moment: float) -> int:
-        """The number before that of the first event at or after a moment.
+    def before(self, moment: float) -> int:
+        """The number before that of the first event at or after a moment."""
 
-        Found by halving, as times grow with the numbers; a clock that was set back in
-        between may hide some of the events before it was.
-        """
-        low, high = 0, self.last
-        while low < high:
-            middle = (low + high) // 2
-            [event] = self._store.events(middle, 1)
-            if event.at < moment:
-                low = event.seq
-            else:
-                high = middle
-        return low
+        def behind(number: int) -> tuple[int, float]:
+            [event] = self._store.events(number, 1)
+            return event.seq, event.at
+
+        return number_before(moment, self.last, behind)
 
     async def _resolved(self, query: EventQuery) -> EventQuery:
         """The query with ids in place of names, paths and parts of ids."""
@@ -165,9 +167,13 @@ class EventLog:
                 raise InvalidInput("kind", f"{kind!r} is unknown{hint}", allowed=KINDS)
         if not (query.repo or query.job):
             return query
-        repos = [id_ for name in query.repo for id_ in await self._repositories(name)]
+        repos = await self.repositories(query.repo)
         jobs = [self._store.match(selector) for selector in query.job]
         return structs.replace(query, repo=tuple(repos), job=tuple(jobs))
+
+    async def repositories(self, names: Iterable[str]) -> list[str]:
+        """The ids of all repositories that are meant."""
+        return [repo for name in names for repo in await self._repositories(name)]
 
     async def _repositories(self, name: str) -> list[str]:
         """The id of a repository; of removed ones, those of all that had the name."""

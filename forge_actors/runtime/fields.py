@@ -45,6 +45,12 @@ from forge_actors.domain.requests import (
     encode_argv,
     nearest,
 )
+from forge_actors.domain.verifying import (
+    DEFAULT_ROUNDS,
+    DEFAULT_SECONDS,
+    MAX_ROUNDS,
+    Verify,
+)
 from forge_actors.domain.worktrees import GIT_PLACES, Isolation
 from forge_actors.runtime.exec_size import check_exec_size
 from forge_actors.runtime.job_limits import limits_here
@@ -166,6 +172,7 @@ def spec_of(
         artifacts=_patterns(request.artifacts, f"{prefix}artifacts"),
         isolation=_isolation(request, prefix),
         in_checkout=request.isolate is False,
+        verify=_verify(request, prefix),
     )
 
 
@@ -186,6 +193,25 @@ def edit_of(edit: JobEdit, kind: Kind, checkout: str) -> Edit:
         queue_timeout=_new_budget(edit.queue_timeout, "queue_timeout"),
         admission_timeout=_new_budget(edit.admission_timeout, "admission_timeout"),
         idle_timeout=_new_budget(edit.idle_timeout, "idle_timeout"),
+    )
+
+
+def _verify(request: JobRequest, prefix: str) -> Verify | None:
+    command = _shell_command(request.verify, f"{prefix}verify")
+    seconds, rounds = request.verify_timeout, request.verify_rounds
+    if command is None:
+        for name, value in (("verify_timeout", seconds), ("verify_rounds", rounds)):
+            if value is not None:
+                raise InvalidInput(f"{prefix}{name}", "is for a job with verify")
+        return None
+    if rounds is not None and not 0 <= rounds <= MAX_ROUNDS:
+        raise InvalidInput(
+            f"{prefix}verify_rounds", f"{rounds} is outside 0 to {MAX_ROUNDS}"
+        )
+    return Verify(
+        command,
+        _budget(seconds, f"{prefix}verify_timeout") or DEFAULT_SECONDS,
+        DEFAULT_ROUNDS if rounds is None else rounds,
     )
 
 

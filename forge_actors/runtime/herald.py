@@ -80,6 +80,14 @@ class Herald:
         }
         self._file = StatusFile(self._home, me.instance)
 
+    def tell_endpoint(self, way: str, endpoint: str | None) -> None:
+        """Clients find it there from now on, or not any more."""
+        if endpoint is not None:
+            self.endpoints[way] = endpoint
+        else:
+            self.endpoints.pop(way, None)
+        self.publish()
+
     def publish(self) -> None:
         """Tell how it is now."""
         now = self._board.now

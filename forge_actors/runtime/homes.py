@@ -29,6 +29,8 @@ PRESERVED = "preserved"
 PROMPTS = "prompts"
 #: Files that were collected of jobs, a folder a job and in that one an attempt.
 ARTIFACTS = "artifacts"
+#: Programs that jobs find in place of git and gh, a folder for what they may do.
+GUARD = "guard"
 #: What a clean-up is about to remove.
 REMOVING = "removing"
 #: Folders in which something is made that is put elsewhere when it is whole.
@@ -49,6 +51,8 @@ DIAGNOSTICS = "diagnostics"
 CLONES = "clones"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
+#: What programs show that ask over TCP.
+TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
 #: Ids that repositories here had already when this home was imported: those of the home
 #: that was exported, which may be in use beside it. One a line.
 SHARED_IDS = "shared-ids"
@@ -65,12 +69,14 @@ NAMES = (
     "agent.log",
     "agent.sock",
     "control.sock",
+    "mcp.sock",
     "release.json",
     "release.lock",
     REMOVED_LOG,
     "service.log",
     "settings.toml",
     SHARED_IDS,
+    TOKEN_FILE,
 )
 FOLDERS = (
     LOGS,
@@ -79,6 +85,7 @@ FOLDERS = (
     PRESERVED,
     PROMPTS,
     ARTIFACTS,
+    GUARD,
     REMOVING,
     REPLACED,
     CLONES,

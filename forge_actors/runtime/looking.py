@@ -50,6 +50,8 @@ class Looking:
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
+        #: How often they have failed.
+        self.failures = 0
         self._limits = settings().look_limits()
         self._scope = trio.CancelScope()
         #: Set once nothing is looked at any more.
@@ -93,6 +95,7 @@ class Looking:
             except Exception as error:  # nothing else is to fail with it
                 if only(error, StoreFailed):
                     return  # another runtime has the home, and this one ends
+                self.failures += 1
                 log.exception("the looks at repositories failed")
                 if not history.allow(trio.current_time()):
                     self.given_up = cause(error)
@@ -105,6 +108,11 @@ class Looking:
         if self._mailbox is not None:
             with suppress(MailboxClosed):
                 self._mailbox.tell(LimitsChanged())
+
+    @property
+    def depth(self) -> int:
+        """How many messages the actor has not read yet."""
+        return 0 if self._mailbox is None else self._mailbox.depth
 
     @property
     def trouble(self) -> list[str]:

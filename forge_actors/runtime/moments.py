@@ -45,3 +45,17 @@ def parse_moment(text: str, now: float, *, field: str) -> float:
             f"{text!r} is neither a time such as 2026-01-02T03:04:05Z"
             " nor a span such as 10m",
         ) from None
+
+
+def window(since: str, until: str | None, now: float) -> tuple[float, float]:
+    """From one moment to another, now if that is earlier, to the millisecond.
+
+    Raises:
+        InvalidInput: they are no moments, or the end is not behind the beginning.
+    """
+    begins = round(parse_day(since, now, field="since"), 3)
+    ends = now if until is None else min(parse_day(until, now, field="until"), now)
+    ends = round(ends, 3)
+    if begins >= ends:
+        raise InvalidInput("since", f"{since!r} is not before the end, nor before now")
+    return begins, ends

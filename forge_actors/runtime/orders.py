@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import Job, JobSpec
     from forge_actors.domain.ports import Store
+    from forge_actors.domain.verifying import Verify
     from forge_actors.domain.worktrees import WorktreeWanted
 
     #: The order of a job's agent, or with why it cannot run.
     AgentOrders = Callable[[LaunchOrder, JobSpec], LaunchOrder]
+    #: The order with what keeps its job from effects.
+    Guard = Callable[[LaunchOrder, JobSpec], LaunchOrder]
     #: What worktree an order needs; None if its repository is not there any more.
     WorktreeMaker = Callable[[LaunchOrder, Isolation], WorktreeWanted | None]
 
@@ -52,6 +55,8 @@ ALLOWED = frozenset(
     }
 )
 ALLOWED_PREFIXES = ("LC_", "XDG_")
+#: Seconds that a check has to end when it is asked to.
+CHECK_GRACE = 10.0
 
 
 def allowed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -74,10 +79,12 @@ class OrderMaker:
         worktrees: WorktreeMaker | None = None,
         artifacts: Callable[[], ArtifactSettings] = ArtifactSettings,
         agents: AgentOrders | None = None,
+        guard: Guard = lambda order, _: order,
     ) -> None:
         self._home = str(home)
         self._worktrees = worktrees
         self._agents = agents
+        self._guard = guard
         self._secrets = SecretFolder(home)
         self._store = store
         self._output_limit = output_limit
@@ -122,8 +129,11 @@ class OrderMaker:
             order = self._isolated(order, isolation)
         if spec.secrets:
             order = self._with_secrets(order, spec.secrets)
+        order = self._guard(order, spec)
         if spec.agent is None or order.problem is not None:
             return order
+        if spec.verify is not None and spec.verify.checking:
+            return check_order(order, spec.verify)
         if self._agents is None:
             return structs.replace(order, problem="no agent can be run here")
         return self._agents(order, spec)
@@ -150,6 +160,25 @@ class OrderMaker:
             except (NotFound, StoreFailed) as error:
                 return structs.replace(order, problem=str(error))
         return structs.replace(order, secrets=values)
+
+
+class CheckOrder(LaunchOrder, frozen=True):
+    """The order of an attempt of the check of an agent's work."""
+
+
+def check_order(order: LaunchOrder, verify: Verify) -> CheckOrder:
+    """What is to run where the agent of a job has worked, in place of that."""
+    fields = {name: getattr(order, name) for name in LaunchOrder.__struct_fields__}
+    fields |= {
+        "argv": ("/bin/sh", "-c", verify.command),
+        "stdin": None,
+        "wall": verify.timeout,
+        "idle": None,
+        "stop_signal": "SIGTERM",
+        "grace": CHECK_GRACE,
+        "pty": False,
+    }
+    return CheckOrder(**fields)
 
 
 def log_base(home: str, job: str, attempt: int) -> str:

@@ -44,6 +44,7 @@ from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
+from forge_actors.runtime.effect_guard import EffectGuard
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
@@ -147,6 +148,7 @@ class Parts:
                 ),
                 lambda: self._settings().artifacts,
                 self._agents.order,
+                EffectGuard(self._home, lambda: self._settings().effects),
             ),
             gone=self.registry.gone,
             isolating=Isolating(
@@ -318,6 +320,7 @@ class Parts:
             submitted,
             self._agents,
             disk.check,
+            attended=self._served is not None,
         )
         control = RuntimeControl(
             home=self._home,

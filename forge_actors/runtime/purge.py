@@ -144,7 +144,7 @@ def _sockets(home: Path) -> list[Path]:
             place = Path(note.read_text("utf-8").strip())
             status = place.parent.lstat()
             private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-            if private and place.name in ("control.sock", "agent.sock"):
+            if private and place.name in ("control.sock", "mcp.sock", "agent.sock"):
                 found.append(place)
     folders = dict.fromkeys(place.parent for place in found)
     # The folder around them is that of all homes; it goes with the last of them.

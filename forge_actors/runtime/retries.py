@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
 from forge_actors.domain.errors import Refused
-from forge_actors.domain.isolation import inherited
+from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
+from forge_actors.domain.verifying import asked_for
 from forge_actors.edges.sqlite.rows import job_from, spec_from
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.authorities import Allow, Authorities
     from forge_actors.runtime.ids import IdSource
 
 _labels = msgspec.json.Decoder(tuple[str, ...])
@@ -44,12 +47,21 @@ class Retries:
     """The retries of some jobs, decided in one go, without a pause in between."""
 
     def __init__(
-        self, store: SqliteStore, ids: IdSource, *, now: float, origin: str
+        self,
+        store: SqliteStore,
+        ids: IdSource,
+        *,
+        now: float,
+        origin: str,
+        authorities: Authorities,
+        allow: Allow | None = None,
     ) -> None:
         self._store = store
         self._ids = ids
         self._now = now
         self._origin = origin
+        self._authorities = authorities
+        self._allow = allow
         #: The jobs that are retried, and what each becomes.
         self.made: dict[str, Retried] = {}
         self.changes: list[JobAdded] = []
@@ -77,6 +89,7 @@ class Retries:
             self.made[job_id] = self._retry(by_id[job_id])
 
     def _retry(self, old: Old) -> Retried:
+        old = unverified(old)
         unique = old.details.unique
         key = (old.job.repo, unique or "")
         if unique is not None:
@@ -89,16 +102,17 @@ class Retries:
         job = unbegun(old.job, new, self._now)
         job.claims = _claims(old, new)
         job.after = after
-        if not self._met(after):
-            job.state = "waiting_for_dependency"
+        spec, job.state = self._authorities.made_again(
+            old, new, self._origin, met=self._met(after), allow=self._allow
+        )
         details = structs.replace(
             old.details,
             created_at=self._now,
             origin=self._origin,
             retry_of=old.job.id,
         )
-        event = accepted_event(job, details)
-        self.changes.append(JobAdded(job, old.spec, details, event))
+        event = accepted_event(job, details, spec.authority)
+        self.changes.append(JobAdded(job, spec, details, event))
         if unique is not None:
             self._uniques[key] = job.id
         return Retried(job.id, old.job.id)
@@ -143,6 +157,18 @@ def unbegun(job: Job, job_id: str, now: float) -> Job:
         started_at=None,
         held_at=None,
     )
+
+
+def unverified(old: Old) -> Old:
+    """The same for a job whose work is still to be done, and to be checked."""
+    verify = old.spec.verify
+    if verify is None:
+        return old
+    spec = structs.replace(old.spec, verify=asked_for(verify))
+    tokens = tokens_for(old.job.kind, old.details.provider)
+    job = structs.replace(old.job, verify=spec.verify, tokens=tokens)
+    job.isolatable = may_be_isolated(job, spec)
+    return old._replace(job=job, spec=spec)
 
 
 def _claims(old: Old, new: str) -> tuple[Claim, ...]:

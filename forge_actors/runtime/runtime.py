@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import trio
 
 from forge_actors.domain.errors import Refused
-from forge_actors.edges.machine import Clock
+from forge_actors.edges.machine import Clock, open_files
 from forge_actors.edges.node.finding import durable_agent
 from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.sqlite.store import open_store
@@ -158,6 +158,7 @@ async def _open(
                         owner=store.owner,
                         durable=serving is not None,
                         socket_path=None if serving is None else serving.agent_socket(),
+                        files=open_files().of_agent,
                     ) as launcher,
                     trio.open_nursery() as nursery,
                 ):

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import signal
-import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import time
@@ -17,17 +16,16 @@ from trio_util import wait_any
 
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
-from forge_actors.edges.gateway.front import Front
-from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
-from forge_actors.edges.machine import open_files
+from forge_actors.edges.machine import open_files, raise_open_files
 from forge_actors.edges.services.notify import Notifier
-from forge_actors.runtime.gate import Gate
+from forge_actors.runtime import service_log
+from forge_actors.runtime.entrance import Entrance
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.herald import Herald
+from forge_actors.runtime.interface import Interface, client_limits
+from forge_actors.runtime.mcp import Mcp
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
-from forge_actors.runtime.probe import ask_over_socket, within_time
 from forge_actors.runtime.readiness import FAILED, SERVED, Board
 from forge_actors.runtime.runtime import Serving, open_served
 from forge_actors.runtime.views import timestamp
@@ -37,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from forge_actors.domain.open_files import OpenFiles
     from forge_actors.domain.releases import Release
-    from forge_actors.runtime.gateway_settings import GatewaySettings
     from forge_actors.runtime.handles import Runtime
     from forge_actors.runtime.ownership import Incarnation
     from forge_actors.runtime.settings import Settings
@@ -64,6 +60,7 @@ def serve(
     *,
     ready_fd: int | None = None,
     stages: bool = False,
+    log_file: Path | None = None,
 ) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
 
@@ -71,20 +68,17 @@ def serve(
     `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written an empty line to and closed once requests are answered; before
     that, a line that says why for each time that the start has to wait, and with
-    `stages` one for each stage of the start.
+    `stages` one for each stage of the start. `log_file` is what standard error is,
+    where that file is ours to begin anew.
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
         OSError: the system refused what a part of it needs.
     """
-    files = open_files()
+    files = raise_open_files()
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        level=logging.INFO,
-        stream=sys.stderr,
-    )
+    service_log.begin(service_log.settings_of(home), log_file)
     board, notifier = Board(SERVED), Notifier(os.environ)
     herald = Herald(home, board, notifier, ready_fd, stages=stages)
     service = _Service(home, place, board, herald, notifier)
@@ -119,6 +113,7 @@ class _Service:
         self._herald = herald
         self._notifier = notifier
         self._start = Start(board)
+        self._mcp: Mcp | None = None
         self._vigil = Vigil(home, board, herald, notifier)
 
     async def run(self) -> int:
@@ -141,10 +136,12 @@ class _Service:
                 )
                 nursery.start_soon(self._vigil.report, asking)
                 with start.scope:
-                    async with self._open(nursery) as (runtime, gate):
-                        nursery.start_soon(self._look_on_signal, hangups, runtime, gate)
+                    async with self._open(nursery) as (runtime, entrance):
+                        nursery.start_soon(
+                            self._look_on_signal, hangups, runtime, entrance
+                        )
                         nursery.start_soon(self._vigil.watch, runtime.control)
-                        await self._answer(runtime, gate, nursery)
+                        await self._answer(runtime, entrance)
                     if runtime.control.successor is not None:
                         status = SUPERSEDED
                 nursery.cancel_scope.cancel()
@@ -153,22 +150,24 @@ class _Service:
         return status
 
     @asynccontextmanager
-    async def _open(self, nursery: trio.Nursery) -> AsyncIterator[tuple[Runtime, Gate]]:
-        """The runtime and its gate, as soon as the disk of the home has room."""
+    async def _open(
+        self, nursery: trio.Nursery
+    ) -> AsyncIterator[tuple[Runtime, Entrance]]:
+        """The runtime and its entrance, as soon as the disk of the home has room."""
         started_at = timestamp(time())
         place = partial(self._place, CONTROL_SOCKET)
         while True:
-            gate = Gate(
+            entrance = Entrance(
                 place,
                 self._board,
                 self._herald.start_status,
                 self._start.request_stop,
                 self._vigil.pulse,
             )
-            self._start.gate = gate
+            self._start.entrance = entrance
             try:
                 async with AsyncExitStack() as stack:
-                    opening = open_served(self._home, self._serving(nursery, gate))
+                    opening = open_served(self._home, self._serving(nursery, entrance))
                     try:
                         runtime = await stack.enter_async_context(opening)
                     except Exception as error:
@@ -177,12 +176,12 @@ class _Service:
                             raise
                         failure = error
                     else:
-                        yield runtime, gate
+                        yield runtime, entrance
                         return
             finally:
                 # Also after a request to stop: whoever waits is to hear of it.
                 with trio.CancelScope(shield=True):
-                    await gate.end()
+                    await entrance.end()
             self._wait_for_room(failure)
             await wait_for_room(
                 self._home,
@@ -199,72 +198,82 @@ class _Service:
         self._board.again()
         self._board.complain("room", f"it waits for room on the disk: {failure}")
 
-    def _serving(self, nursery: trio.Nursery, gate: Gate) -> Serving:
+    def _serving(self, nursery: trio.Nursery, entrance: Entrance) -> Serving:
         async def owned(me: Incarnation, release: Release, settings: Settings) -> None:
             self._herald.owned(me, release)
+            self._mcp = Mcp(settings.gateway)
+            nursery.start_soon(self._mcp.load)
             # Another try, whose failure ends the start, is made for the transport.
             with suppress(ForgeError, OSError):
-                await gate.open(nursery, client_limits(settings.gateway, open_files()))
-                self._herald.endpoints["socket"] = gate.path
+                await entrance.open(
+                    nursery, client_limits(settings.gateway, open_files())
+                )
+                self._herald.endpoints["socket"] = entrance.path
 
         return Serving(partial(self._place, AGENT_SOCKET), self._board, owned)
 
-    async def _answer(
-        self, runtime: Runtime, gate: Gate, nursery: trio.Nursery
-    ) -> None:
+    async def _answer(self, runtime: Runtime, entrance: Entrance) -> None:
         """Become ready; then answer until it is to end, and end what clients have."""
         control, board = runtime.control, self._board
         try:
-            await self._become_ready(runtime, gate, nursery)
-            await wait_any(
-                self._start.stop.wait,
-                control.stop_requested.wait,
-                control.watch_release,
-            )
-            if control.successor is not None:
-                board.observe("releaseCoherence", "fail")
-                board.end("RUNTIME_RELEASE_SUPERSEDED")
-            board.end(STOP_REQUESTED)
-            # Before their connections are cut: an answer says that nothing more comes.
-            control.close()
-            tell_serving(runtime.home, serving=False)
-            await gate.end()
+            with board.guarding("MCP_TRANSPORT_FAILED", "endToEnd"):
+                async with trio.open_nursery() as serving:
+                    interface = await self._become_ready(runtime, entrance, serving)
+                    await wait_any(
+                        self._start.stop.wait,
+                        control.stop_requested.wait,
+                        control.watch_release,
+                    )
+                    if control.successor is not None:
+                        board.observe("releaseCoherence", "fail")
+                        board.end("RUNTIME_RELEASE_SUPERSEDED")
+                    board.end(STOP_REQUESTED)
+                    # Before connections are cut: an answer says that nothing comes.
+                    control.close()
+                    tell_serving(runtime.home, serving=False)
+                    await interface.end()
+                    serving.cancel_scope.cancel()
         finally:
             if board.now.ending is None and board.failure is None:
                 # Whose failure it was is known once all that depends on it has ended.
                 board.fail(FAILED, ForgeError("a part of it failed"), None)
             control.close()
-            await gate.cut()
+            await entrance.cut()
 
     async def _become_ready(
-        self, runtime: Runtime, gate: Gate, nursery: trio.Nursery
-    ) -> None:
-        board = self._board
+        self, runtime: Runtime, entrance: Entrance, nursery: trio.Nursery
+    ) -> Interface:
+        board, mcp = self._board, self._mcp
+        assert mcp is not None, "it is made as soon as there are settings"
         try:
             board.enter("transport")
-            limits = client_limits(runtime.settings.gateway, open_files())
-            await gate.open(nursery, limits)
-            front = Front()
-            front.add("v1", handler(runtime.control), holds)
-            gate.lead_to(front)
-            self._herald.endpoints["socket"] = gate.path
+            interface = Interface(runtime, entrance, mcp, self._place, self._herald)
+            await interface.open(nursery)
             tell_serving(runtime.home, serving=True)
             board.enter("probe")
-            instance = runtime.control.instance
-            await within_time(partial(ask_over_socket, gate.path, instance))
+            await interface.probe()
+            if interface.has_mcp:
+                board.require("mcpEndToEnd")
+                await interface.probe_as_agent()
+                board.observe("mcpEndToEnd", "pass")
             _spare_collector()
             board.enter("ready")
             self._start.done = True
         except Exception as error:
             board.fail_start(error)
             raise
+        return interface
 
     async def _look_on_signal(
-        self, signals: AsyncIterator[int], runtime: Runtime, gate: Gate
+        self, signals: AsyncIterator[int], runtime: Runtime, entrance: Entrance
     ) -> None:
-        """A hang-up asks to look at what is outside: the socket, and the settings."""
+        """A hang-up asks to look at what is outside: the sockets, the file of the
+        log, and the settings."""
         async for _ in signals:
-            gate.check()
+            entrance.check()
+            service_log.reopen()
+            if self._mcp is not None:
+                self._mcp.check()
             self._notifier.reloading()
             try:
                 changes = await runtime.control.reload_settings()
@@ -285,14 +294,14 @@ class Start:
         self.done = False
         self.stop = trio.Event()
         #: Where those wait who want to be answered.
-        self.gate: Gate | None = None
+        self.entrance: Entrance | None = None
 
     def request_stop(self, reason: str = STOP_REQUESTED) -> None:
         self._board.end(reason)
         self.stop.set()
         if not self.done:
-            if self.gate is not None:
-                self.gate.refuse()
+            if self.entrance is not None:
+                self.entrance.refuse()
             self.scope.cancel()
 
 
@@ -303,16 +312,6 @@ async def _stop_on_signal(
     start.request_stop(f"SIGNAL_{signal.Signals(await anext(signals)).name}")
     await anext(signals)
     scope.cancel()
-
-
-def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
-    """How many clients there may be: those of the settings, if so many files may."""
-    held, connections = gateway.held_requests, gateway.connections
-    if files.connections is not None and files.connections < connections:
-        # Places for short requests are left in the same share as by default.
-        connections = files.connections
-        held = min(held, connections * 2 // 3)
-    return Limits(held=held, connections=connections)
 
 
 def _spare_collector() -> None:

@@ -30,7 +30,9 @@ from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
+from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
+from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.watch_settings import WatchdogSettings
@@ -53,6 +55,7 @@ LIVE = frozenset(
     {
         "budgets",
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
+        "effects",
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
         "watchdog",
     }
@@ -156,6 +159,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     output: OutputSettings = OutputSettings()
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
+    log: LogSettings = LogSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
@@ -164,6 +168,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
     watchdog: WatchdogSettings = WatchdogSettings()
+    effects: EffectSettings = EffectSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -182,6 +187,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.cleaning
         self.gateway.check()
         _ = self.watchdog.seconds
+        _ = self.log.size
 
     @property
     def overtake_after(self) -> float:

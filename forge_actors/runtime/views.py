@@ -14,13 +14,15 @@ from msgspec import structs
 from forge_actors.domain.accounts import AccountView
 from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
+from forge_actors.domain.effect_views import asks_for, effects_view, kept_from
 from forge_actors.domain.events import EventView, shown_data
-from forge_actors.domain.jobs import AgentSpec, JobError, JobSpec, JobView
+from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.verifying import report_of, verify_view
 from forge_actors.domain.worktrees import worktree_view
 
 if TYPE_CHECKING:
@@ -144,19 +146,22 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
-        agent=_agent(details.agent, end),
+        agent=_agent(details, end),
+        verify=None if details.verify is None else verify_view(details.verify, attempt),
         refused=row[27],
+        effects=effects_view(details.authority, job_id, end, timestamp),
         worktree=None
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
     )
 
 
-def _agent(spec: AgentSpec | None, end: Receipt | None) -> AgentView | None:
-    if spec is None:
+def _agent(spec: JobSpec, end: Receipt | None) -> AgentView | None:
+    agent = spec.agent
+    if agent is None:
         return None
-    told = None if end is None else end.agent
-    return agent_view(spec.name, told, timestamp, spec.continues)
+    told = report_of(spec.verify, None if end is None else end.agent)
+    return agent_view(agent.name, told, timestamp, agent.continues)
 
 
 def _after_job(receipt: Receipt | None, roots: Roots) -> AfterJob | None:
@@ -244,6 +249,8 @@ def sentence(
         since = _span(now - waiting.since)
         if unheard and waiting.kind == "claim":
             holders += f" ({unheard}, but it is not proven gone)"
+        if waiting.kind == "approval" and (asks := asks_for(view.id, view.effects)):
+            return f"It waits for a person to allow it to {asks}; since {since}."
         if waiting.kind == "approval" and view.error is not None:
             return (
                 f"It asks: {view.error.message}; forge-actors answer {view.id} TEXT"
@@ -252,12 +259,13 @@ def sentence(
         if waiting.kind == "policy":
             return f"It cannot run: {waiting.detail}; since {since}."
         return (
-            f"It waits for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
+            f"{_who(view)} for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
             f"{waiting.note}"
             f"{_until(waiting.until, now)}; since {since}."
         )
+    kept = kept_from(view.effects)
     if view.error is not None:
-        return f"It is {view.state}: {view.error.message} ({view.error.code})."
+        return f"It is {view.state}: {view.error.message} ({view.error.code}).{kept}"
     if suspended is not None:
         why, began = suspended
         return (
@@ -266,10 +274,34 @@ def sentence(
     if view.state == "running":
         doubt = f"; {unheard}, so its leases are unconfirmed" if unheard else ""
         where = _where(view.worktree)
-        return f"It runs as process {view.pid}, attempt {view.attempt}{where}{doubt}."
+        what = f"{_what(view)} runs as process {view.pid}, attempt {view.attempt}"
+        return f"{what}{where}{doubt}."
     if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
         return f"It starts as soon as its worktree is made, attempt {view.attempt}."
-    return f"It is {view.state}."
+    return f"It is {view.state}.{kept}"
+
+
+def _is_checked(view: JobView) -> bool:
+    return view.verify is not None and view.verify["step"] == "check"
+
+
+def _who(view: JobView) -> str:
+    """What of a job waits."""
+    if not _is_checked(view):
+        return "It waits"
+    assert view.verify is not None
+    return (
+        f"Its agent has worked, and the check of that ({view.verify['command']}) waits"
+    )
+
+
+def _what(view: JobView) -> str:
+    """What of a job runs."""
+    if view.verify is None or view.verify["step"] == "work":
+        return "It"
+    if _is_checked(view):
+        return f"The check of what its agent did ({view.verify['command']})"
+    return f"Round {view.verify['round']} of {view.verify['rounds']} of mending"
 
 
 def _where(worktree: dict[str, object] | None) -> str:

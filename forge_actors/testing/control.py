@@ -11,6 +11,7 @@ import msgspec
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.holding import Holder, Holding, holding
+from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.jobs import (
     ACTIVE,
     KINDS,
@@ -39,9 +40,11 @@ from forge_actors.domain.selection import (
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
+from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
+from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ class FakeControl(
     FakeResults,
     FakeSpending,
     FakeInbox,
+    FakeMetrics,
+    FakeTimeline,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -70,6 +75,8 @@ class FakeControl(
         FakeResults.__init__(self)
         FakeInbox.__init__(self)
         FakeSpending.__init__(self)
+        FakeMetrics.__init__(self)
+        FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
@@ -187,8 +194,14 @@ class FakeControl(
         del self.repos[name]
         return view
 
-    async def submit(self, requests: Sequence[JobRequest]) -> list[Accepted]:
+    async def submit(
+        self, requests: Sequence[JobRequest], *, key: str | None = None
+    ) -> list[Accepted]:
         await self._begin()
+        if key is not None:
+            keyed(requests, key)
+            ids = {known.request_id for known in self.requests.values()}
+            check_whole(requests, key, ids.__contains__)
         for index, request in enumerate(requests):
             if request.kind not in KINDS:
                 raise InvalidInput(
@@ -278,7 +291,13 @@ class FakeControl(
         return await self.jobs_named(selectors)
 
     async def retry(
-        self, selectors: Sequence[str], *, origin: str = "cli", resume: bool = False
+        self,
+        selectors: Sequence[str],
+        *,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
+        how: str = "program",
     ) -> list[Retried]:
         await self._begin()
         olds = [self._find(selector) for selector in selectors]

@@ -27,6 +27,8 @@ class FakeInbox(ABC):
         self.inbox_items: list[Item] = []
         self.dismissed: list[str] = []
         self.answers: dict[str, str | None] = {}
+        #: What was approved, and how.
+        self.approvals: list[tuple[str, str]] = []
 
     @abstractmethod
     def _find(self, selector: str) -> JobView: ...
@@ -44,8 +46,19 @@ class FakeInbox(ABC):
     async def answer(self, selector: str, text: str) -> JobView:
         return self._told(selector, text)
 
-    async def approve(self, selector: str) -> JobView:
+    async def approve(
+        self, selector: str, *, how: str = "program", caller: str | None = None
+    ) -> JobView:
+        effects = self._asking(selector).effects
+        if effects is not None and caller is not None:
+            raise Refused(f"job {caller} cannot allow another one anything")
+        self.approvals.append((selector, how))
         return self._told(selector, None)
+
+    async def check_effect(self, job: str, effect: str) -> None:
+        effects = self._find(job).effects
+        if effects is not None and effect not in effects.authorised:
+            raise Refused(f"job {job} may not {effect}")
 
     def _told(self, selector: str, text: str | None) -> JobView:
         view = self._asking(selector)
@@ -53,8 +66,12 @@ class FakeInbox(ABC):
         self.views[view.id] = structs.replace(view, state="queued", error=None)
         return self.views[view.id]
 
-    async def deny(self, selector: str, reason: str | None = None) -> JobView:
+    async def deny(
+        self, selector: str, reason: str | None = None, *, caller: str | None = None
+    ) -> JobView:
         view = self._asking(selector)
+        if view.effects is not None and caller is not None:
+            raise Refused(f"job {caller} cannot decide about another one")
         error = JobError("DENIED", reason or DENIED)
         self.views[view.id] = structs.replace(view, state="failed", error=error)
         return self.views[view.id]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.changes import ItemMarked, JobAnswered
+from forge_actors.domain.changes import (
+    EffectsRefused,
+    ItemMarked,
+    JobAnswered,
+    JobApproved,
+)
+from forge_actors.domain.effects import Approval, Authority, RefusedEffect, allowed
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import AgentSpec, Answer
@@ -66,7 +72,37 @@ async def check_an_answer_is_part_of_its_job_once_and_queues_it(open_: Open) -> 
         assert agent.prompt == "a" * 64
 
 
+async def check_an_approval_is_part_of_its_job_and_lets_it_wait_its_turn(
+    open_: Open,
+) -> None:
+    held = Authority(automated=True, began="schedule:x", declared=("push",))
+    added = job(state="waiting_for_approval")
+    spec = structs.replace(added.spec, authority=held)
+    added = structs.replace(added, spec=spec)
+    approval = Approval("job", ("push",), "somebody", "command line", 40.0)
+    told = Event("job_queued", 40.0, "repo", "job", {"reason": "approved"})
+    async with open_() as store:
+        await store.save([repository(), added]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].state == "waiting_for_approval"
+        assert allowed(store.spec("job").authority, "job") == ()
+        await store.save([JobApproved("job", approval, told, "queued")]).wait()
+    async with open_() as store:
+        assert store.load_jobs("repo")[0].state == "queued"
+        authority = store.spec("job").authority
+        assert authority == structs.replace(held, approvals=(approval,))
+        refused = (RefusedEffect("merge", "gh pr merge"),)
+        kept = Event("effect_refused", 50.0, "repo", "job")
+        store.save([dispatched(), ran(), EffectsRefused("job", refused, kept)])
+        await store.save([requeued(state="queued")]).wait()
+    async with open_() as store:
+        # What it was kept from is told; it changes nothing of the job.
+        assert store.load_jobs("repo")[0].state == "queued"
+        assert store.spec("job").authority == authority
+
+
 CHECKS: tuple[Check, ...] = (
     check_what_was_done_about_an_item_stays_done,
     check_an_answer_is_part_of_its_job_once_and_queues_it,
+    check_an_approval_is_part_of_its_job_and_lets_it_wait_its_turn,
 )

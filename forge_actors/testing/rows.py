@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.answers import answered
-from forge_actors.domain.capacity import direct
+from forge_actors.domain.answers import answered, approved
+from forge_actors.domain.capacity import direct, go_to_step
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
     ClassVisited,
     CleanRunChanged,
+    EffectsRefused,
     EventsForgotten,
     ItemMarked,
     JobAdded,
     JobAnswered,
+    JobApproved,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -60,6 +62,7 @@ from forge_actors.testing.kept_store import KeptRows
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.changes import Change
+    from forge_actors.domain.effects import RefusedEffect
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.looking import Look
     from forge_actors.domain.poison import Poison
@@ -89,6 +92,8 @@ class Rows(KeptRows):
         #: By repository and job.
         self.poisoned: dict[tuple[str, str], Poison] = {}
         self.worktrees: dict[str, Worktree] = {}
+        #: By job.
+        self.refused_effects: dict[str, tuple[RefusedEffect, ...]] = {}
         self.looks: dict[str, Look] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
@@ -136,6 +141,11 @@ class Rows(KeptRows):
                 job = self.jobs[change.job]
                 job.state, job.queued_at = change.state, change.at
                 job.retry_at, job.refused = change.retry_at, change.refused
+                if change.verify is not None:
+                    spec = self.specs[change.job]
+                    spec = structs.replace(spec, verify=change.verify)
+                    self.specs[change.job] = spec
+                    go_to_step(job, change.verify)
             case JobDelegated():
                 self.children.setdefault(change.job, change.child)
             case Quarantined(left):
@@ -151,6 +161,11 @@ class Rows(KeptRows):
             case JobAnswered(job_id):
                 self.jobs[job_id].state = change.state
                 self.specs[job_id] = answered(self.specs[job_id], change)
+            case JobApproved(job_id):
+                self.jobs[job_id].state = change.state
+                self.specs[job_id] = approved(self.specs[job_id], change)
+            case EffectsRefused(job_id, refused):
+                self.refused_effects[job_id] = refused
             case JobHeld(job_id, since):
                 self.jobs[job_id].held_at = since
             case JobIsolated(job_id, claims, isolation):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.client.home import prepare_socket_path
+from forge_actors.edges.gateway.event_hub import EventHub
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.routes import handler, holds
 from forge_actors.edges.gateway.server import Server
 from forge_actors.testing.control import FakeControl
 
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def fake_service(
-    home: str | os.PathLike[str], *, limits: Limits | None = None
+    home: str | os.PathLike[str], *, limits: Limits | None = None, streams: int = 100
 ) -> AsyncGenerator[FakeControl, None]:
     """Serve a `FakeControl` on the control socket of `home`, an existing folder."""
     control = FakeControl()
-    server = Server(handler(control), holds=holds, limits=limits or Limits())
+    hub = EventHub(control, streams)
+    answers = handler(control, hub=hub)
+    server = Server(answers, holds=holds, limits=limits or Limits())
     listener = unix_listener(prepare_socket_path(str(home)))
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve, [listener])
+        nursery.start_soon(hub.run)
         yield control
         nursery.cancel_scope.cancel()

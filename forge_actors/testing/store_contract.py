@@ -39,6 +39,7 @@ from forge_actors.testing import (
     recovery_contract,
     relocation_contract,
     usage_contract,
+    verify_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -368,4 +369,5 @@ CHECKS: tuple[Check, ...] = (
     *looks_contract.CHECKS,
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
+    *verify_contract.CHECKS,
 )

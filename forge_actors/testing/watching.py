@@ -49,6 +49,10 @@ class FakeWatching(FakeOutput, ABC):
         self.cleaned.append(request)
         return self.clean_result
 
+    @property
+    def last_event(self) -> int:
+        return self.log[-1].seq if self.log else 0
+
     # What a test does
 
     def emit(
@@ -59,7 +63,7 @@ class FakeWatching(FakeOutput, ABC):
         repo: str | None = None,
         **data: object,
     ) -> None:
-        number = len(self.log) + 1
+        number = self.last_event + 1
         self.log.append(EventView(number, STARTED, kind, repo, job, data, repo))
         self._wake()
 
@@ -85,7 +89,7 @@ class FakeWatching(FakeOutput, ABC):
         jobs = tuple(self._find(selector).id for selector in query.job)
         after = query.after
         if after is None:
-            after = len(self.log) if wait and query.since is None else 0
+            after = self.last_event if wait and query.since is None else 0
         while True:
             found = [
                 event
@@ -100,9 +104,14 @@ class FakeWatching(FakeOutput, ABC):
             await self._change()
         cut = found[-query.limit :] if query.newest else found[: query.limit]
         full = len(cut) == query.limit and not query.newest
-        after = cut[-1].seq if full else max(after, len(self.log))
+        after = cut[-1].seq if full else max(after, self.last_event)
         following = msgspec.structs.replace(query, after=after, newest=False)
         return EventPage(cut, following)
+
+    async def event_range(self) -> tuple[int, int]:
+        await self._begin()
+        first = self.log[0].seq if self.log else self.last_event + 1
+        return first, self.last_event
 
     async def wait_ready(self) -> None:
         await self._begin()

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.actors import repository, supervisor
+from forge_actors.actors import repository, repository_messages, supervisor
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import Limits, tokens_for
@@ -259,7 +259,7 @@ class World:
 
     async def edit(self, job: str, edit: Edit, repo: str = "repo") -> None:
         actor = await self.open(repo)
-        await actor.ask(lambda reply: repository.EditJob(job, edit, reply))
+        await actor.ask(lambda reply: repository_messages.EditJob(job, edit, reply))
 
     async def pause(self, scope: str, *, on: bool = True, jobs: bool = False) -> None:
         """Begin or end a pause of the supervisor's, or one of the repository `repo`."""

@@ -90,6 +90,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "idle-cpu",
         "idle-rss",
         "w1-clean",
+        "w1-readers",
+        "readers-memory",
         "status-spin",
         "looks",
         "looks-cpu",

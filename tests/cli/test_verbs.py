@@ -50,6 +50,7 @@ async def test_every_option_of_submit_reaches_the_service(
         " --pty --nice 5 --memory 2G --pids 64 --after-job 'make clean; date'"
         " --isolate --branch 'x/{job}' --base origin/main"
         " --budget-cost 2.5 --budget-tokens 900"
+        " --verify 'make test' --verify-timeout 20m --verify-rounds 4"
     )
     async with fake_service(tmp_path) as control:
         status, out, _ = await shell("submit", *words, "--", "x", "--repo", "--", "y")
@@ -60,6 +61,8 @@ async def test_every_option_of_submit_reaches_the_service(
     assert found.claims == ["read:path:a", "read:path:b"]
     assert (found.after, found.labels) == (["x", "y"], ["l", "m"])
     assert (found.budget_cost, found.budget_tokens) == (2.5, 900)
+    assert (found.verify, found.verify_timeout) == ("make test", "20m")
+    assert found.verify_rounds == 4
     assert (found.timeout, found.queue_timeout) == ("90s", "1h")
     assert (found.idle_timeout, found.grace) == ("5m", "1s")
     assert (found.request_id, found.name, found.unique) == ("r", "n", "u")

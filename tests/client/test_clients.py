@@ -119,11 +119,11 @@ def test_a_service_that_breaks_off_is_unavailable(
 @pytest.mark.parametrize(
     ("status", "body", "kind", "exit_code"),
     [
-        (409, b'{"error":{"code":"REFUSED","message":"m"}}', Refused, 3),
-        (409, b'{"error":{"code":"NEW_WORD","message":"m"}}', Refused, 3),
-        (503, b'{"error":{"code":"STORE_FAILED","message":"m"}}', StoreFailed, 1),
-        (503, b'{"error":{"code":"BUSY","message":"m"}}', Unavailable, 4),
-        (500, b'{"error":{"code":"INTERNAL","message":"m"}}', ServiceError, 1),
+        (409, b'{"code":"REFUSED","detail":"m"}', Refused, 3),
+        (409, b'{"code":"NEW_WORD","detail":"m"}', Refused, 3),
+        (503, b'{"code":"STORE_FAILED","detail":"m"}', StoreFailed, 1),
+        (503, b'{"code":"BUSY","detail":"m"}', Unavailable, 4),
+        (500, b'{"code":"INTERNAL","detail":"m"}', ServiceError, 1),
         (502, b"<html>", ServiceError, 1),
     ],
 )

@@ -25,13 +25,27 @@ LEGAL: list[tuple[frozenset[State], frozenset[State]]] = [
     (WAITING, TERMINAL - {"succeeded", "orphaned"}),
     (
         frozenset({"dispatched"}),
-        frozenset({"running", "queued", "waiting_for_limit", "waiting_for_retry"}),
+        frozenset(
+            {
+                "running",
+                "queued",
+                "waiting_for_heavy_check",
+                "waiting_for_limit",
+                "waiting_for_retry",
+            }
+        ),
     ),
     (frozenset({"dispatched"}), TERMINAL),
     (
         frozenset({"running"}),
         frozenset(
-            {"queued", "waiting_for_approval", "waiting_for_limit", "waiting_for_retry"}
+            {
+                "queued",
+                "waiting_for_approval",
+                "waiting_for_heavy_check",
+                "waiting_for_limit",
+                "waiting_for_retry",
+            }
         ),
     ),
     (frozenset({"running"}), TERMINAL),

@@ -49,7 +49,7 @@ class Api:
 
     async def error(self, method: str, target: str, body: object = None) -> Any:
         status, answer = await self(method, target, body)
-        return (status, answer["error"]["message"])
+        return (status, answer["detail"])
 
     async def submit(self, **fields: object) -> str:
         job = {"repo": "app", "argv": ["make"], **fields}

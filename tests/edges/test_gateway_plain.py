@@ -67,7 +67,7 @@ async def answers(pieces: Sequence[bytes]) -> bytes:
             data = await read_all(stream)
             await trio.sleep(connection.LINGER_SECONDS * 2)
             assert server.connections == 0
-    return re.sub(rb"\r\ndate: [^\r]*", b"", data)
+    return re.sub(rb"\r\n(date|x-request-id): [^\r]*|[0-9a-f]{8}-[0-9a-f]+", b"", data)
 
 
 FIRST = [

@@ -10,8 +10,8 @@ import trio
 import trio.testing
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.edges.gateway.handling import holds
 from forge_actors.edges.gateway.messages import Request
-from forge_actors.edges.gateway.routes import holds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         good = b'{"repo":"app","argv":["a"]}\n'
         status, answer = await api.raw("POST", "/batch", good + b"\n" + line + b"\n")
         assert status == 400
-        found = json.loads(answer)["error"]["message"]
+        found = json.loads(answer)["detail"]
         assert found.startswith("line 3: ")
         assert message in found
         assert not api.control.views
@@ -177,11 +177,11 @@ async def test_the_only_line_of_a_batch_is_named_too(
         line = b'{"repo":"app","argv":["x"],"kind":"no"}'
         status, answer = await api.raw("POST", "/batch", b"\n" * blank + line)
         assert status == 400
-        assert f"line {blank + 1}: kind: 'no'" in json.loads(answer)["error"]["message"]
+        assert f"line {blank + 1}: kind: 'no'" in json.loads(answer)["detail"]
         api.control.failure = NotFound("there is no repository 'app'")
         status, answer = await api.raw("POST", "/batch", b"\n" * blank + line)
         assert status == 404
-        message = json.loads(answer)["error"]["message"]
+        message = json.loads(answer)["detail"]
         assert message == f"line {blank + 1}: there is no repository 'app'"
 
 
@@ -190,9 +190,9 @@ async def test_an_error_carries_its_code_its_field_and_what_is_allowed(
 ) -> None:
     async with open_api(tmp_path) as api:
         _, answer = await api("GET", "/jobs?kind=chekc")
-        assert answer["error"]["code"] == "INVALID_INPUT"
-        assert answer["error"]["field"] == "kind"
-        assert "check" in answer["error"]["allowed"]
+        assert answer["code"] == "INVALID_INPUT"
+        assert answer["field"] == "kind"
+        assert "check" in answer["allowed"]
 
 
 async def test_a_store_that_fails_is_503_and_a_bug_is_500(tmp_path: Path) -> None:

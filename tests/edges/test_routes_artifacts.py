@@ -25,11 +25,16 @@ async def test_files_are_listed_and_sent(tmp_path: Path) -> None:
         status, answer = await api("GET", f"/jobs/{job}/artifacts?attempt=1")
         assert (status, answer["state"], answer["bytes"]) == (200, "complete", 1000007)
         assert [each["path"] for each in answer["files"]] == [
-            "out/big",
             STRANGE,
             "empty",
+            "out/big",
         ]
-        assert answer["files"][0]["sha256"] == big.file.sha256
+        assert answer["files"][2]["sha256"] == big.file.sha256
+        first = await api("GET", f"/jobs/{job}/artifacts?limit=2")
+        assert first[1]["next"] == "empty"
+        rest = await api("GET", f"/jobs/{job}/artifacts?limit=2&after=empty")
+        assert [each["path"] for each in rest[1]["files"]] == ["out/big"]
+        assert rest[1]["next"] is None
         # With the slashes of a path as they are, or escaped as one part.
         for path in ("out/big", "out%2Fbig"):
             found = await api.raw("GET", f"/jobs/{job}/artifacts/{path}")
@@ -39,7 +44,7 @@ async def test_files_are_listed_and_sent(tmp_path: Path) -> None:
         assert (await api.error("GET", f"/jobs/{job}/artifacts?attempt=0"))[0] == 400
         assert (await api.error("POST", f"/jobs/{job}/artifacts/out/big", {}))[0] == 405
         async with connect(tmp_path) as client:
-            assert (await client.artifacts(job)).files[1].path == STRANGE
+            assert (await client.artifacts(job)).files[0].path == STRANGE
             async with client.artifact(job, STRANGE) as pieces:
                 assert b"".join([piece async for piece in pieces]) == b"strange"
 

@@ -107,12 +107,14 @@ async def test_each_attempt_has_its_own_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", ["stdout", "both"])
+@pytest.mark.parametrize(("checks", "mark"), [([], b""), ([2], b", the check")])
 async def test_a_follower_goes_on_with_the_next_attempt(
-    tmp_path: Path, stream: str
+    tmp_path: Path, stream: str, checks: list[int], mark: bytes
 ) -> None:
     answers: list[Any] = []
     async with open_api(tmp_path) as api:
         job = await api.submit()
+        api.control.views[job].verify = {"checks": checks}
 
         async def follow() -> None:
             answers.append(await api.raw("GET", f"/jobs/{job}/logs/{stream}?follow=1"))
@@ -128,7 +130,7 @@ async def test_a_follower_goes_on_with_the_next_attempt(
             await trio.testing.wait_all_tasks_blocked()
             assert not answers
             api.control.end(job)
-    assert answers == [(200, b"one\n[forge-actors: attempt 2]\ntwo\n")]
+    assert answers == [(200, b"one\n[forge-actors: attempt 2%s]\ntwo\n" % mark)]
 
 
 async def test_several_jobs_come_one_after_the_other_in_frames(tmp_path: Path) -> None:

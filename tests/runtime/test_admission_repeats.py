@@ -132,3 +132,30 @@ async def test_a_full_disk_is_the_answer(tmp_path: Path) -> None:
         await trio.sleep(5)
         await case.submit()
         assert len(case.told) == 1
+
+
+async def test_a_key_stands_for_all_jobs_of_a_request(
+    tmp_path: Path,
+) -> None:
+    def requests(*names: str) -> list[JobRequest]:
+        return [JobRequest("app", ["make", name]) for name in names]
+
+    async with admission(tmp_path) as case:
+        submit = case.admission.submit
+        first = await submit(requests("a", "b"), "key")
+        again = await submit(requests("a", "b"), "key")
+        assert [entry.id for entry in first] == [entry.id for entry in again]
+        assert all(entry.existing for entry in again)
+        for other in (("a",), ("a", "b", "c"), ("b", "a"), ("a", "x")):
+            with pytest.raises(Refused):
+                await submit(requests(*other), "key")
+        assert len(case.jobs()) == 2
+        # One of those that have a key of their own may be there already.
+        unique = [JobRequest("app", ["make"], unique="u"), *requests("a")]
+        [known] = await submit(unique[:1])
+        for _ in range(2):
+            found = await submit(
+                [JobRequest("app", ["make"], unique="u"), *requests("a")], "other"
+            )
+            assert found[0].id == known.id
+        assert len(case.jobs()) == 4

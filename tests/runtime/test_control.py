@@ -227,6 +227,7 @@ async def test_status_counts_what_there_is(tmp_path: Path) -> None:
             "limit": files.limit,
             "workers": files.workers,
             "connections": files.connections,
+            "streams": files.streams(768, 2000),
             "short_of": [],
         }
         assert status["ready"]

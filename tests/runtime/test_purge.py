@@ -143,7 +143,7 @@ async def test_sockets_elsewhere_and_their_folders_go_too(
     await make_home(home)
     folder = around / "0123456789abcdef"
     folder.mkdir(mode=0o700, parents=True)
-    for name in ("control.sock", "agent.sock"):
+    for name in ("control.sock", "mcp.sock", "agent.sock"):
         (folder / name).touch()
         (home / f"{name}.path").write_text(f"{folder / name}\n")
     if shared:

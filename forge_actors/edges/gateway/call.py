@@ -12,6 +12,8 @@ from forge_actors.edges.gateway.query import Query
 
 if TYPE_CHECKING:
     from forge_actors.domain.control import Control
+    from forge_actors.domain.logins import Logins
+    from forge_actors.edges.gateway.event_hub import EventHub
 
 
 class Call(Struct, frozen=True):
@@ -22,6 +24,10 @@ class Call(Struct, frozen=True):
     query: Query
     #: The variable parts of the path.
     parts: tuple[str, ...]
+    #: None where there is only a socket.
+    logins: Logins | None = None
+    #: Where those who follow the events join.
+    hub: EventHub | None = None
 
 
 Answer: TypeAlias = Response | Stream

@@ -10,6 +10,7 @@ from forge_actors.domain.cleaning import CLASSES, CleanClass, CleanRequest
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Call
@@ -33,3 +34,17 @@ async def clean(call: Call) -> Response:
         names[name] = None
     request = CleanRequest("", 0.0, dry_run=wanted.dry_run, classes=tuple(names))
     return json_response((await call.control.clean(request)).view())
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/clean",
+        clean,
+        says="Remove what is of no use any more, after the run that goes on.",
+        takes=Cleaning,
+        gives=dict[str, object],
+        errors=(409, 503),
+        holds=True,
+    ),
+)

@@ -15,24 +15,26 @@ from typing import TYPE_CHECKING
 
 import h11
 import trio
-from msgspec import Struct
+from msgspec import structs
 
 from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExchange
 from forge_actors.edges.gateway.listeners import peer_uid
+from forge_actors.edges.gateway.live import FAILED, LiveReply
 from forge_actors.edges.gateway.messages import (
-    RETRY_AFTER,
-    Limits,
+    Live,
     Request,
     Response,
     error_response,
+    request_id,
+    with_request_id,
 )
 from forge_actors.edges.gateway.plain import make_request, read_plain
+from forge_actors.edges.gateway.refusal import Refusal
+from forge_actors.edges.gateway.rules import too_large
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from forge_actors.edges.gateway.lookout import Lookout
-    from forge_actors.edges.gateway.messages import Handler, Stream
+    from forge_actors.edges.gateway.messages import Stream
+    from forge_actors.edges.gateway.rules import Rules
 
 log = logging.getLogger(__name__)
 
@@ -42,44 +44,10 @@ WRITE_BYTES = 256 * 1024
 #: reset the connection, and the client would lose our answer.
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 1024 * 1024
-CODES = {
-    400: "BAD_REQUEST",
-    403: "FORBIDDEN",
-    408: "TIMEOUT",
-    413: "TOO_LARGE",
-    431: "TOO_LARGE",
-    501: "NOT_IMPLEMENTED",
-    503: "BUSY",
-}
-
-
-class _Refusal(Exception):
-    """The client broke a rule of the protocol or of ours; answer, then close."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-    def response(self) -> Response:
-        headers = {"retry-after": str(RETRY_AFTER)} if self.status == 503 else {}
-        return error_response(
-            self.status, CODES[self.status], str(self), headers=headers
-        )
 
 
 class ClientGone(OSError):
     """The client went away, or was too slow to take what it had asked for."""
-
-
-class Rules(Struct, frozen=True):
-    """What every connection of one server follows."""
-
-    handler: Handler
-    holds: Callable[[Request], bool]
-    limits: Limits
-    hosts: frozenset[str]
-    stopping: trio.Event
-    lookout: Lookout
 
 
 class Connection:
@@ -111,7 +79,7 @@ class Connection:
         """Say at once that there is no room. No connection is parked."""
         async with self._stream:
             with trio.move_on_after(LINGER_SECONDS):
-                await self._refuse(_Refusal(503, "there are too many connections"))
+                await self._refuse(Refusal(503, "there are too many connections"))
 
     async def run(self) -> None:
         async with self._stream:
@@ -119,7 +87,7 @@ class Connection:
                 self._check_peer()
                 while await self._serve():
                     self._served += 1
-            except _Refusal as refusal:
+            except Refusal as refusal:
                 await self._refuse(refusal)
                 await self._linger()
             except ClientGone:
@@ -136,7 +104,11 @@ class Connection:
         plain = read_plain(self._data, self._rules.hosts, self._limits)
         if plain is not None:
             del self._data[: plain.size]
-            request, exchange = plain.request, PlainExchange(keeps=plain.keeps)
+            request = plain.request
+            exchange = PlainExchange(request.id, keeps=plain.keeps)
+            if self._rules.gate is not None:
+                asker = self._rules.asker(request)
+                request = structs.replace(request, asker=asker)
         else:
             exchange = self._general = H11Exchange(self._limits.head_bytes)
             general = await self._read_general(exchange)
@@ -175,53 +147,40 @@ class Connection:
             for name, value in head.headers
         }
         exchange.with_body = head.method != b"HEAD"
-        self._check_head(head, headers)
-        body = await self._body(exchange)
-        self._data += exchange.rest
+        exchange.request_id = request_id(headers)
+        self._rules.check_head(head, headers)
         method, target = head.method.decode("ascii"), head.target.decode("ascii")
-        return make_request(method, target, headers, body)
+        request = make_request(method, target, headers)
+        if request is None:
+            raise Refusal(400, "the path of the request has parts that name nothing")
+        # Before its body: a stranger is to send us none.
+        asker = self._rules.asker(request)
+        body = await self._body(exchange, self._rules.body_limit(request))
+        self._data += exchange.rest
+        return structs.replace(request, body=body, asker=asker, id=exchange.request_id)
 
     async def _head(self, exchange: H11Exchange) -> h11.Request | None:
         with trio.move_on_after(self._limits.head_timeout) as waiting:
             while (event := self._next_event(exchange)) is h11.NEED_DATA:
                 exchange.http.receive_data(await self._receive())
         if waiting.cancelled_caught:
-            raise _Refusal(408, "the head of the request took too long")
+            raise Refusal(408, "the head of the request took too long")
         return event if isinstance(event, h11.Request) else None
 
     def _check_peer(self) -> None:
         uid = peer_uid(self._stream)
         if uid is not None and uid != os.geteuid():
-            raise _Refusal(403, "this service belongs to another user")
+            raise Refusal(403, "this service belongs to another user")
 
-    def _check_head(self, head: h11.Request, headers: dict[str, str]) -> None:
-        # h11 counts only what is incomplete, so a head that came at once passes it.
-        size = len(head.target) + sum(
-            len(name) + len(value) for name, value in head.headers
-        )
-        if size > self._limits.head_bytes:
-            raise _Refusal(431, "the head of the request is too large")
-        if head.method == b"CONNECT":
-            raise _Refusal(501, "this is no proxy")
-        # A page of a browser must not reach us, by whatever name it resolved us.
-        if headers.get("host") not in self._rules.hosts:
-            raise _Refusal(403, "the Host header names no host of this service")
-        if "origin" in headers:
-            raise _Refusal(403, "requests of web pages are not accepted")
-        if "content-length" in headers and "transfer-encoding" in headers:
-            raise _Refusal(400, "a body has one length, not two")
-        if int(headers.get("content-length", "0")) > self._limits.body_bytes:
-            raise _Refusal(413, "the body of the request is too large")
-
-    async def _body(self, exchange: H11Exchange) -> bytes:
+    async def _body(self, exchange: H11Exchange, most: int) -> bytes:
         parts: list[bytes] = []
         size = 0
         with trio.move_on_after(self._limits.body_timeout) as waiting:
             while not isinstance(event := self._next_event(exchange), h11.EndOfMessage):
                 if isinstance(event, h11.Data):
                     size += len(event.data)
-                    if size > self._limits.body_bytes:
-                        raise _Refusal(413, "the body of the request is too large")
+                    if size > most:
+                        raise too_large(most)
                     parts.append(bytes(event.data))
                 elif event is not h11.NEED_DATA:
                     raise ClientGone
@@ -230,7 +189,7 @@ class Connection:
                         await self._write(exchange.go_on())
                     exchange.http.receive_data(await self._receive())
         if waiting.cancelled_caught:
-            raise _Refusal(408, "the body of the request took too long")
+            raise Refusal(408, "the body of the request took too long")
         return b"".join(parts)
 
     def _next_event(
@@ -239,7 +198,7 @@ class Connection:
         try:
             return exchange.http.next_event()
         except h11.RemoteProtocolError as error:
-            raise _Refusal(error.error_status_hint or 400, str(error)) from None
+            raise Refusal(error.error_status_hint or 400, str(error)) from None
 
     async def _receive(self) -> bytes:
         """What there is to read, once there is something; no bytes at the end."""
@@ -285,8 +244,9 @@ class Connection:
     async def _answer(self, request: Request, exchange: Exchange) -> None:
         lookout, held = self._rules.lookout, self._rules.holds(request)
         if held and lookout.held >= self._limits.held:
-            busy = _Refusal(503, f"{lookout.held} requests are held already").response()
+            busy = Refusal(503, f"{lookout.held} requests are held already").response()
             last = self._rules.stopping.is_set()
+            busy = with_request_id(busy, exchange.request_id)
             await self._write(exchange.whole(busy, last=last))
             return
         lookout.enter(self, held=held)
@@ -301,20 +261,30 @@ class Connection:
         try:
             answer = await self._rules.handler(request)
         except Exception:
-            log.exception("%s /%s failed", request.method, "/".join(request.path))
-            answer = error_response(
-                500, "INTERNAL", "the service failed; its log has the details"
-            )
-        last = self._rules.stopping.is_set()
+            log.exception("%s failed", request)
+            answer = error_response(500, "INTERNAL", FAILED)
+        stopping, with_body = self._rules.stopping, request.method != "HEAD"
         if isinstance(answer, Response):
-            await self._write(exchange.whole(answer, last=last))
+            answer = with_request_id(answer, request.id)
+            await self._write(exchange.whole(answer, last=stopping.is_set()))
+        elif isinstance(answer, Live):
+            reply = LiveReply(
+                exchange, self._write, self.scope, stopping, with_body=with_body
+            )
+            await reply.give(answer, request)
         else:
-            await self._write(exchange.begin(answer, last=last))
-            if request.method != "HEAD":
-                await self._produce(answer, exchange, "/".join(request.path))
+            await self._write(exchange.begin(answer, last=stopping.is_set()))
+            if with_body:
+                self._rules.lookout.lasting += answer.lasting
+                try:
+                    await self._produce(answer, exchange, request)
+                finally:
+                    self._rules.lookout.lasting -= answer.lasting
             await self._write(exchange.end())
 
-    async def _produce(self, answer: Stream, exchange: Exchange, path: str) -> None:
+    async def _produce(
+        self, answer: Stream, exchange: Exchange, request: Request
+    ) -> None:
         async def send(data: bytes) -> None:
             # A reader that keeps up never makes us wait: others have their turn here.
             await trio.lowlevel.checkpoint()
@@ -325,7 +295,7 @@ class Connection:
         except ClientGone:
             raise
         except Exception:
-            log.exception("the answer to /%s broke off", path)
+            log.exception("the answer to %s broke off", request)
             raise ClientGone from None
 
     async def _write(self, data: bytes) -> None:
@@ -350,12 +320,14 @@ class Connection:
         ):
             raise ClientGone from None
 
-    async def _refuse(self, refusal: _Refusal) -> None:
+    async def _refuse(self, refusal: Refusal) -> None:
         exchange = self._general or H11Exchange(self._limits.head_bytes)
         if not exchange.answerable:
             return
+        exchange.request_id = exchange.request_id or request_id({})
+        answer = with_request_id(refusal.response(), exchange.request_id)
         try:
-            await self._write(exchange.whole(refusal.response(), last=True))
+            await self._write(exchange.whole(answer, last=True))
         except ClientGone:
             self._gone = True
 

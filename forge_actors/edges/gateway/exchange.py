@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class Exchange(Protocol):
     """One request and its answer. With `last` the connection ends after it."""
 
+    #: What the request is called, which the answer repeats.
+    request_id: str
+
     @property
     def keeps(self) -> bool:
         """Whether another request may follow, once the answer is complete."""
@@ -25,7 +28,7 @@ class Exchange(Protocol):
     def whole(self, answer: Response, *, last: bool) -> bytes:
         """All of an answer."""
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
         """The head of an answer whose pieces follow."""
 
     def piece(self, data: bytes) -> bytes: ...
@@ -36,16 +39,19 @@ class Exchange(Protocol):
 class PlainExchange:
     """The answer to a request that is no HEAD and of HTTP/1.1."""
 
-    def __init__(self, *, keeps: bool) -> None:
+    def __init__(self, request_id: str, *, keeps: bool) -> None:
+        self.request_id = request_id
         self.keeps = keeps
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
         body = answer.body
-        head = self._head(answer.status, answer, f"content-length: {len(body)}", last)
-        return head + body
+        # Of what the client has its length is not told.
+        framing = "" if answer.status == 304 else f"content-length: {len(body)}\r\n"
+        return self._head(answer.status, answer, framing, last) + body
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._head(200, answer, "Transfer-Encoding: chunked", last)
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        framing = "Transfer-Encoding: chunked\r\n"
+        return self._head(_status(answer), answer, framing, last)
 
     def piece(self, data: bytes) -> bytes:
         # One without bytes would end the body.
@@ -62,7 +68,8 @@ class PlainExchange:
         end = "\r\n" if self.keeps else "Connection: close\r\n\r\n"
         return (
             f"HTTP/1.1 {status} \r\ndate: {_date()}\r\n"
-            f"content-type: {answer.content_type}\r\n{more}{framing}\r\n{end}"
+            f"content-type: {answer.content_type}\r\n"
+            f"x-request-id: {self.request_id}\r\n{more}{framing}{end}"
         ).encode("latin-1")
 
 
@@ -73,6 +80,7 @@ class H11Exchange:
         self.http = h11.Connection(h11.SERVER, max_incomplete_event_size=head_bytes)
         #: A HEAD is answered without the body that its length is told of.
         self.with_body = True
+        self.request_id = ""
 
     @property
     def keeps(self) -> bool:
@@ -97,13 +105,14 @@ class H11Exchange:
         return self._send(h11.InformationalResponse(status_code=100, headers=[]))
 
     def whole(self, answer: Response, *, last: bool) -> bytes:
-        out = self._send(self._head(answer.status, answer, len(answer.body), last))
+        length = None if answer.status == 304 else len(answer.body)
+        out = self._send(self._head(answer.status, answer, length, last))
         if answer.body and self.with_body:
             out += self.piece(answer.body)
         return out + self.end()
 
-    def begin(self, answer: Stream, *, last: bool) -> bytes:
-        return self._send(self._head(200, answer, None, last))
+    def begin(self, answer: Response | Stream, *, last: bool) -> bytes:
+        return self._send(self._head(_status(answer), answer, None, last))
 
     def piece(self, data: bytes) -> bytes:
         return self._send(h11.Data(data=data))
@@ -117,6 +126,7 @@ class H11Exchange:
         headers = [
             ("date", _date()),
             ("content-type", answer.content_type),
+            ("x-request-id", self.request_id),
             *answer.headers.items(),
         ]
         if length is not None:
@@ -127,6 +137,10 @@ class H11Exchange:
 
     def _send(self, event: h11.Event) -> bytes:
         return self.http.send(event) or b""
+
+
+def _status(answer: Response | Stream) -> int:
+    return answer.status if isinstance(answer, Response) else 200
 
 
 def _date() -> str:

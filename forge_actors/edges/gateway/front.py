@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from forge_actors.edges.gateway.messages import (
         Handler,
+        Live,
         Request,
         Response,
         Stream,
@@ -35,7 +36,7 @@ class Front:
         """
         self._parts[first] = (handler, holds)
 
-    async def __call__(self, request: Request) -> Response | Stream:
+    async def __call__(self, request: Request) -> Response | Stream | Live:
         part = self._parts.get(_first(request))
         if part is None:
             path = "/" + "/".join(request.path)

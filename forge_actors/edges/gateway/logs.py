@@ -210,21 +210,22 @@ class _Output:
             await self._send_attempt(send, framed)
             if self._wanted.attempt or not self._wanted.follow or self._left <= 0:
                 return
-            if not await self._next_attempt():
+            if (view := await self._next_attempt()) is None:
                 return
             self._copies = self._of_attempt()
-            note = b"[forge-actors: attempt %d]\n" % self._attempt
+            note = _mark_of(view, self._attempt)
             await self._sender(send, self._wanted.names[0], framed)(note)
 
-    async def _next_attempt(self) -> bool:
-        """Wait for the attempt behind this one. False if the job ended without one."""
+    async def _next_attempt(self) -> JobView | None:
+        """Wait for the attempt behind this one; the job then, None if it ended without
+        one."""
         job, after = self._job.id, self._attempt + 1
         await self._control.wait_output(job, -1, attempt=after)
         view = await self._control.job(job)
         if view.attempt < after and view.state in TERMINAL:
-            return False
+            return None
         self._attempt = after
-        return True
+        return view
 
     async def _send_attempt(self, send: Send, framed: bool) -> None:
         """Both streams by arrival while following, else one after the other."""
@@ -257,3 +258,11 @@ class _Output:
             await send(self.frame(stream, len(data)) + data)
 
         return in_frame
+
+
+def _mark_of(view: JobView, attempt: int) -> bytes:
+    """What is told before the output of an attempt that follows another one."""
+    checks = () if view.verify is None else view.verify["checks"]
+    is_check = isinstance(checks, list | tuple) and attempt in checks
+    what = b", the check" if is_check else b""
+    return b"[forge-actors: attempt %d%s]\n" % (attempt, what)

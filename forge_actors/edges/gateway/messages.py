@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import secrets
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from http import HTTPStatus
+from typing import Literal, Protocol, TypeAlias
+from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 JSON = "application/json"
+#: An error, as RFC 9457 has it.
+PROBLEM = "application/problem+json"
 JSON_LINES = "application/x-ndjson"
 BYTES = "application/octet-stream"
 
@@ -29,6 +36,8 @@ class Limits(Struct, frozen=True):
 
     head_bytes: int = 16 * 1024
     body_bytes: int = 64 * 1024 * 1024
+    #: The same for a batch of jobs.
+    batch_bytes: int = 64 * 1024 * 1024
     head_timeout: float = 10.0
     idle_timeout: float = 30.0
     body_timeout: float = 60.0
@@ -41,6 +50,21 @@ class Limits(Struct, frozen=True):
     drain: float = 1.0
 
 
+class Asker(Struct, frozen=True):
+    """Who sent a request: the owner of the service over its socket, a program with its
+    token, a page of a browser that was let in, or nobody we know.
+
+    `id` tells them apart, and may be shown.
+    """
+
+    kind: Literal["socket", "token", "page", "nobody"]
+    id: str
+
+
+OWNER = Asker("socket", "owner")
+NOBODY = Asker("nobody", "nobody")
+
+
 class Request(Struct, frozen=True):
     """One request, its body complete. Header names are in lower case."""
 
@@ -50,6 +74,14 @@ class Request(Struct, frozen=True):
     query: str
     headers: dict[str, str]
     body: bytes = b""
+    asker: Asker = OWNER
+    #: What its client called it, or we did.
+    id: str = ""
+
+    def __str__(self) -> str:
+        """On one line, whatever it is: for the log."""
+        path = "/".join(quote(part, safe="") for part in self.path)
+        return f"{self.method} /{path} (request {self.id})"
 
 
 class Response(Struct, frozen=True):
@@ -71,9 +103,35 @@ class Stream(Struct, frozen=True):
     produce: Callable[[Send], Awaitable[None]]
     content_type: str = BYTES
     headers: dict[str, str] = {}
+    #: It goes on for as long as its client listens, and takes no place of a connection:
+    #: whoever answers it counts how many there are.
+    lasting: bool = False
 
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Response | Stream]]
+class Reply(Protocol):
+    """How a `Live` answer is given: whole, or its head and then piece by piece.
+
+    Once the client is gone each of these is cancelled, and with it the answer.
+    """
+
+    async def whole(self, answer: Response) -> None: ...
+
+    async def begin(self, head: Response) -> None:
+        """Send the head of an answer; its body has to be empty."""
+
+    async def send(self, data: bytes) -> None: ...
+
+
+class Live(Struct, frozen=True):
+    """An answer of which not even the status is known before it comes into being.
+
+    An exception of `run` is answered with 500, or cuts what was begun.
+    """
+
+    run: Callable[[Reply], Awaitable[None]]
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response | Stream | Live]]
 
 
 def json_response(value: object, *, status: int = 200) -> Response:
@@ -88,6 +146,39 @@ def error_response(
     details: dict[str, object] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The one form of every error: `{"error": {"code", "message", ...}}`."""
-    body = {"error": {"code": code, "message": message, **(details or {})}}
-    return Response(status, msgspec.json.encode(body) + b"\n", headers=headers or {})
+    """The one form of every error: problem details, with our stable `code`.
+
+    The id of the request is added to them when they are sent.
+    """
+    body = {
+        "type": f"urn:forge-actors:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": message,
+        "code": code,
+        **(details or {}),
+    }
+    return Response(
+        status, msgspec.json.encode(body) + b"\n", PROBLEM, headers=headers or {}
+    )
+
+
+def with_request_id(answer: Response, request_id: str) -> Response:
+    """An error that says which request it answers."""
+    if answer.content_type != PROBLEM:
+        return answer
+    body = {**msgspec.json.decode(answer.body), "request_id": request_id}
+    return structs.replace(answer, body=msgspec.json.encode(body) + b"\n")
+
+
+_SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,127}")
+_OURS = secrets.token_hex(4)
+_numbers = itertools.count(1)
+
+
+def request_id(headers: dict[str, str]) -> str:
+    """What a client calls its request, where that is fit to be shown; or a new id."""
+    given = headers.get("x-request-id")
+    if given is not None and _SANE_ID.fullmatch(given):
+        return given
+    return f"{_OURS}-{next(_numbers):08x}"

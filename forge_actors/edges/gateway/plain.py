@@ -12,9 +12,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from forge_actors.edges.gateway.messages import Request
+from forge_actors.edges.gateway.messages import OWNER, Request, request_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forge_actors.edges.gateway.messages import Limits
 
 _END = b"\r\n\r\n"
@@ -66,15 +68,30 @@ def read_plain(data: bytearray, hosts: frozenset[str], limits: Limits) -> Plain 
     if int(length) > limits.body_bytes or size > len(data):
         return None
     body = bytes(memoryview(data)[begin:size])
-    return Plain(
-        make_request(method, target, headers, body), size, connection == "keep-alive"
-    )
+    request = make_request(method, target, headers, body)
+    if request is None:
+        return None
+    return Plain(request, size, connection == "keep-alive")
 
 
 def make_request(
-    method: str, target: str, headers: dict[str, str], body: bytes
-) -> Request:
-    """The request for a target such as `/v1/jobs?state=queued`."""
+    method: str, target: str, headers: dict[str, str], body: bytes = b""
+) -> Request | None:
+    """The request for a target such as `/v1/jobs?state=queued`.
+
+    None if a part of its path stands for another place, or has what no name has.
+    """
     path, _, query = target.partition("?")
-    parts = tuple(unquote(part) for part in path.split("/") if part)
-    return Request(method, parts, query, headers, body)
+    names: Sequence[str]
+    parts = tuple(part for part in path.split("/") if part)
+    if "%" in path:
+        parts = tuple(unquote(part) for part in parts)
+        if any("\0" in part for part in parts):
+            return None
+        # A slash within a part leads nowhere else either.
+        names = [name for part in parts for name in part.split("/")]
+    else:
+        names = parts
+    if "." in names or ".." in names:
+        return None
+    return Request(method, parts, query, headers, body, OWNER, request_id(headers))

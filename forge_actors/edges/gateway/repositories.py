@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.query import Nothing, decode
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -24,8 +28,18 @@ class NewPlace(Struct, forbid_unknown_fields=True):
     path: str
 
 
+class Repositories(Struct):
+    """In the order of their names. `next` is the value of `after` for those behind
+    them, or null."""
+
+    repositories: list[RepositoryView]
+    next: str | None
+
+
 async def listed(call: Call) -> Answer:
-    return json_response({"repositories": await call.control.repositories()})
+    views = await call.control.repositories()
+    found, behind = page(views, attrgetter("name"), call.query)
+    return json_response(Repositories(found, behind))
 
 
 async def add(call: Call) -> Answer:
@@ -71,3 +85,66 @@ async def disable(call: Call) -> Answer:
     return json_response(
         await call.control.enable_repository(call.parts[0], enabled=False)
     )
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/repositories",
+        listed,
+        PAGED,
+        says="The repositories that are known.",
+        gives=Repositories,
+        tagged=True,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories",
+        add,
+        says="Make a repository known.",
+        takes=NewRepository,
+        gives=RepositoryView,
+        status=201,
+    ),
+    Route(
+        "GET",
+        "/v1/repositories/{name}",
+        show,
+        says="One repository, with its status.",
+        gives=RepositoryDetails,
+        tagged=True,
+    ),
+    Route(
+        "DELETE",
+        "/v1/repositories/{name}",
+        remove,
+        ("cancel",),
+        says="Forget a repository that has no jobs, or end them first.",
+        gives=RepositoryView,
+        holds="cancel",
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/relocate",
+        relocate,
+        says="Say where somebody moved a repository.",
+        takes=NewPlace,
+        gives=RepositoryView,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/enable",
+        enable,
+        says="Let jobs of a repository start.",
+        takes=Nothing,
+        gives=RepositoryView,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/disable",
+        disable,
+        says="Start nothing new in a repository.",
+        takes=Nothing,
+        gives=RepositoryView,
+    ),
+)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.requests import unknown_word
-from forge_actors.domain.results import APPLY_MODES, DIFF_FORMS
+from forge_actors.domain.results import APPLY_MODES, DIFF_FORMS, Applied
+from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import BYTES, Response, json_response
 from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -30,6 +32,8 @@ async def diff(call: Call) -> Answer:
 
 async def apply(call: Call) -> Answer:
     wanted = decode(call.request.body, Applying)
+    if (job := caller(call.request)) is not None:
+        await call.control.check_effect(job, "merge")
     for mode in APPLY_MODES:
         if mode == wanted.mode:
             return json_response(
@@ -38,3 +42,24 @@ async def apply(call: Call) -> Answer:
                 )
             )
     raise unknown_word("mode", wanted.mode, APPLY_MODES)
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/jobs/{job}/diff",
+        diff,
+        ("form",),
+        says="What a job changed in its worktree.",
+        media=BYTES,
+    ),
+    Route(
+        "POST",
+        "/v1/jobs/{job}/apply",
+        apply,
+        says="Bring the branch of a job into the checkout it was submitted for.",
+        takes=Applying,
+        gives=Applied,
+        holds=True,
+    ),
+)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.edges.gateway.connection import Connection, Rules
+from forge_actors.edges.gateway.connection import Connection
 from forge_actors.edges.gateway.lookout import Lookout
 from forge_actors.edges.gateway.messages import Limits
+from forge_actors.edges.gateway.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.edges.gateway.messages import Handler, Request
+    from forge_actors.edges.gateway.rules import Gate
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ class Server:
     """Serves `handler` on listeners, from `serve` until `stop` or a cancel.
 
     `holds` tells of a request whether `handler` keeps it open until something happens.
+    Without a `gate` every client is the owner, who alone may reach the listeners.
     """
 
     def __init__(
@@ -36,12 +39,16 @@ class Server:
         holds: Callable[[Request], bool] = lambda _: False,
         limits: Limits = DEFAULT_LIMITS,
         hosts: frozenset[str] = LOCAL_HOSTS,
+        origins: frozenset[str] = frozenset(),
+        gate: Gate | None = None,
     ) -> None:
         self.limits = limits
         self._stopping = trio.Event()
         self._handler = handler
         self._holds = holds
         self._hosts = hosts
+        self._origins = origins
+        self._gate = gate
         self._connections: set[Connection] = set()
 
     @property
@@ -70,6 +77,8 @@ class Server:
                 self._holds,
                 self.limits,
                 self._hosts,
+                self._origins,
+                self._gate,
                 self._stopping,
                 lookout,
             )
@@ -100,7 +109,8 @@ class Server:
 
     async def _serve_client(self, rules: Rules, stream: trio.SocketStream) -> None:
         connection = Connection(rules, stream)
-        if len(self._connections) >= self.limits.connections:
+        taken = len(self._connections) - rules.lookout.lasting
+        if taken >= self.limits.connections:
             await connection.turn_away()
             return
         self._connections.add(connection)

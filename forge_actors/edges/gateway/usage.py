@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.spending import GROUPS
+from forge_actors.domain.spending import GROUPS, UsageReport
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
     from forge_actors.domain.spending import Group
@@ -21,3 +22,15 @@ async def added_up(call: Call) -> Answer:
         raise InvalidInput("by", "is given more than once")
     by = cast("Group", words[0] if words else "day")
     return json_response(await call.control.usage(by, call.query.one("since")))
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/usage",
+        added_up,
+        PARAMETERS,
+        says="What agents used.",
+        gives=UsageReport,
+    ),
+)

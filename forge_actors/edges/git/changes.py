@@ -81,7 +81,7 @@ async def result(place: Place) -> JobResult:
         return structs.replace(known, note=str(gone))
     commits, count = await _commits(place, tip)
     known = structs.replace(known, head=tip, commits=commits, commit_count=count)
-    with _scratch(place) as beside:
+    with _scratch(place.common_dir) as beside:
         note = None
         tree, uncommitted = tip, None
         if place.folder is not None:
@@ -113,7 +113,7 @@ async def diff(place: Place, form: DiffForm) -> bytes:
         NotFound: its commits are gone. Unavailable, WorktreeFailed: git cannot tell.
     """
     tip = await tip_of(place)
-    with _scratch(place) as beside:
+    with _scratch(place.common_dir) as beside:
         if place.folder is not None:
             tip = await _snapshot(place.folder, beside)
         words = ("diff", *_FORMS[form], *_PLAIN, place.base, tip)
@@ -121,6 +121,20 @@ async def diff(place: Place, form: DiffForm) -> bytes:
             place, *words, beside=beside, limit=MAX_DIFF + 1, seconds=DIFF_SECONDS
         )
     return told.out
+
+
+async def tree_of(folder: str) -> str:
+    """What names all files below a folder that git does not ignore: the same as long
+    as none of them changes.
+
+    Raises:
+        Unavailable, WorktreeFailed: git cannot tell.
+    """
+    found = await _look("rev-parse", "--git-common-dir", cwd=folder)
+    if found.code != 0:
+        raise WorktreeFailed(f"git rev-parse: {found.words}")
+    with _scratch(os.path.join(folder, found.text)) as beside:
+        return await _snapshot(folder, beside)
 
 
 async def tip_of(place: Place) -> str:
@@ -161,7 +175,7 @@ def folder_of(path: str, common_dir: str) -> str | None:
 
 
 @contextmanager
-def _scratch(place: Place) -> Iterator[dict[str, str]]:
+def _scratch(common_dir: str) -> Iterator[dict[str, str]]:
     """Variables by which git writes into a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="forge-actors-") as folder:
         objects = os.path.join(folder, "objects")
@@ -169,9 +183,7 @@ def _scratch(place: Place) -> Iterator[dict[str, str]]:
         yield {
             "GIT_INDEX_FILE": os.path.join(folder, "index"),
             "GIT_OBJECT_DIRECTORY": objects,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(
-                place.common_dir, "objects"
-            ),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(common_dir, "objects"),
         }
 
 

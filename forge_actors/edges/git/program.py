@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import trio
 
 from forge_actors.domain.errors import Unavailable, WorktreeFailed
-from forge_actors.domain.recovery import last_lines
+from forge_actors.domain.last_lines import last_lines
 from forge_actors.edges.git.checkout import clean_environment
 
 if TYPE_CHECKING:

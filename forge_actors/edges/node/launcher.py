@@ -57,12 +57,14 @@ async def open_launcher(
     owner: Owner | None = None,
     durable: bool = False,
     socket_path: str | None = None,
+    files: int | None = None,
 ) -> AsyncGenerator[NodeLauncher, None]:
     """Find the node agent of a home, or start one.
 
     Every job gets `environment`, and what its own order adds to it or replaces. Leaving
     ends every job and then the agent. A durable one goes on instead, unless `end_all`
-    was called; it listens at `socket_path`, by default `agent.sock` of the home.
+    was called; it listens at `socket_path`, by default `agent.sock` of the home. Jobs
+    may have `files` open at once, by default as many as this process.
 
     Raises:
         LauncherDown: there is none and none can be started, or the one there is cannot
@@ -70,7 +72,7 @@ async def open_launcher(
     """
     home = home.absolute()
     listen = (socket_path or str(home / "agent.sock")) if durable else None
-    hello = wire.hello(environment or {}, owner, bound=not durable)
+    hello = wire.hello(environment or {}, owner, bound=not durable, files=files)
     agent = await find_agent(home, hello)
     if agent is None:
         agent = await AgentProcess.start(home, hello, listen)
@@ -117,9 +119,8 @@ class NodeLauncher(HeldBack):
         # What an earlier service left is to be adopted.
         for event in agent.news:
             if isinstance(event, wire.Exited):
-                receipt = event.receipt
-                key = (receipt.job, receipt.attempt)
-                self._attempts[key] = Attempt(self.send, key, receipt.fence)
+                key = (event.receipt.job, event.receipt.attempt)
+                self._attempts[key] = Attempt(self.send, key, event.receipt.fence)
         self._meet(agent)
 
     @property

@@ -81,7 +81,8 @@ class Hello(Struct, tag_field="op", tag="hello"):
     """The first line of a connection, answered by `Ready` or `Unwelcome`.
 
     `env` is what every job has in its environment; each order adds its own to it.
-    `bound`: everything is to end with this connection.
+    `bound`: everything is to end with this connection. `files`: how many a job may have
+    open, where that is not what the agent began with.
     """
 
     secret: str
@@ -90,6 +91,7 @@ class Hello(Struct, tag_field="op", tag="hello"):
     release: str
     bound: bool
     env: dict[str, str]
+    files: int | None = None
 
     def __repr__(self) -> str:
         return f"<hello of {self.instance}, epoch {self.epoch}>"
@@ -213,13 +215,17 @@ def start_line(order: LaunchOrder) -> bytes:
 
 
 def hello(
-    environment: Mapping[str, str], owner: Owner | None = None, *, bound: bool = True
+    environment: Mapping[str, str],
+    owner: Owner | None = None,
+    *,
+    bound: bool = True,
+    files: int | None = None,
 ) -> Hello:
     """That of the owner of a home, or of one who needs no home."""
     env = latin_all(environment)
     if owner is None:
-        return Hello("", 0, "", "", bound, env)
-    return Hello("", owner.epoch, owner.instance, owner.release, bound, env)
+        return Hello("", 0, "", "", bound, env, files)
+    return Hello("", owner.epoch, owner.instance, owner.release, bound, env, files)
 
 
 def _latin_order(order: ArtifactOrder) -> ArtifactOrder:

@@ -19,6 +19,20 @@ ORDER BY made_at, worktree.id;
 UPDATE job SET state = 'queued', error = NULL, spec = ?
 WHERE id = ? AND state = 'waiting_for_approval';
 
+-- name: approve_job
+-- waiting -> waiting: a person has allowed what it does to the outside
+UPDATE job SET state = ?, spec = ?
+WHERE id = ? AND state = 'waiting_for_approval';
+
+-- name: refuse_effects
+UPDATE job SET refused_effects = ? WHERE id = ?;
+
+-- name: kept_from_effects
+-- Jobs that were kept from effects, and that nobody retried; newest first.
+SELECT id FROM job WHERE refused_effects IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
+ORDER BY id DESC LIMIT ?;
+
 -- name: inbox_marks
 SELECT item, dismissed_at, notified_at FROM inbox;
 

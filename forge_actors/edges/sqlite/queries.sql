@@ -51,6 +51,9 @@ UPDATE job SET state = ?, error = ?, queued_at = ?, retry_at = ?, refused = ?
 WHERE id = ? AND attempt = ? AND fence = ?
     AND (state = 'dispatched' OR state = 'running');
 
+-- name: respecify_job
+UPDATE job SET spec = ? WHERE id = ?;
+
 -- name: delegate_job
 -- Of several jobs that one handed its work to the first counts.
 UPDATE job SET child = coalesce(child, ?)
@@ -264,6 +267,15 @@ ORDER BY first;
 -- name: repository_names
 -- Of the repositories with these ids, given as one JSON array; removed ones too.
 SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: job_moments
+-- When jobs were accepted, and came into the queue last; ids are one JSON array.
+SELECT id, created_at, queued_at FROM job WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: some_waiting
+-- Jobs that wait, and their repositories; so many at most.
+SELECT id, repo FROM job
+WHERE finished_at IS NULL AND state NOT IN ('dispatched', 'running') LIMIT ?;
 
 -- name: job_names
 SELECT id, name FROM job

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from forge_actors.domain.accounts import Account
-from forge_actors.domain.capacity import tokens_for
+from forge_actors.domain.capacity import CHECK_TOKENS, tokens_for
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import Job, JobSpec
@@ -63,6 +63,10 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         queue_budget=details.budgets.queue,
     )
     job.isolatable = may_be_isolated(job, details)
+    if details.verify is not None:
+        job.verify = details.verify
+        if job.checking:
+            job.tokens = CHECK_TOKENS
     if details.agent is not None:
         job.agent, job.choices = details.agent.name, details.agent.choices
     return job

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
+FILES = ("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql", "timeline.sql")
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
@@ -21,10 +22,7 @@ def migrations() -> dict[int, str]:
 def queries() -> dict[str, str]:
     """Every named statement, without its comments."""
     folder = files(__package__)
-    texts = [
-        folder.joinpath(name).read_text("utf-8")
-        for name in ("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql")
-    ]
+    texts = [folder.joinpath(name).read_text("utf-8") for name in FILES]
     parts = _NAME.split("\n".join(texts))[1:]
     return {
         name: "\n".join(

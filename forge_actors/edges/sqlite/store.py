@@ -23,10 +23,7 @@ from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.domain.changes import (
     Change,
     JobAdded,
-    JobEdited,
     JobEnded,
-    JobIsolated,
-    JobRedirected,
     Noted,
     RepositoryChanged,
 )
@@ -38,13 +35,13 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
-from forge_actors.edges.sqlite import history
 from forge_actors.edges.sqlite.checking import DAMAGE
+from forge_actors.edges.sqlite.commits import Commits
 from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connections
 from forge_actors.edges.sqlite.move import Move
 from forge_actors.edges.sqlite.owned import DISK_ERRORS
 from forge_actors.edges.sqlite.tally import Tally
-from forge_actors.edges.sqlite.upkeep import UpkeptStore
+from forge_actors.edges.sqlite.upkeep import RESPECIFY, UpkeptStore
 from forge_actors.edges.sqlite.writing import WRITERS
 
 if TYPE_CHECKING:
@@ -78,6 +75,7 @@ class SqliteStore(UpkeptStore):
         super().__init__(writer, reader, limits)
         #: The events of the open transaction.
         self._events: list[Event] = []
+        self.commits = Commits()
         #: Why nothing can be saved now, or None; and whether something can.
         self.trouble: str | None = None
         self.saving = AsyncBool(True)
@@ -103,9 +101,7 @@ class SqliteStore(UpkeptStore):
         #: Who heeds changes when they are written, by their type.
         self._heeded: dict[type, Callable[[Any], None]] = {
             JobAdded: self._accepted,
-            JobEdited: self._specified,
-            JobIsolated: self._specified,
-            JobRedirected: self._specified,
+            **dict.fromkeys(RESPECIFY, self._specified),
             RepositoryChanged: self._changed,
         }
         self.active = self.tally.active
@@ -275,9 +271,8 @@ class SqliteStore(UpkeptStore):
 
     def _end_transaction(self) -> None:
         if self._db.in_transaction:
-            first = self.committed.value + 1
-            history.append(self._db, self._sql, first, self._events)
-            self._db.execute("COMMIT")
+            first, moves = self.committed.value + 1, len(self._moves)
+            self.commits.end(self._db, self._sql, first, self._events, moves)
 
     def _publish(self) -> None:
         moves, self._moves = self._moves, []

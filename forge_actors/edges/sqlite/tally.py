@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.changes import (
     JobAnswered,
+    JobApproved,
     JobDispatched,
     JobRan,
     JobRequeued,
@@ -69,6 +70,7 @@ class Tally:
             JobWaits: self._waits,
             JobRequeued: self._waits,
             JobAnswered: self._waits,
+            JobApproved: self._waits,
             JobsForgotten: self._forgotten,
         }
 
@@ -95,7 +97,9 @@ class Tally:
         repo, _ = self._apart[change.job]
         self._apart[change.job] = (repo, "running")
 
-    def _waits(self, change: JobWaits | JobRequeued | JobAnswered) -> None:
+    def _waits(
+        self, change: JobWaits | JobRequeued | JobAnswered | JobApproved
+    ) -> None:
         if change.state == QUEUED:
             self._apart.pop(change.job, None)
             return

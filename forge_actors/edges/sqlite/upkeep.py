@@ -12,13 +12,20 @@ from abc import abstractmethod
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import apsw
 import msgspec
 import trio
 
-from forge_actors.domain.changes import ForgottenJob
+from forge_actors.domain.changes import (
+    ForgottenJob,
+    JobAnswered,
+    JobEdited,
+    JobIsolated,
+    JobRedirected,
+    JobRequeued,
+)
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.events import Event
 from forge_actors.domain.maintenance_view import run_from, visits_from
@@ -32,13 +39,7 @@ from forge_actors.edges.sqlite.owned import OwnedStore
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from forge_actors.domain.changes import (
-        JobAdded,
-        JobEdited,
-        JobIsolated,
-        JobRedirected,
-        RepositoryChanged,
-    )
+    from forge_actors.domain.changes import JobAdded, RepositoryChanged
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
     from forge_actors.edges.sqlite.move import Move
@@ -49,6 +50,10 @@ WORTH_BYTES = 64 << 20
 WORTH_SHARE = 0.2
 #: Steps of SQLite between two looks whether a vacuum was broken off.
 PROGRESS_STEPS = 10_000
+
+#: The changes that may alter what a job is.
+Respecifying = JobAnswered | JobEdited | JobIsolated | JobRedirected | JobRequeued
+RESPECIFY: tuple[type[Respecifying], ...] = get_args(Respecifying)
 
 _encode = msgspec.json.Encoder().encode
 _events = msgspec.json.Decoder(list[Event]).decode
@@ -97,7 +102,7 @@ class UpkeptStore(OwnedStore):
         if self._dependencies is not None:
             self._dependencies.update(change.job.after)
 
-    def _specified(self, change: JobEdited | JobIsolated | JobRedirected) -> None:
+    def _specified(self, change: Respecifying) -> None:
         self._specs.pop(change.job, None)
 
     def _changed(self, change: RepositoryChanged) -> None:

@@ -9,16 +9,18 @@ import apsw
 import msgspec
 from msgspec import UNSET, structs
 
-from forge_actors.domain.answers import answered
+from forge_actors.domain.answers import answered, approved
 from forge_actors.domain.changes import (
     AccountChanged,
     AttemptUsed,
     ClassVisited,
     CleanRunChanged,
+    EffectsRefused,
     EventsForgotten,
     ItemMarked,
     JobAdded,
     JobAnswered,
+    JobApproved,
     JobDelegated,
     JobDispatched,
     JobEdited,
@@ -102,6 +104,10 @@ def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> N
     values = (change.state, error, change.at, change.retry_at, change.refused, *attempt)
     db.execute(sql["requeue_job"], values)
     _check(db, change)
+    if change.verify is not None:
+        spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+        spec = structs.replace(spec, verify=change.verify)
+        db.execute(sql["respecify_job"], (_encoder.encode(spec), change.job))
 
 
 def _delegate(db: apsw.Connection, sql: dict[str, str], change: JobDelegated) -> None:
@@ -178,6 +184,18 @@ def _answer(db: apsw.Connection, sql: dict[str, str], change: JobAnswered) -> No
     spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
     values = (_encoder.encode(answered(spec, change)), change.job)
     db.execute(sql["answer_job"], values)
+
+
+def _approve(db: apsw.Connection, sql: dict[str, str], change: JobApproved) -> None:
+    spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
+    values = (change.state, _encoder.encode(approved(spec, change)), change.job)
+    db.execute(sql["approve_job"], values)
+
+
+def _refuse_effects(
+    db: apsw.Connection, sql: dict[str, str], change: EffectsRefused
+) -> None:
+    db.execute(sql["refuse_effects"], (_json(change.refused), change.job))
 
 
 def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
@@ -339,6 +357,8 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     SetAside: _set_aside,
     TakenBack: _take_back,
     JobAnswered: _answer,
+    JobApproved: _approve,
+    EffectsRefused: _refuse_effects,
     JobHeld: _hold,
     JobIsolated: _isolate,
     JobRedirected: _redirect,

@@ -20,7 +20,7 @@ from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.lines import line_of, message_of
 from forge_actors.edges.node.agent.listener import Listener
 from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
-from forge_actors.edges.node.agent.order import Order, environment
+from forge_actors.edges.node.agent.order import Order, allow_files, environment
 from forge_actors.edges.node.agent.pump import Pump
 from forge_actors.edges.node.agent.receipt import (
     identity_of,
@@ -153,6 +153,7 @@ class Node:
             _refuse(channel, Unwelcome("hello", f"{type(error).__name__}: {error}"))
         else:
             self._base = base
+            allow_files(hello.get("files"))
             self._serve(channel)
             for each in news:
                 self.say(each)

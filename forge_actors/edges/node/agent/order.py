@@ -7,6 +7,7 @@ one character a byte, so that every byte passes through JSON.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,15 @@ def environment(texts: dict[str, str]) -> dict[bytes, bytes]:
     return {
         name.encode("latin-1"): value.encode("latin-1") for name, value in texts.items()
     }
+
+
+def allow_files(limit: object) -> None:
+    """Let this process, and the jobs after it, have so many files open at once."""
+    if type(limit) is int and limit > 0:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if most != resource.RLIM_INFINITY:
+            limit = min(limit, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
 
 def _bytes(text: str) -> bytes:

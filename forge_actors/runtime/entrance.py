@@ -1,4 +1,4 @@
-"""The gate: the socket of a service from when it has its home to when it ends.
+"""The entrance: the socket of a service from when it has its home to when it ends.
 
 Until the start is through, a client that asks is told how far it is, and everything
 else is held until it can be answered, so that nobody has to come again.
@@ -14,24 +14,24 @@ import trio
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.edges.gateway.door import Door
-from forge_actors.edges.gateway.messages import error_response, json_response
+from forge_actors.edges.gateway.messages import (
+    Limits,
+    error_response,
+    json_response,
+)
 from forge_actors.edges.gateway.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.pulse import Pulse
+    from forge_actors.edges.gateway.call import Answer
     from forge_actors.edges.gateway.front import Front
-    from forge_actors.edges.gateway.messages import (
-        Limits,
-        Request,
-        Response,
-        Stream,
-    )
+    from forge_actors.edges.gateway.messages import Request, Response
     from forge_actors.runtime.readiness import Board
 
 
-class Gate:
+class Entrance:
     """Opened once, by `open`; what it leads to is named later, by `lead_to`."""
 
     def __init__(
@@ -52,8 +52,14 @@ class Gate:
         #: Set when it is known whether there will be something to lead to.
         self._decided = trio.Event()
         self._server: Server | None = None
+        self.limits = Limits()
         self._scope = trio.CancelScope()
         self._ended = trio.Event()
+
+    @property
+    def connections(self) -> int:
+        """How many clients there are."""
+        return 0 if self._server is None else self._server.connections
 
     @property
     def path(self) -> str:
@@ -69,7 +75,7 @@ class Gate:
         """
         if self._door is not None:
             return
-        self._door = Door(self._place)
+        self._door, self.limits = Door(self._place), limits
         self._server = Server(self._answer, holds=self._holds, limits=limits)
         await nursery.start(self._serve, self._server, self._door)
         nursery.start_soon(self._door.keep)
@@ -124,7 +130,7 @@ class Gate:
             return "wait=" not in request.query
         return asked == ("POST", ("v1", "stop"))
 
-    async def _answer(self, request: Request) -> Response | Stream:
+    async def _answer(self, request: Request) -> Answer:
         self._pulse.wake()  # it may be what blocks everybody
         if self._front is None:
             await trio.lowlevel.checkpoint()

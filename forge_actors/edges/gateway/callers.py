@@ -1,0 +1,48 @@
+"""Callers: the job that a request comes from, if it comes from one.
+
+Clients of ours that run within a job of the home say so in a header. It only takes
+rights away, so nothing is gained by making it up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.effects import OF_JOB, job_of
+from forge_actors.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forge_actors.domain.requests import JobRequest
+    from forge_actors.edges.gateway.messages import Request
+
+HEADER = "forge-job"
+_JOB = re.compile(r"[0-9a-z]{1,64}")
+
+
+def caller(request: Request) -> str | None:
+    """The job that asks.
+
+    Raises:
+        InvalidInput: the header names none.
+    """
+    job = request.headers.get(HEADER)
+    if job is not None and not _JOB.fullmatch(job):
+        raise InvalidInput(HEADER, "is no id of a job")
+    return job
+
+
+def origin_of(request: Request, origin: str) -> str:
+    """The same origin, or the job that asks: it cannot pass for a person."""
+    job = caller(request)
+    return origin if job is None or job_of(origin) is not None else f"{OF_JOB}{job}"
+
+
+def mark_callers(request: Request, jobs: Iterable[JobRequest]) -> None:
+    """Say of jobs which job submits them, where they do not say so themselves."""
+    if caller(request) is not None:
+        for job in jobs:
+            if job.parent is None:
+                job.origin = origin_of(request, job.origin)

@@ -1,0 +1,178 @@
+"""What the tools do: each asks the runtime one thing, and answers an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct, structs, to_builtins
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.requests import JobQuery, JobRequest
+from forge_actors.edges.gateway.mcp.answers import fitting
+from forge_actors.edges.gateway.mcp.rows import (
+    job_row,
+    job_rows,
+    job_uri,
+    next_step,
+    pointers,
+    repository_row,
+)
+from forge_actors.edges.gateway.query import check_places
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.control import Control
+    from forge_actors.domain.jobs import JobView
+    from forge_actors.edges.gateway.mcp import arguments
+    from forge_actors.edges.gateway.mcp.answers import Json
+    from forge_actors.edges.gateway.mcp.caller import Caller
+
+#: Tells the client how far it is: parts done, of how many, and in words.
+Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
+#: Repositories that one answer lists.
+MAX_REPOSITORIES = 100
+
+
+class Call(Struct, frozen=True):
+    """One call of a tool: of whom, and how it says how far it is."""
+
+    control: Control
+    caller: Caller
+    #: None: the client does not want to be told.
+    progress: Progress | None = None
+
+
+async def repositories(call: Call, wanted: arguments.Nothing) -> Json:
+    found = await call.control.repositories()
+    rows = fitting([repository_row(each) for each in found[:MAX_REPOSITORIES]])
+    answer: Json = {"repositories": rows}
+    if len(found) > len(rows):
+        answer["not_shown"] = len(found) - len(rows)
+    return answer
+
+
+async def add_repository(call: Call, wanted: arguments.AddRepository) -> Json:
+    if not os.path.isabs(wanted.path):
+        raise InvalidInput("path", f"{wanted.path!r} is not absolute")
+    added = await call.control.add_repository(wanted.path, wanted.name)
+    return {"repository": repository_row(added)}
+
+
+async def submit(call: Call, wanted: arguments.NewJob) -> Json:
+    [answer] = await _submit(call, [wanted])
+    return answer
+
+
+async def batch(call: Call, wanted: arguments.Batch) -> Json:
+    return {"jobs": await _submit(call, wanted.jobs)}
+
+
+async def _submit(call: Call, jobs: Sequence[arguments.NewJob]) -> list[Json]:
+    requests = [_request(job, call.caller) for job in jobs]
+    check_places(requests)
+    accepted = await call.control.submit(requests)
+    return [
+        {"id": each.id, "existing": each.existing, "uri": job_uri(each.id)}
+        for each in accepted
+    ]
+
+
+def _request(job: arguments.NewJob, caller: Caller) -> JobRequest:
+    fields: dict[str, Any] = {
+        name: getattr(job, name) for name in job.__struct_fields__
+    }
+    argv, repo = fields.pop("command"), fields.pop("repo")
+    cwd = None
+    if repo is None:
+        # Without a repository it runs where the agent was started, as if typed there.
+        repo = cwd = caller.folder
+    if repo is None:
+        raise InvalidInput("repo", "is missing: give the name of a repository")
+    return JobRequest(
+        repo=repo,
+        argv=argv,
+        cwd=cwd,
+        origin=caller.origin,
+        parent=caller.parent,
+        **fields,
+    )
+
+
+async def jobs(call: Call, wanted: arguments.ListJobs) -> Json:
+    query = JobQuery(
+        repo=wanted.repo,
+        state=wanted.state,
+        kind=wanted.kind,
+        label=wanted.label,
+        origin=[call.caller.origin] if wanted.mine else [],
+        failed=wanted.failed,
+        active=wanted.active,
+        limit=wanted.limit + 1,
+        before=wanted.before,
+    )
+    found = await call.control.jobs(query)
+    rows = fitting([job_row(job) for job in found[: wanted.limit]])
+    answer: Json = {"jobs": rows}
+    if len(found) > len(rows):
+        answer["next"] = found[len(rows) - 1].id
+    return answer
+
+
+async def show(call: Call, wanted: arguments.OneJob) -> Json:
+    job = await whole_job(call.control, wanted.job)
+    answer: Json = to_builtins(job)
+    answer = {name: value for name, value in answer.items() if not _is_empty(value)}
+    if (step := next_step(job)) is not None:
+        answer["next_step"] = step
+    return {**answer, "more": pointers(job)}
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value is False or value in ([], {})
+
+
+async def whole_job(control: Control, selector: str) -> JobView:
+    """A job with what it did in its worktree, if it has one."""
+    job = await control.job(selector)
+    if job.worktree is None:
+        return job
+    return structs.replace(job, result=await control.result(job.id))
+
+
+async def why(call: Call, wanted: arguments.OneJob) -> Json:
+    found: Json = to_builtins(await call.control.why(wanted.job))
+    return found
+
+
+async def cancel(call: Call, wanted: arguments.Cancel) -> Json:
+    views = await call.control.cancel_all(wanted.jobs, grace=wanted.grace)
+    return {"jobs": job_rows(views)}
+
+
+async def retry(call: Call, wanted: arguments.Retry) -> Json:
+    made = await call.control.retry(
+        wanted.jobs, origin=call.caller.origin, resume=wanted.resume
+    )
+    return {"jobs": to_builtins(made)}
+
+
+async def approve(call: Call, wanted: arguments.Approve) -> Json:
+    control = call.control
+    match wanted.decision:
+        case "approve":
+            job = await control.approve(wanted.job)
+        case "deny":
+            job = await control.deny(wanted.job, wanted.text)
+        case "answer":
+            if not wanted.text:
+                raise InvalidInput("text", "is missing: it is the answer")
+            job = await control.answer(wanted.job, wanted.text)
+    return {"job": job_row(job)}
+
+
+async def usage(call: Call, wanted: arguments.Usage) -> Json:
+    report: Json = to_builtins(await call.control.usage(wanted.by, wanted.since))
+    return report

@@ -1,0 +1,108 @@
+"""Checks: the command that an agent's work has to pass, run in the folder of the job.
+
+Its order is that of the job with another command, and its attempt tells what there is
+to know of a failure. That is found out anew by whoever adopts it after a crash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.verifying import CheckReport
+from forge_actors.edges.git import changes
+from forge_actors.edges.node import logs
+from forge_actors.runtime.orders import log_base
+
+if TYPE_CHECKING:
+    from forge_actors.domain.jobs import JobSpec
+    from forge_actors.domain.launch import Ending, ProcessIdentity, Receipt
+    from forge_actors.domain.ports import RunningAttempt, Store
+    from forge_actors.edges.node.logs import Stream
+    from forge_actors.runtime.budget_guard import AttemptBudget
+
+#: Bytes of the end of each stream by which two failures are compared.
+COMPARED = 64 * 1024
+#: Bytes of the end of stdout that the error tells of.
+SAID = 4096
+#: What differs from run to run: numbers, such as times, and addresses.
+_VARIES = re.compile(rb"0[xX][0-9a-fA-F]+|\d+")
+
+
+class CheckAttempt:
+    """One attempt of a check; implements `domain.ports.RunningAttempt`."""
+
+    def __init__(
+        self,
+        home: str,
+        running: RunningAttempt,
+        store: Store,
+        spec: JobSpec,
+        key: tuple[str, int],
+        budget: AttemptBudget,
+    ) -> None:
+        self._home = home
+        self._running = running
+        self._store = store
+        self._spec = spec
+        self._job = key[0]
+        self._log = log_base(home, *key)
+        self._budget = budget
+        self._receipt: Receipt | None = None
+
+    @property
+    def receipt(self) -> Receipt | None:
+        return self._receipt or self._running.receipt
+
+    async def started(self) -> ProcessIdentity | None:
+        return await self._running.started()
+
+    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
+        self._running.stop(grace=grace, ending=ending)
+
+    def pause(self) -> None:
+        self._running.pause()
+
+    def resume(self) -> None:
+        self._running.resume()
+
+    async def exited(self) -> Receipt:
+        if self._receipt is None:
+            receipt = await self._running.exited()
+            if receipt.ending in ("exit", "wall") and receipt.exit_code != 0:
+                report = await self._report()
+                receipt = structs.replace(receipt, check=report)
+            self._receipt = receipt
+        return self._receipt
+
+    async def _report(self) -> CheckReport:
+        said = self._end_of("stdout", SAID).decode("utf-8", "replace")
+        return CheckReport(said, await self._likeness(), self._budget.spent(None))
+
+    async def _likeness(self) -> str | None:
+        try:
+            files = await changes.tree_of(self._folder())
+            printed = [self._end_of(each, COMPARED) for each in ("stdout", "stderr")]
+        except (ForgeError, OSError):
+            return None
+        parts = [files.encode(), *(_VARIES.sub(b"0", text) for text in printed)]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _end_of(self, stream: Stream, size: int) -> bytes:
+        try:
+            return logs.read(self._log, stream, -size, size).data
+        except OSError:
+            return b""
+
+    def _folder(self) -> str:
+        isolation = self._spec.isolation
+        if isolation is None:
+            return self._spec.cwd
+        known = self._store.worktree(isolation.of or self._job)
+        path = "" if known is None else known.path
+        return os.path.join(os.path.realpath(self._home), path)

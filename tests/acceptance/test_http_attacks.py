@@ -1,0 +1,146 @@
+"""Clients over TCP that mean no good: others are answered meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.machine import descriptors
+from tests.acceptance.tcp import SETTINGS, Tcp, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.acceptance.service import LiveService
+
+PLACES = 40
+SECRET_BYTES = 1 << 30
+#: Bytes that a service may have grown by that was sent a lot of them.
+GROWTH = 24 << 20
+
+
+@pytest.fixture
+def served(make_service: Callable[[str], LiveService]) -> LiveService:
+    service = make_service(f"{SETTINGS}tcp_connections = {PLACES}\n")
+    service.start()
+    return service
+
+
+@contextlib.contextmanager
+def connected(tcp: Tcp, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(tcp.connect()) for _ in range(count)]
+
+
+def answers_its_owner(service: LiveService) -> bool:
+    return service.json("status")["ready"] is True
+
+
+def test_those_who_send_no_head_keep_nobody_out(served: LiveService) -> None:
+    """As many as there are places send a byte now and then; the owner has others."""
+    tcp = Tcp(served)
+    before = descriptors(served.pid)
+    with connected(tcp, PLACES) as slow:
+        for connection in slow:
+            connection.sendall(b"GET /v1/jobs HTTP/1.1\r\nx-")
+        assert answers_its_owner(served)
+        # There is no place, and that is said at once.
+        with tcp.connect() as late:
+            assert status_of(late) == 503
+        for letter in (b"a", b"b", b"c"):
+            for connection in slow:
+                connection.sendall(letter)
+            assert answers_its_owner(served)
+        # They are not waited for: each is told that it took too long.
+        assert {status_of(connection) for connection in slow} == {408}
+    # It has seen by then that they are gone.
+    assert answers_its_owner(served)
+    assert tcp.ask("GET", "/v1/jobs").status == 200
+    assert descriptors(served.pid) <= before + 1
+
+
+def test_thousands_of_connections_are_turned_away_at_once(
+    served: LiveService,
+) -> None:
+    tcp = Tcp(served)
+    with connected(tcp, PLACES):
+        begin = time.monotonic()
+        for _ in range(20):
+            with connected(tcp, 100) as crowd:
+                for connection in crowd:
+                    # One that has to wait for its turn is no wait for a place.
+                    assert status_of(connection) == 503
+        assert time.monotonic() - begin < 40
+        assert answers_its_owner(served)
+    assert tcp.ask("GET", "/v1/jobs").status == 200
+
+
+def test_a_body_of_a_gigabyte_is_not_taken(served: LiveService) -> None:
+    tcp = Tcp(served)
+    token = f"authorization: Bearer {tcp.token}"
+    before = _memory(served.pid)
+    declared = f"content-length: {SECRET_BYTES}"
+    for target in ("/v1/jobs", "/v1/batch", "/v1/nowhere"):
+        first = f"POST {target} HTTP/1.1"
+        for who, status in (([], 401), ([token], 413)):
+            with tcp.connect() as connection:
+                connection.sendall(tcp.head(first, declared, *who))
+                _pour(connection, b"x" * 65_536)
+                assert status_of(connection) in (status, None)
+            # It is answered before a byte of the body is there.
+            assert tcp.raw(tcp.head(first, declared, *who)) == status
+    assert answers_its_owner(served)
+    assert _memory(served.pid) - before < GROWTH
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_body_without_an_end_is_not_taken(served: LiveService, known: bool) -> None:
+    tcp = Tcp(served)
+    before = _memory(served.pid)
+    who = [f"authorization: Bearer {tcp.token}"] if known else []
+    chunked = tcp.head("POST /v1/jobs HTTP/1.1", "transfer-encoding: chunked", *who)
+    with tcp.connect() as connection:
+        connection.sendall(chunked)
+        sent = _pour(connection, b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+        assert sent < SECRET_BYTES
+        assert status_of(connection) in (413 if known else 401, None)
+    assert answers_its_owner(served)
+    assert _memory(served.pid) - before < GROWTH
+
+
+def test_one_who_reads_nothing_holds_no_memory(served: LiveService) -> None:
+    """Requests sent ahead whose answers nobody takes."""
+    tcp = Tcp(served)
+    before = _memory(served.pid)
+    one = tcp.head(
+        "GET /v1/openapi.json HTTP/1.1", f"authorization: Bearer {tcp.token}"
+    )
+    with tcp.connect() as connection:
+        connection.settimeout(1)
+        _pour(connection, one * 100)
+        assert answers_its_owner(served)
+        assert tcp.ask("GET", "/v1/jobs").status == 200
+        assert _memory(served.pid) - before < GROWTH
+
+
+def _pour(connection: socket.socket, piece: bytes) -> int:
+    """Send this again and again, until nobody takes it any more; how much that was."""
+    sent = 0
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        while sent < SECRET_BYTES:
+            connection.sendall(piece)
+            sent += len(piece)
+    return sent
+
+
+def _memory(pid: int) -> int:
+    """Bytes of memory that a process has of its own."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    raise AssertionError("the system does not tell")
