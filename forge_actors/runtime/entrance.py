@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.pulse import Pulse
-    from forge_actors.edges.gateway.call import Answer
     from forge_actors.edges.gateway.front import Front
-    from forge_actors.edges.gateway.messages import Request, Response
+    from forge_actors.edges.gateway.messages import Live, Request, Response, Stream
     from forge_actors.runtime.readiness import Board
 
 
@@ -130,7 +129,7 @@ class Entrance:
             return "wait=" not in request.query
         return asked == ("POST", ("v1", "stop"))
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: Request) -> Response | Stream | Live:
         self._pulse.wake()  # it may be what blocks everybody
         if self._front is None:
             await trio.lowlevel.checkpoint()

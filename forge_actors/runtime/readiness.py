@@ -116,7 +116,8 @@ class Board:
         try:
             yield
         except Exception as error:
-            if self.now.stage == "ready":
+            # What follows from another failure, or is one of the start, is told of.
+            if self.now.stage == "ready" and self.failure is None:
                 self.fail(code, error, name)
             raise
 

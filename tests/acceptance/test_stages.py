@@ -10,7 +10,9 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,21 +105,42 @@ def end_of(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     return process.returncode, err.decode()
 
 
+class Heard:
+    """What a service manager hears, which it never leaves lying."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._messages: SimpleQueue[list[str]] = SimpleQueue()
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while message := self._listening.recv(4096):
+            self._messages.put(message.decode().split("\n"))
+
+    def until(self, line: str) -> list[list[str]]:
+        """Every message up to the one with a line that begins like this."""
+        heard: list[list[str]] = []
+        while not any(each.startswith(line) for each in (heard or [[]])[-1]):
+            heard.append(self._messages.get(timeout=PATIENCE))
+        return heard
+
+    def end(self) -> None:
+        self._thread.join()
+
+
 @contextmanager
-def manager(path: Path) -> Iterator[socket.socket]:
+def manager(path: Path) -> Iterator[Heard]:
     """The socket of a service manager, as systemd's."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(path))
-        listening.settimeout(PATIENCE)
-        yield listening
-
-
-def until(listening: socket.socket, line: str) -> list[list[str]]:
-    """Every message up to the one with a line that begins like this."""
-    heard: list[list[str]] = []
-    while not any(each.startswith(line) for each in (heard or [[]])[-1]):
-        heard.append(listening.recv(4096).decode().split("\n"))
-    return heard
+        heard = Heard(listening)
+        try:
+            yield heard
+        finally:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+                last.sendto(b"", str(path))
+            heard.end()
 
 
 @pytest.mark.parametrize("stage", ORDER)
@@ -153,7 +176,7 @@ def test_a_stage_that_fails_is_named_and_leaves_nothing_behind(
     notifies = f"import os; os.environ['NOTIFY_SOCKET'] = {path!r}"
     patch = f"{notifies}\n{FAILS.format(stage=stage)}"
     with manager(service.root / "notify") as listening, starting(service, patch) as end:
-        until(listening, f"STATUS={code}: ")
+        listening.until(f"STATUS={code}: ")
         status, err = end_of(end)
     assert status > 0
     assert err.splitlines()[-1].startswith("forge-actors: ")
@@ -369,16 +392,16 @@ def test_a_service_manager_hears_of_each_stage(
     path = service.root / "notify"
     with manager(path) as listening:
         service.start_patched(f"import os; os.environ['NOTIFY_SOCKET'] = {str(path)!r}")
-        heard = until(listening, "READY=1")
+        heard = listening.until("READY=1")
         told = [message[0].removeprefix("STATUS=") for message in heard[:-1]]
         assert list(dict.fromkeys(told)) == [
             STAGES[stage].doing for stage in ORDER if stage != "ready"
         ]
         assert heard[-1] == ["READY=1", "STATUS=ready"]
         os.kill(service.pid, signal.SIGHUP)
-        [*_, reloading] = until(listening, "RELOADING=1")
+        [*_, reloading] = listening.until("RELOADING=1")
         assert re.fullmatch(r"MONOTONIC_USEC=[0-9]+", reloading[1])
-        until(listening, "READY=1")
+        listening.until("READY=1")
         service.terminate()
-        [*_, last] = until(listening, "STOPPING=1")
+        [*_, last] = listening.until("STOPPING=1")
         assert last == ["STOPPING=1", "STATUS=ending: SIGNAL_SIGTERM"]

@@ -25,6 +25,7 @@ class Notifier:
         period, pid = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         self._address = f"\0{address[1:]}" if address.startswith("@") else address
         mine = pid in ("", str(os.getpid()))
+        self._doing = ""
         #: Seconds within which it is to hear that all is well; None: it need not.
         self.watchdog: float | None = None
         if address and mine and period.isdecimal() and int(period) > 0:
@@ -32,6 +33,9 @@ class Notifier:
 
     def starting(self, doing: str) -> None:
         """A start goes on: what it does now."""
+        if doing == self._doing:
+            return
+        self._doing = doing
         self._send(_status(doing), f"EXTEND_TIMEOUT_USEC={MORE_TIME * 1_000_000}")
 
     def ready(self, status: str) -> None:
