@@ -19,6 +19,7 @@ import apsw
 from benchmarks import (
     accept,
     agent_output,
+    api,
     clean,
     idle,
     looks,
@@ -92,6 +93,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "w2": w2.measure,
     "looks": looks.measure,
     "accept": accept.measure,
+    "api": api.measure,
     "starts": starts.measure,
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
@@ -103,7 +105,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
 }
 ROWS = ("cref", *MEASURES)
 ONCE = frozenset(  # long
-    {"readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+    {"api", "readers", "looks", "restart", "clean", "spin", "memory", "idle"}
 )
 
 

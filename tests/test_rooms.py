@@ -44,6 +44,7 @@ DRIVERS = {
     "edges.sqlite": {"apsw"},
     "edges.gateway": {"h11"},
     "edges.gateway.metrics": {"prometheus_client"},
+    "edges.spans": {"opentelemetry"},
     "edges.gateway.mcp": {"mcp", "mcp_types", "anyio", "httpx2"},
     "edges.machine": {"psutil"},
     "edges.cleanup.process": {"psutil"},

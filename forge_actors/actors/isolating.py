@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock, Locks, Saved, Store, Worktrees
     from forge_actors.domain.worktrees import MadeWorktree, WorktreeWanted
 
+#: What can be done about a job that can have no worktree.
+OTHERWISE = "; submit it with --no-isolate to run it in the checkout, one at a time"
 #: Seconds in which what was begun of a worktree is to be taken back.
 UNDO_SECONDS = 20.0
 
@@ -74,8 +76,13 @@ class Isolating(Struct, frozen=True):
         try:
             return await self._prepare(order, order.wanted)
         except (WorktreeFailed, Unavailable) as error:
-            await self.give_up(order, str(error))
-            return structs.replace(order, wanted=None, problem=str(error))
+            why = str(error)
+            await self.give_up(order, why)
+            known = self.store.worktree(order.wanted.job)
+            there = known is not None and known.state in ("ready", "removing")
+            if order.wanted.job == order.job and not there:
+                why += OTHERWISE
+            return structs.replace(order, wanted=None, problem=why)
 
     async def give_up(self, order: LaunchOrder, why: str) -> None:
         """The attempt does not begin: leave nothing of a worktree that is not ready."""

@@ -45,6 +45,7 @@ VERBS = {
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
     "status": "the service, its limits and what it does",
+    "open": "the pages of the service in a browser",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "release": "which build serves a home, and changing to another",
@@ -66,6 +67,7 @@ GROUPS = {
     "the service": (
         "serve",
         "status",
+        "open",
         "stop",
         "drain",
         "release",

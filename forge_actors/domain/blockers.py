@@ -32,8 +32,8 @@ def find_blocker(
         # What it has kept itself is in nobody's way but that of others.
         if claim is not None and holder != job.id:
             return holder, claim, False
-    if not reservations:
-        return None
+    if not reservations or job.checking:
+        return None  # what it claims it has kept, so whoever reserves it waits for it
     place = rank_of(job, now)
     for first in reservations:
         if rank_of(first, now) < place:

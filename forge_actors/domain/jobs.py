@@ -95,6 +95,7 @@ MOVES: dict[State, frozenset[State]] = {
         {
             "queued",
             "running",
+            "waiting_for_approval",
             "waiting_for_heavy_check",
             "waiting_for_limit",
             "waiting_for_retry",

@@ -1,8 +1,9 @@
 """Lanes: the jobs of one repository that are ready, by what they need.
 
 Jobs with the same claims and tokens wait in one *lane*: either the first of a lane can
-start or none of it can. A lane that meets a held claim is parked under the holder and
-not looked at again until the holder is gone, so a blocked job costs nothing.
+start or none of it can; one that has kept its claims has a lane to itself. A lane that
+meets a held claim is parked under the holder and not looked at again until the holder
+is gone, so a blocked job costs nothing.
 
 A job that waited longer than `overtake_after` for its claims *reserves* them: later
 jobs that conflict are parked under it as if it held them already.
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Tokens = tuple[str, ...]
 Leases = dict[str, tuple["Claim", ...]]
 _Entry = tuple[float, str]
+#: Claims, tokens, whether they are isolatable, and the job if it has kept its claims.
+_Key = tuple[tuple["Claim", ...], Tokens, bool, str | None]
 _NEVER = float("inf")
 
 #: Jobs of one repository that reserve what they claim at once, the first in order: each
@@ -39,6 +42,7 @@ class Lane:
         "blocker",
         "claims",
         "isolatable",
+        "key",
         "queues",
         "shared",
         "since",
@@ -46,13 +50,11 @@ class Lane:
         "tokens",
     )
 
-    def __init__(
-        self, claims: tuple[Claim, ...], tokens: Tokens, isolatable: bool
-    ) -> None:
-        self.claims = claims
-        self.tokens = tokens
-        #: Its jobs may be given worktrees of their own.
-        self.isolatable = isolatable
+    def __init__(self, key: _Key) -> None:
+        self.key = key
+        #: `isolatable`: its jobs may be given worktrees of their own.
+        self.claims, self.tokens, self.isolatable, _ = key
+        claims = self.claims
         self.queues: dict[int, list[_Entry]] = {}
         #: Its jobs can run at the same time: what they claim does not conflict.
         self.shared = first_conflict(claims, claims) is None
@@ -87,7 +89,7 @@ class Lanes:
         #: Ready jobs, in the order in which they became ready, each with its lane and
         #: the one entry in the lane's heaps that counts.
         self.ready: dict[str, tuple[Job, Lane, _Entry]] = {}
-        self._lanes: dict[tuple[tuple[Claim, ...], Tokens, bool], Lane] = {}
+        self._lanes: dict[_Key, Lane] = {}
         self._index: dict[Tokens, dict[int, list[tuple[float, str, Lane]]]] = {}
         self._parked: dict[str, dict[Lane, None]] = {}
         self._starves_at = _NEVER
@@ -110,10 +112,11 @@ class Lanes:
 
     def enter(self, job: Job) -> None:
         """Add a ready job; its claims and tokens become the lane's own copies."""
-        key = (job.claims, job.tokens, job.isolatable)
+        kept = job.verify is not None and job.verify.checking
+        key = (job.claims, job.tokens, job.isolatable, job.id if kept else None)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(*key)
+            lane = self._lanes[key] = Lane(key)
         job.claims, job.tokens = lane.claims, lane.tokens
         entry = (job.queued_at, job.id)
         self.ready[job.id] = (job, lane, entry)
@@ -140,7 +143,7 @@ class Lanes:
         self._starves_no_more(job)
         lane.size -= 1
         if not lane.size:
-            del self._lanes[lane.claims, lane.tokens, lane.isolatable]
+            del self._lanes[lane.key]
         elif lane.shared or (lane.isolatable and self._isolates):
             self._show(lane, job.priority)
         else:
@@ -160,7 +163,7 @@ class Lanes:
             self._watch(lane)
         lane.size -= 1
         if not lane.size:
-            self._lanes.pop((lane.claims, lane.tokens, lane.isolatable), None)
+            self._lanes.pop(lane.key, None)
 
     def set_limits(
         self,

@@ -310,14 +310,13 @@ class Ledger(Remains):
             self._time(able, now)
         self._lanes.reconsider()
         changes = self.redirect_all(now)
-        states: dict[tuple[Lane, bool], State | None] = {}
+        states: dict[Lane, State | None] = {}
         for job, lane, _ in islice(self._lanes.ready.values(), LOOKED_AT_ONCE):
             if len(changes) >= ANNOUNCED_AT_ONCE:
                 break
-            alike = lane, job.checking
-            if alike not in states:
-                states[alike] = self._state_in_lane(job, now)
-            if states[alike] == job.state:
+            if lane not in states:
+                states[lane] = self._state_in_lane(job, now)
+            if states[lane] == job.state:
                 continue
             waiting = self.waiting(job.id, now)
             changes += self._wait_in(

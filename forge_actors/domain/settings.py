@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 #: None where nothing is set, and another setting holds instead.
-Value: TypeAlias = int | float | str | None
+Value: TypeAlias = bool | int | float | str | list[str] | None
 
 #: `program`: given by whoever opened the runtime.
 Origin: TypeAlias = Literal["default", "file", "environment", "program"]

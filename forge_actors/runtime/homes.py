@@ -53,6 +53,8 @@ CLONES = "clones"
 REPLACED = "replaced"
 #: What programs show that ask over TCP.
 TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
+#: What led a browser to a login link last.
+OPEN_FILE = "open.html"
 #: Ids that repositories here had already when this home was imported: those of the home
 #: that was exported, which may be in use beside it. One a line.
 SHARED_IDS = "shared-ids"
@@ -65,6 +67,7 @@ NAMES = (
     MARKER,
     LOCK_FILE,
     AGENT_LOCK,
+    OPEN_FILE,
     "agent.json",
     "agent.log",
     "agent.sock",

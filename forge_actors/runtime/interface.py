@@ -11,6 +11,7 @@ from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.front import Front
 from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.messages import Limits
+from forge_actors.edges.gateway.pages import handler as pages
 from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.front_door import FrontDoor
@@ -63,6 +64,8 @@ class Interface:
         v1 = handler(self._control, self._front_door, self._hub)
         self._front.add("v1", v1, holds)
         self._front.add(READY, partial(ready, self._control))
+        for first in pages.FIRST:
+            self._front.add(first, pages.handle)
         servers: dict[str, metrics.Clients] = {
             "socket": entrance,
             "tcp": self._front_door,

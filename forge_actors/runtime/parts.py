@@ -38,6 +38,7 @@ from forge_actors.edges.sqlite.rows import (
     quarantine_from,
 )
 from forge_actors.runtime.admission import Admission
+from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
@@ -52,15 +53,16 @@ from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.tracing import open_tracing
 from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.readiness import Failure
     from forge_actors.domain.recovery import StopReason
@@ -104,7 +106,8 @@ class Parts:
         self._programs = AgentPrograms(self._agents)
         guard = BudgetGuard(store, settings, clock)
         self._runs = AgentLauncher(home, launcher, self._agents, store, clock, guard)
-        store.agent_problem = self._agents.problem
+        self._arrivals = AgentArrivals(self._agents)
+        store.agent_problem = self._arrivals.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
         self._ended = trio.Event()
@@ -129,27 +132,32 @@ class Parts:
             self._store.save([Noted(activated(self._served.active, now))])
         reserved = dict(self._launched())
         await self._launcher.reconcile(reserved, same_boot=same_boot)
+        make_order: Callable[[Job], LaunchOrder] = OrderMaker(
+            self._home,
+            self._store,
+            lambda: self._settings().output.stream_bytes,
+            WorktreeOrders(
+                self._home,
+                self._clock,
+                self._settings,
+                self.registry.get,
+                self._name_of,
+            ),
+            lambda: self._settings().artifacts,
+            self._agents.order,
+            EffectGuard(self._home, lambda: self._settings().effects),
+        )
+        tracing = open_tracing(self._store, settings.telemetry)
+        if tracing is not None:
+            make_order = tracing.orders(make_order)
+            nursery.start_soon(tracing.run)
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
             launcher=self._runs,
             clock=self._clock,
             pressure=self._pressure,
-            make_order=OrderMaker(
-                self._home,
-                self._store,
-                lambda: self._settings().output.stream_bytes,
-                WorktreeOrders(
-                    self._home,
-                    self._clock,
-                    self._settings,
-                    self.registry.get,
-                    self._name_of,
-                ),
-                lambda: self._settings().artifacts,
-                self._agents.order,
-                EffectGuard(self._home, lambda: self._settings().effects),
-            ),
+            make_order=make_order,
             gone=self.registry.gone,
             isolating=Isolating(
                 self._store,
@@ -197,6 +205,7 @@ class Parts:
         await self._store.save([]).wait()
         nursery.start_soon(self.looking.run)
         nursery.start_soon(self._programs.run)
+        nursery.start_soon(self._arrivals.run, partial(self._look_again, mailbox))
         return mailbox
 
     def _note_failure(self, failure: Failure) -> None:
@@ -269,6 +278,11 @@ class Parts:
     def _name_of(self, job: str) -> str | None:
         rows = self._store.read_pending("job_names", json.dumps([job]))
         return rows[0][1] if rows else None
+
+    def _look_again(self, mailbox: Mailbox[supervisor_messages.Message]) -> None:
+        """Somebody has installed what jobs wait for."""
+        with suppress(MailboxClosed):
+            mailbox.tell(supervisor_messages.PassDue())
 
     def _pressure(self) -> str | None:
         return self._gauge()

@@ -35,6 +35,7 @@ from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
+from forge_actors.runtime.telemetry_settings import TelemetrySettings
 from forge_actors.runtime.watch_settings import WatchdogSettings
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
@@ -160,6 +161,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
     log: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()

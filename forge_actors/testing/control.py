@@ -129,6 +129,7 @@ class FakeControl(
             "pressure": {},
             "quarantined": list(self.kept.values()),
             "pauses": [msgspec.to_builtins(p) for p in self.pauses.values()],
+            "mcp": {"available": False, "note": "it is none that runs"},
         }
 
     async def add_repository(

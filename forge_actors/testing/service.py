@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator
 
+    from forge_actors.domain.logins import Logins
+
 
 @asynccontextmanager
 async def fake_service(
-    home: str | os.PathLike[str], *, limits: Limits | None = None, streams: int = 100
+    home: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    logins: Logins | None = None,
+    streams: int = 100,
 ) -> AsyncGenerator[FakeControl, None]:
     """Serve a `FakeControl` on the control socket of `home`, an existing folder."""
     control = FakeControl()
     hub = EventHub(control, streams)
-    answers = handler(control, hub=hub)
+    answers = handler(control, logins, hub=hub)
     server = Server(answers, holds=holds, limits=limits or Limits())
     listener = unix_listener(prepare_socket_path(str(home)))
     async with trio.open_nursery() as nursery:

@@ -82,6 +82,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "w2-p99",
         "accept-batch",
         "accept-callers",
+        "list",
+        "submit-http",
         "memory-job",
         "memory-repository",
         "agent-output",

@@ -29,6 +29,7 @@ LEGAL: list[tuple[frozenset[State], frozenset[State]]] = [
             {
                 "running",
                 "queued",
+                "waiting_for_approval",
                 "waiting_for_heavy_check",
                 "waiting_for_limit",
                 "waiting_for_retry",

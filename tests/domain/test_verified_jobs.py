@@ -101,6 +101,18 @@ def test_nobody_comes_into_the_checkout_between_work_and_check() -> None:
     assert [offer.job for offer in made.offers(6.0)] == ["b"]
 
 
+def test_one_that_needs_the_same_as_a_check_is_not_in_its_way() -> None:
+    """It came first, waits for what the other one keeps, and needs the same tokens."""
+    other = make_job("0", "write:repo-content:*", kind="check")
+    made = Ledger("repo", agent_problem=lambda agent: None)
+    made.add(agent_job("a", "write:repo-content:*"), (), 0.0)
+    made.dispatch(AGENT, 1.0)
+    made.add(other, (), 1.0)
+    end(made, "a", 0, 2.0)
+    assert [offer.job for offer in made.offers(3.0)] == ["a"]
+    assert made.dispatch(CHECK_TOKENS, 3.0)[1] is made.jobs["a"]
+
+
 def test_what_is_kept_for_a_check_is_free_when_the_job_has_ended() -> None:
     other = make_job("b", "write:repo-content:*")
     made = worked(agent_job("a", "write:repo-content:*"), other)

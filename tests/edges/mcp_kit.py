@@ -15,7 +15,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from forge_actors.client.home import prepare_socket_path
 from forge_actors.edges.gateway.front import Front
+from forge_actors.edges.gateway.handling import handler, holds
 from forge_actors.edges.gateway.listeners import unix_listener
 from forge_actors.edges.gateway.mcp.gateway import McpGateway
 from forge_actors.edges.gateway.messages import Limits
@@ -44,8 +46,9 @@ class Served:
         self.control = control
         self.gateway = gateway
         self.server = server
-        self.path = str(folder / "c.sock")
-        self.stream_path = str(folder / "m.sock")
+        self.home = str(folder)
+        self.path = prepare_socket_path(self.home)
+        self.stream_path = prepare_socket_path(self.home, "mcp.sock")
 
     def http(self) -> httpx2.AsyncClient:
         return http_client(self.path)
@@ -82,6 +85,7 @@ async def serving(
     gateway = McpGateway(control, "0", limits)
     front = Front()
     front.add("mcp", gateway.handler, gateway.holds)
+    front.add("v1", handler(control), holds)
     server = Server(front, holds=front.holds, limits=Limits(drain=drain))
     served = Served(folder, control, gateway, server)
     async with trio.open_nursery() as nursery:

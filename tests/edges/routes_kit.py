@@ -6,10 +6,15 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import trio
 import trio.testing
 
 from forge_actors.client.wire import ResponseReader, encode_request
+from forge_actors.edges.gateway.handling import find_route
+from forge_actors.edges.gateway.messages import JSON_LINES
+from forge_actors.edges.gateway.openapi import Problem
+from forge_actors.edges.gateway.plain import make_request
 from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
@@ -38,7 +43,22 @@ class Api:
                 if not data:
                     break
                 answer += reader.feed(data)
+            self._check(method, target, reader.status or 0, answer)
             return reader.status, answer
+
+    def _check(self, method: str, target: str, status: int, answer: bytes) -> None:
+        """Whether an answer is what the route says that it gives."""
+        path = make_request(method, f"/v1{target}", {})
+        route = None if path is None else find_route(method, path.path)
+        if route is None or status >= 300:
+            msgspec.json.decode(answer, type=Problem)
+            return
+        assert status == route.status
+        if route.media == JSON_LINES:
+            for line in answer.splitlines():
+                msgspec.json.decode(line, type=route.gives)
+        elif route.gives is not None:
+            msgspec.json.decode(answer, type=route.gives)
 
     async def __call__(
         self, method: str, target: str, body: object = None

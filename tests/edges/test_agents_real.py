@@ -6,7 +6,9 @@ dummy keys, and reach nothing but the loopback.
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from forge_actors.testing.agents import NAMES
 from forge_actors.testing.agents.model_api import ModelApi, serving
 from forge_actors.testing.agents.running import Ran, environment, running
 from forge_actors.testing.agents_contract import CHECKS, PATIENCE
+from tests.edges.mcp_kit import serving as mcp_serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,3 +146,37 @@ def test_the_real_codex_tells_when_its_limit_ends(
         assert ran.report.limit.retry_at == api.resets_at
 
     _within(PATIENCE, partial(run))
+
+
+async def test_the_real_claude_calls_a_tool_through_the_program_it_starts(
+    tmp_path: Path, api: ModelApi
+) -> None:
+    stage = RealStage(tmp_path, "claude", api)
+    api.tool = ("forge-actors__submit", {"command": ["make", "check"], "kind": "check"})
+    api.play("tool")
+    async with mcp_serving(tmp_path) as served:
+        words = ["-m", "forge_actors", "mcp", "--home", served.home]
+        entry = {"command": sys.executable, "args": words}
+        config = tmp_path / "mcp.json"
+        config.write_text(json.dumps({"mcpServers": {"forge-actors": entry}}))
+        parent = {"FORGE_JOB_ID": "j7", "FORGE_ATTEMPT": "1", "FORGE_FENCE": "3"}
+        async with running(
+            stage.adapter,
+            stage.program,
+            "Go.",
+            cwd=stage.folder,
+            env={**stage.env, **parent, "FORGE_CONTROLLER_HOME": served.home},
+            arguments=(
+                *("--mcp-config", str(config), "--strict-mcp-config"),
+                *("--allowedTools", "mcp__forge-actors__submit"),
+            ),
+        ) as ran:
+            pass
+        [(job, request)] = served.control.requests.items()
+    assert ran.good, ran.stdout
+    assert (request.argv, request.kind) == (["make", "check"], "check")
+    # It is started where the agent is, and is a part of the same job.
+    assert request.repo == str(stage.folder.resolve())
+    assert request.parent is not None
+    assert (request.origin, request.parent.fence) == ("job:j7", 3)
+    assert job in json.dumps(api.tool_answers)

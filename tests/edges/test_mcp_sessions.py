@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from tests.edges.http_kit import connect
 from tests.edges.mcp_kit import called, leaves_generators, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import httpx2
@@ -95,23 +97,46 @@ async def test_a_session_that_waits_for_an_answer_is_not_ended_for_another(
             await opened(http)
 
 
-async def test_an_idle_session_expires_but_not_while_it_waits(tmp_path: Path) -> None:
+class Expiries(logging.Handler):
+    """Tells when the SDK ends a session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = trio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "idle timeout" in record.getMessage():
+            self.came.set()
+
+
+@pytest.fixture
+def expiries(caplog: pytest.LogCaptureFixture) -> Iterator[Expiries]:
+    handler, name = Expiries(), "mcp.server.streamable_http_manager"
+    caplog.set_level(logging.INFO, name)
+    logging.getLogger(name).addHandler(handler)
+    yield handler
+    logging.getLogger(name).removeHandler(handler)
+
+
+async def test_an_idle_session_expires_but_not_while_it_waits(
+    tmp_path: Path, expiries: Expiries
+) -> None:
     limits = SessionLimits(idle=0.2)
-    async with serving(tmp_path, limits) as served, served.http() as http:
-        idle = await opened(http)
-        async with served.client("legacy") as client:
-            made = await called(client, "submit", repo="app", command=["x"])
+    async with serving(tmp_path, limits) as served, served.client("legacy") as client:
+        made = await called(client, "submit", repo="app", command=["x"])
 
-            async def end() -> None:
-                while served.gateway.sessions > 1:
-                    await trio.sleep(0.05)
-                served.control.end(made["id"])
+        async def end() -> None:
+            await served.control.until_held(1)
+            async with served.http() as http:
+                idle = await opened(http)
+                await expiries.came.wait()
+                assert await status_in(http, idle) == 404
+            served.control.end(made["id"])
 
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(end)
-                answer = await called(client, "wait", jobs=[made["id"]])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(end)
+            answer = await called(client, "wait", jobs=[made["id"]])
         assert answer["ended"]
-        assert await status_in(http, idle) == 404
 
 
 async def test_a_client_that_says_goodbye_leaves_nothing(tmp_path: Path) -> None:

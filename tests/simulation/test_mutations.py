@@ -8,6 +8,7 @@ import pytest
 
 from forge_actors.testing.simulation import run
 from tests.simulation.mutations import MUTATIONS, REFUSED
+from tests.simulation.mutations_of_steps import OF_STEPS
 
 if TYPE_CHECKING:
     from forge_actors.testing.simulation import Result
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 SEEDS = range(200)
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "mutation", [*MUTATIONS, *OF_STEPS], ids=lambda each: each.__name__
+)
 def test_a_deliberate_bug_is_found(mutation: Mutation) -> None:
     found: Result | None = None
     with pytest.MonkeyPatch.context() as patch:

@@ -87,9 +87,7 @@ def find(of: AgentAdapter, env: Mapping[str, str]) -> str:
         if os.path.isabs(named) and os.access(named, os.X_OK):
             return named
         raise Refused(f"{override_of(of.name)} is {named!r}, which is no program")
-    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if folder]
-    if home := env.get("HOME"):
-        folders += [os.path.join(home, own) for own in USERS_OWN]
+    folders = _folders(env)
     found = shutil.which(of.program, path=os.pathsep.join(folders))
     if found is None:
         raise Refused(
@@ -98,6 +96,22 @@ def find(of: AgentAdapter, env: Mapping[str, str]) -> str:
             f" service with {override_of(of.name)}=/path/to/it"
         )
     return os.path.abspath(found)
+
+
+def places(of: AgentAdapter, env: Mapping[str, str]) -> list[str]:
+    """The files one of which its program would be."""
+    named = env.get(override_of(of.name))
+    if named:
+        return [named]
+    return [os.path.join(folder, of.program or "") for folder in _folders(env)]
+
+
+def _folders(env: Mapping[str, str]) -> list[str]:
+    """Where programs are looked for."""
+    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if folder]
+    if home := env.get("HOME"):
+        folders += [os.path.join(home, own) for own in USERS_OWN]
+    return folders
 
 
 def probe(of: AgentAdapter, env: Mapping[str, str]) -> AgentProgram:

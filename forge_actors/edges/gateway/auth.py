@@ -24,15 +24,21 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.edges.gateway.messages import (
     NOBODY,
     Asker,
-    Request,
-    Response,
     error_response,
+)
+from forge_actors.edges.gateway.pages.handler import (
+    is_page,
+    let_in,
+    not_let_in,
+    wants_page,
 )
 from forge_actors.edges.gateway.rates import Bucket
 from forge_actors.edges.gateway.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from forge_actors.edges.gateway.messages import Request, Response
 
 #: Seconds that a link can be used, and how many there may be at once.
 TICKET_SECONDS = 60
@@ -101,6 +107,10 @@ class Gate:
         headers = request.headers
         if request.path in _OPEN and request.method in _SAFE:
             return NOBODY
+        if is_page(request) and request.method in _SAFE:
+            # They are the same for everybody, and say how to log in.
+            session = self._session(headers.get("cookie"))
+            return NOBODY if session is None else Asker("page", session.id)
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
@@ -145,6 +155,8 @@ class Gate:
         [given, *more] = parse_qs(request.query).get("ticket", [""])
         ticket = None if more else self._tickets.pop(_digest(given), None)
         if ticket is None or ticket.until <= self._now():
+            if wants_page(request):
+                return not_let_in(spent=True)
             return error_response(
                 401,
                 "LOGIN_LINK_SPENT",
@@ -153,15 +165,8 @@ class Gate:
                 headers={"www-authenticate": _CHALLENGE},
             )
         cookie = f"{self._cookie}={self._begin_session()}"
-        return Response(
-            303,
-            headers={
-                "location": ticket.place,
-                "set-cookie": f"{cookie}; Path=/; HttpOnly; SameSite=Strict",
-                "cache-control": "no-store",
-                "referrer-policy": "no-referrer",
-            },
-        )
+        cookie = f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
+        return let_in(request, ticket.place, cookie)
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token)

@@ -60,7 +60,7 @@ def holds(request: Request) -> bool:
 
     Asked before the request is checked, so one that will be refused may count as held.
     """
-    route = _find(_method(request), request.path)
+    route = find_route(_method(request), request.path)
     if route is None:
         return False
     if isinstance(route.holds, str):
@@ -72,7 +72,7 @@ def holds(request: Request) -> bool:
 async def _route(
     control: Control, door: Logins | None, hub: EventHub | None, request: Request
 ) -> Answer:
-    route = _find(_method(request), request.path)
+    route = find_route(_method(request), request.path)
     if route is not None:
         query = Query(request.query, route.parameters)
         parts = route.parts(request)
@@ -96,7 +96,8 @@ def _method(request: Request) -> str:
     return "GET" if request.method == "HEAD" else request.method
 
 
-def _find(method: str, path: tuple[str, ...]) -> Route | None:
+def find_route(method: str, path: tuple[str, ...]) -> Route | None:
+    """The route of a method and a path, if there is one."""
     route = _FIXED.get((method, path))
     if route is not None:
         return route

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Mode = Literal["success", "rate", "limit", "auth", "works"]
+Mode = Literal["success", "rate", "limit", "auth", "works", "tool"]
 
 ANSWER = "done by the stub"
 INPUT_TOKENS, CACHED_TOKENS, OUTPUT_TOKENS = 120, 5, 7
@@ -33,12 +33,17 @@ class ModelApi:
         self.mode: Mode = "success"
         #: When the limit of `limit` ends, in seconds since 1970.
         self.resets_at = 0
+        #: The tool that `tool` calls, by the end of its name, and with what; what it
+        #: answered.
+        self.tool: tuple[str, dict[str, Any]] = ("", {})
+        self.tool_answers: list[Any] = []
         #: A request is held.
         self.asked = threading.Event()
         self.let_go = threading.Event()
 
     def play(self, mode: Mode) -> None:
-        """Answer so; with `works` a request is held until `let_go`."""
+        """Answer so; with `works` a request is held until `let_go`, and with `tool` an
+        agent that speaks to Anthropic is told to call one first."""
         self.mode = mode
         self.asked.clear()
         self.let_go.clear()
@@ -86,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200, {"data": [], "models": [], "has_more": False})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
         path = self.path.partition("?")[0]
         if path.endswith("/count_tokens"):
             self._json(200, {"input_tokens": INPUT_TOKENS})
@@ -97,10 +102,26 @@ class _Handler(BaseHTTPRequestHandler):
             api.let_go.wait(HELD_SECONDS)
         # The other end may have been killed meanwhile.
         with suppress(ConnectionError):
-            if mode in ("success", "works"):
+            if mode == "tool" and (call := self._tool_call(body)) is not None:
+                self._stream((event["type"], event) for event in call)
+            elif mode in ("success", "works", "tool"):
                 self._answer(path)
             else:
                 self._refuse(mode)
+
+    def _tool_call(self, body: bytes) -> list[dict[str, Any]] | None:
+        """A call of the tool, unless it was answered or is not offered."""
+        asked = json.loads(body)
+        for message in asked["messages"]:
+            blocks = message["content"] if isinstance(message["content"], list) else []
+            found = [each for each in blocks if each["type"] == "tool_result"]
+            self.api.tool_answers += [each["content"] for each in found]
+        name, arguments = self.api.tool
+        offered = [each["name"] for each in asked.get("tools", [])]
+        named = next((each for each in offered if each.endswith(name)), None)
+        if named is None or self.api.tool_answers:
+            return None
+        return list(_messages({"name": named, "input": arguments}))
 
     def _refuse(self, mode: Mode) -> None:
         if mode == "auth":
@@ -141,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _messages() -> Iterator[dict[str, Any]]:
+def _messages(call: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """A short answer; or one call of a tool."""
     usage = {
         "input_tokens": INPUT_TOKENS,
         "cache_read_input_tokens": CACHED_TOKENS,
@@ -152,12 +174,17 @@ def _messages() -> Iterator[dict[str, Any]]:
     message |= {"role": "assistant", "content": [], "stop_reason": None}
     message |= {"stop_sequence": None, "usage": usage, "model": "m"}
     yield {"type": "message_start", "message": message}
-    block = {"type": "text", "text": ""}
-    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    block: dict[str, Any] = {"type": "text", "text": ""}
     delta = {"type": "text_delta", "text": ANSWER}
+    if call is not None:
+        block = {"type": "tool_use", "id": "toolu_1", "name": call["name"], "input": {}}
+        part = json.dumps(call["input"])
+        delta = {"type": "input_json_delta", "partial_json": part}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
-    end: dict[str, Any] = {"stop_reason": "end_turn", "stop_sequence": None}
+    reason = "end_turn" if call is None else "tool_use"
+    end: dict[str, Any] = {"stop_reason": reason, "stop_sequence": None}
     used = {"output_tokens": OUTPUT_TOKENS}
     yield {"type": "message_delta", "delta": end, "usage": used}
     yield {"type": "message_stop"}

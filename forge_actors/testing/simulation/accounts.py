@@ -80,6 +80,8 @@ class AccountRules:
     def judge_requeue(self, case: Case, change: JobRequeued) -> bool:
         """Whether the attempt was refused; it is said so exactly then."""
         refused = change.refused - case.refused
+        if change.state == "waiting_for_approval":
+            return False  # it asked, and was not refused
         process = self._world.machine.history.get((case.job, case.attempt))
         told = process is not None and process.limit is not None
         if refused not in (0, 1) or (refused and not told):

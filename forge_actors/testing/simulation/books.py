@@ -7,6 +7,7 @@ from msgspec import Struct
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Replay, State
 from forge_actors.domain.scopes import Pause
+from forge_actors.domain.verifying import Step
 
 #: Waiting this long raises a job by one step, as design/semantics.md says.
 AGEING_SECONDS = 1800.0
@@ -48,12 +49,29 @@ class Case(Struct):
     fence: int | None = None
     #: How many of its attempts began.
     begun: int = 0
-    #: How many of them a provider refused.
+    #: How many of them a provider refused, or asked something, and how many of those
+    #: before the step that it is at.
     refused: int = 0
+    refused_before: int = 0
     #: Somebody asked for its end.
     cancelled: bool = False
     #: The epoch of the runtime that answered that it stops this attempt.
     stopped_by: tuple[int, int] | None = None
+    #: If its work is checked: the step it is at, how many rounds of mending were begun,
+    #: of how many, and how many attempts it had had when the step began.
+    step: Step | None = None
+    round: int = 0
+    rounds: int = 0
+    entered: int = 0
+    #: How its last check failed, if two that did so are known to be alike.
+    alike: bool = False
+    #: What its agent takes.
+    agent_tokens: tuple[str, ...] = ()
+
+    @property
+    def keeps(self) -> bool:
+        """What it claims is kept from others: it runs, or its work is to be checked."""
+        return self.reserved or (self.waiting and self.step == "check")
 
     @property
     def reserved(self) -> bool:

@@ -19,6 +19,7 @@ from forge_actors.domain.jobs import RESERVED, TERMINAL
 from forge_actors.domain.requests import JobRequest, Parent
 from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
+from forge_actors.testing.simulation.agents import ANSWER
 from forge_actors.testing.simulation.looks import Looks
 
 if TYPE_CHECKING:
@@ -205,6 +206,16 @@ class Clients:
                 holds=same or done or mine.with_others or job in problems,
             )
 
+    async def _answer(self, service: Service, operation: Operation) -> None:
+        """A person answers what an agent has asked."""
+        job = self._job(operation.target)
+        if job is None:
+            return
+        await service.ask(
+            self._repo_of(job),
+            lambda reply: repository_messages.AnswerJob(job, ANSWER, "answered", reply),
+        )
+
     async def _edit(self, service: Service, operation: Operation) -> None:
         job = self._job(operation.target)
         if job is None:
@@ -333,6 +344,7 @@ class Clients:
         "cancel": _cancel,
         **dict.fromkeys(_STEERING, _steer),
         "edit": _edit,
+        "answer": _answer,
         "retry": _retry,
         "hand on": _hand_on,
         **dict.fromkeys(("pause", "resume"), _pause),

@@ -22,6 +22,7 @@ ROWS = (
     "JobDelegated",
     "JobHeld",
     "JobEdited",
+    "JobAnswered",
     "JobIsolated",
     "PauseBegan",
     "PauseEnded",
@@ -86,6 +87,7 @@ RARE = (
     "JobDelegated",
     "JobHeld",
     "JobEdited",
+    *["JobAnswered"] * 3,
     "JobIsolated",
     "WorktreeChanged",
     "enter",
@@ -116,9 +118,8 @@ READY: tuple[State, ...] = (
 
 
 def _pairs() -> tuple[Pair, ...]:
-    """The moves that the runtime makes. The table of the domain has more: nothing waits
-    for an approval yet, or becomes stale, and of a ready job none runs after
-    another."""
+    """The moves that the runtime makes. The table of the domain has more: nothing
+    becomes stale, and of a ready job none runs after another."""
     found: list[Pair] = [(one, other) for one in READY for other in READY]
     found = [(one, other) for one, other in found if one != other]
     ends: tuple[State, ...] = ("cancelled", "failed", "timed_out")
@@ -130,6 +131,10 @@ def _pairs() -> tuple[Pair, ...]:
     found += [("waiting_for_retry", end) for end in ("queued", "cancelled", "failed")]
     found += [("running", "waiting_for_limit")]
     found += [("waiting_for_limit", then) for then in ("dispatched", "queued")]
+    found += [("running", "waiting_for_approval"), ("waiting_for_approval", "queued")]
+    # Its work is done, and is to be checked; and again, where that was interrupted.
+    found.append(("running", "waiting_for_heavy_check"))
+    found.append(("waiting_for_retry", "waiting_for_heavy_check"))
     # Of what runs as long as a time budget the start is told long before.
     found += [("dispatched", "running"), ("running", "timed_out")]
     for state in ("dispatched", "running"):

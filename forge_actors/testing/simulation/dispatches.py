@@ -34,6 +34,8 @@ class Dispatches:
         known = case.known_at <= self._world.now
         if known and change.event.data["claims"] != case.claims:
             fail("what is held is told", f"{case.job} with other claims than saved")
+        if tuple(change.event.data["tokens"]) != case.tokens:  # type: ignore[arg-type]
+            fail("what is held is told", f"{case.job} with other tokens than it needs")
         if not self._books.met(case):
             fail("after means after", f"{case.job} before {case.after}")
         self._judge_pauses(case)
@@ -49,7 +51,7 @@ class Dispatches:
 
     def _judge_leases(self, case: Case) -> None:
         for other in self._books.others(case):
-            if other.reserved and first_conflict(case.claims, other.claims):
+            if other.keeps and first_conflict(case.claims, other.claims):
                 pair = f"{case.job} and {other.job}"
                 self._world.fail("leases never conflict", pair)
         quarantined = self._books.quarantined.get(case.repo, {})
@@ -83,10 +85,11 @@ class Dispatches:
         """None that comes first, was known and could have started, is passed over."""
         mine = case.rank(at)
         others = self._books.others(case)
-        running = [other for other in others if other.reserved]
+        running = [other for other in others if other.keeps]
         for other in others:
             if (
                 not other.waiting
+                or other.state == "waiting_for_approval"
                 or other.held
                 or other.known_at > self._world.now
                 or other.rank(at) >= mine
@@ -94,6 +97,8 @@ class Dispatches:
             ):
                 continue
             alike = other.claims == case.claims and other.tokens == case.tokens
+            if case.step == "check":
+                continue  # what it has kept for that is in the way of others only
             if alike and other.state not in ("waiting_for_retry", "waiting_for_limit"):
                 self._world.fail("order", f"{case.job} before {other.job}")
             if (
@@ -112,7 +117,10 @@ class Dispatches:
         kept free for one that is not next."""
         mine = case.rank(at)
         return not any(
-            other.waiting and other.tokens == case.tokens and other.rank(at) < mine
+            other.waiting
+            and other.state != "waiting_for_approval"
+            and other.tokens == case.tokens
+            and other.rank(at) < mine
             for other in others
         )
 

@@ -20,7 +20,9 @@ class Ends:
         self._books = world.books
 
     def judge_requeue(self, case: Case, change: JobRequeued, epoch: int) -> None:
-        if case.replay == "never" and self._process(case) is not None:
+        process = self._process(case)
+        once = case.replay == "never" and process is not None and not process.checks
+        if once:
             self._fail("never means once", f"{case.job} began and is queued again")
         if case.stopped_by == (epoch, case.attempt):
             self._fail("a cancel stands", f"{case.job} is queued again")
@@ -50,7 +52,8 @@ class Ends:
         if receipt is not None and receipt.ending == "exit" and process.limit:
             self._fail("a limit parks", f"{case.job} is {change.state}")
         spent = change.error is not None and "attempts are used" in change.error.message
-        if spent and case.attempt - case.refused < case.max_attempts:
+        since = case.attempt - case.entered - (case.refused - case.refused_before)
+        if spent and since < case.max_attempts:
             self._fail("refusals do not count", f"{case.job} has others left")
 
     def judge_early_end(self, case: Case, change: JobEnded) -> None:
@@ -61,11 +64,15 @@ class Ends:
     def _judge_outcome(self, change: JobEnded, receipt: Receipt, ended: Ended) -> None:
         state = change.state
         good = ended.exit_code == 0
-        if receipt.ending == "exit" and good != (state == "succeeded"):
+        case = self._books.cases[change.job]
+        # Good work that nobody wants any more is not checked; a check may be cut short.
+        unwanted = state == "cancelled" and case.step in ("work", "mend")
+        if receipt.ending == "exit" and good != (state == "succeeded") and not unwanted:
             self._fail("an end is what it was", f"{change.job} is {state}: {ended}")
         if receipt.ending == "cancel" and state not in ("cancelled", "succeeded"):
             self._fail("a cancel stands", f"{change.job} is {state}")
-        if receipt.ending in ("wall", "idle") and state == "failed":
+        timed_out = receipt.ending in ("wall", "idle")
+        if timed_out and state == "failed" and case.step != "check":
             self._fail("an end is what it was", f"{change.job} ran out of time")
 
     def _judge_receipt(self, receipt: Receipt | None) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.launch import ProcessIdentity
+from forge_actors.testing.simulation.agents import is_check, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,9 @@ class Run(Struct, frozen=True):
     crowded: bool = False
     #: It lives on when the agent dies, and cannot be found then until it ends.
     hides: bool = False
+    #: An agent asks something at its good end; a check fails as others that are alike.
+    asks: bool = False
+    alike: bool = False
 
 
 #: What a provider makes of an attempt that it refuses.
@@ -81,6 +84,9 @@ class Process:
         #: Files of it are collected, which takes no time either.
         self.leaves_files: bool = order.get("artifacts") is not None
         self.stop_signal: str = order["stop_signal"]
+        #: It is that of a check.
+        self.checks = is_check(order["argv"])
+        self.wall: float | None = order["wall"]
         self.run = run
         #: What refused it.
         self.limit: LimitHit | None = None
@@ -192,7 +198,9 @@ class Machine:
         identity = ProcessIdentity(self.boot_id, 1000 + self._started, self._started)
         now = self.world.clock.wall()
         job = self.world.rows.jobs.get(key[0])
-        limit = self.world.providers.refusal(job.tokens) if job is not None else None
+        limit = None
+        if job is not None and not is_check(order["argv"]):
+            limit = self.world.providers.refusal(job.tokens)
         process = Process(self, key, order, REFUSED if limit else run, identity, now)
         process.limit = limit
         self.world.referee.began(process)
@@ -208,12 +216,12 @@ class Machine:
         self.world.note("gone", *process.key, ended.exit_code, ended.signal)
 
     def reported(self, receipt: Receipt) -> Receipt:
-        """The receipt with what the program told, if a provider refused it."""
+        """The receipt with what the program told."""
         process = self.history.get((receipt.job, receipt.attempt))
-        if process is None or process.limit is None or receipt.ending != "exit":
+        if process is None:
             return receipt
-        told = AgentReport("simulated", ok=False, limit=process.limit)
-        return structs.replace(receipt, agent=told)
+        spec = self.world.rows.specs.get(receipt.job)
+        return told(process, receipt, agent=spec is not None and bool(spec.agent))
 
     def sweep(self, key: Key) -> tuple[ProcessIdentity, ...]:
         """Kill what is left of an attempt; what hides cannot be proven gone."""

@@ -22,6 +22,7 @@ from forge_actors.testing.simulation.coverage import FAULTS, RARE
 from forge_actors.testing.simulation.faults import Fault
 from forge_actors.testing.simulation.machine import Run
 from forge_actors.testing.simulation.outages import ASKING, Outage, draw_outages
+from forge_actors.testing.simulation.verified import give_agents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,6 +143,7 @@ def draw(seed: int) -> Plan:
             if asking.random() < ASKING:
                 request.provider = asking.choice(PROVIDERS)
     runs = {name: tuple(_run(chance) for _ in range(4)) for name in names}
+    give_agents(seed, jobs, runs)
     operations = [
         *_submissions(chance, names),
         *_operations(chance, names, repositories),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from forge_actors.domain.changes import (
     AccountChanged,
     JobAdded,
+    JobAnswered,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -31,6 +32,7 @@ from forge_actors.testing.simulation.accounts import AccountRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
 from forge_actors.testing.simulation.dispatches import Dispatches
 from forge_actors.testing.simulation.ends import Ends
+from forge_actors.testing.simulation.steps import StepRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +54,7 @@ class Referee:
         self._dispatches = Dispatches(world)
         self._ends = Ends(world)
         self.accounts = AccountRules(world)
+        self.steps_of_jobs = StepRules(world)
         self.acknowledged: dict[str, None] = {}
         #: The moves that jobs made.
         self.pairs: dict[tuple[State, State], None] = {}
@@ -96,6 +99,8 @@ class Referee:
                 self._requeued(change, epoch)
             case JobEnded():
                 self._ended(change)
+            case JobAnswered(job, state=state):
+                self._news_for(self._move(job, state))
             case JobHeld(job, since):
                 books.cases[job].held = since is not None
                 self._news_for(books.cases[job])
@@ -155,6 +160,7 @@ class Referee:
             isolatable=job.isolatable,
             known_at=self._world.now + NEWS_SECONDS,
         )
+        self.steps_of_jobs.added(books.cases[job.id], job.verify)
 
     def _news_for(self, case: Case) -> None:
         """Something about it changed, which its actor may not know yet."""
@@ -181,9 +187,13 @@ class Referee:
 
     def _requeued(self, change: JobRequeued, epoch: int) -> None:
         case = self._books.cases[change.job]
+        steps = self.steps_of_jobs.requeued(case, change)
         if self.accounts.judge_requeue(case, change):
             case.begun -= 1  # it is not one of those that it may have
-        else:
+        elif change.state == "waiting_for_approval":
+            case.begun -= 1  # nor is this one
+            case.refused = change.refused
+        elif not steps:
             self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
@@ -193,6 +203,7 @@ class Referee:
     def _ended(self, change: JobEnded) -> None:
         case = self._books.cases[change.job]
         if case.reserved:
+            self.steps_of_jobs.ended(case, change)
             self._ends.judge_end(case, change)
             self._freed.append(case)
         else:
@@ -256,7 +267,8 @@ class Referee:
         elif case.fence != fence:
             fail("saved, then started", f"{key} begins with another fence")
         case.begun += 1
-        if case.replay == "never" and case.begun > 1:
+        self.steps_of_jobs.began(case, process)
+        if case.replay == "never" and case.begun > 1 and not process.checks:
             fail("never means once", f"{name} begins a second time")
         if (repo, fence) in self._begun_fences:
             fail("fences grow", f"{key} begins with a fence that was used")

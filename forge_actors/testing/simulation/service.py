@@ -22,6 +22,7 @@ from forge_actors.runtime.orders import OrderMaker
 from forge_actors.runtime.registry import Registry
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.worktree_orders import WorktreeOrders
+from forge_actors.testing.simulation.agents import SimulatedAgents
 from forge_actors.testing.simulation.launcher import SimulatedLauncher
 from forge_actors.testing.simulation.sampler import SimulatedLooking
 from forge_actors.testing.simulation.store import SimulatedStore
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.waiting import Waiting
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.agents import Agents
     from forge_actors.runtime.settings import Settings
     from forge_actors.testing.clock import FakeClock
     from forge_actors.testing.simulation.world import World
@@ -169,7 +171,7 @@ class Service:
         self._hold_limits(self.settings)
         reserved = {(job.id, job.attempt): None for job in store.reserved}
         await self.launcher.reconcile(reserved, same_boot=True)
-        rows = store.durable
+        rows, agents = store.durable, SimulatedAgents()
         context = supervisor.Context(
             limits=self.settings.token_limits(),
             store=store,
@@ -187,6 +189,7 @@ class Service:
                     rows.repositories.get,
                     self._name_of,
                 ),
+                agents=agents.order,
             ),
             isolating=Isolating(store, self.worktrees, self.clock),
             gone=lambda repo: "its folder is gone" if repo in world.gone else None,
@@ -214,6 +217,7 @@ class Service:
             lambda: self.settings,
             SecretFolder(HOME),
             self._submitted,
+            cast("Agents", agents),
         )
         moved: list[str] = []
         self.registry.relocated = moved.append

@@ -71,9 +71,9 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     repo: Annotated[
         str | None,
         _about(
-            """Repository to run in: its name, or an absolute path inside of it. By
-            default the folder that you were started in, if this server was started
-            with you."""
+            """Repository to run in: its name, or an absolute path inside of it, which
+            registers one that is new. By default the folder that you were started in,
+            if this server was started with you."""
         ),
     ] = None
     kind: Annotated[

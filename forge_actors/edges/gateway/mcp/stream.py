@@ -16,6 +16,7 @@ import trio
 from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from msgspec import Struct
+from trio_util import AsyncValue
 
 from forge_actors.edges.gateway.mcp.caller import (
     CALLER,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 READ_BYTES = 64 * 1024
+#: Seconds for the answers of what an agent asked just before it closed its end.
+LAST_SECONDS = 1.0
 #: Seconds in which the first line has to come.
 INTRODUCTION_SECONDS = 10.0
 
@@ -60,8 +63,9 @@ class StreamSession:
         self._sessions = sessions
         self._scope = trio.CancelScope()
         self._turn = trio.Lock()
-        #: The ids of the requests that were not answered yet.
+        #: The ids of the requests that were not answered yet, and how many they are.
         self._open: set[str | int] = set()
+        self._unanswered = AsyncValue(0)
         self._data = bytearray()
 
     async def serve(self, name: str) -> None:
@@ -111,6 +115,8 @@ class StreamSession:
                     with self._sessions.in_use(name, session):
                         await self._take(line, into, session)
                     line = await self._line()
+                with trio.move_on_after(LAST_SECONDS):
+                    await self._unanswered.wait_value(0)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(read)
@@ -136,12 +142,13 @@ class StreamSession:
                 await self._write(_refusal(message.id, problem))
                 return
             self._open.add(message.id)
+            self._unanswered.value = len(self._open)
             session.requests += 1
 
-        async def unanswered() -> None:
+        async def given_up() -> None:
             self._settle(message, session)
 
-        metadata = ServerMessageMetadata(on_request_unanswered=unanswered)
+        metadata = ServerMessageMetadata(on_request_unanswered=given_up)
         await into.send(SessionMessage(message, metadata))
 
     def _settle(self, message: types.JSONRPCMessage, session: Session) -> None:
@@ -149,6 +156,7 @@ class StreamSession:
         id_ = getattr(message, "id", None)
         if id_ in self._open:
             self._open.discard(id_)
+            self._unanswered.value = len(self._open)
             session.requests -= 1
 
     async def _send_all(
@@ -157,10 +165,10 @@ class StreamSession:
         async with from_:
             async for sent in from_:
                 message = sent.message
-                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                    self._settle(message, session)
                 text = message.model_dump_json(by_alias=True, exclude_unset=True)
                 await self._write(text.encode() + b"\n")
+                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._settle(message, session)
 
     async def _write(self, data: bytes) -> None:
         async with self._turn:

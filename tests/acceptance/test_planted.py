@@ -1,0 +1,88 @@
+"""What is secret is planted in all that an agent and its check can print, and is
+looked for in all that is kept and told."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+    from forge_actors.testing.agents import FakeAgent
+    from tests.acceptance.service import LiveService
+
+
+def command_lines() -> str:
+    """Those of all processes that there are."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found.append((folder / "cmdline").read_bytes().decode(errors="replace"))
+        except OSError:
+            continue
+    return "\n".join(found)
+
+
+def test_no_key_no_secret_and_no_prompt_is_kept_or_told(
+    claude: tuple[LiveService, FakeAgent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, fake = claude
+    prompt, key, token = (f"mark-{n}-{secrets.token_hex(12)}" for n in ("p", "k", "t"))
+    service.terminate()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    service.start()
+    service.cli("secret", "set", "TOKEN", stdin=token.encode(), status=0)
+    gate, file = service.root / "pipe", service.root / "prompt.md"
+    os.mkfifo(gate)
+    file.write_text(f"Do it. {prompt}")
+    fake.play("leaks", gate=str(gate))
+    check = "echo told $TOKEN; echo told $TOKEN >&2; env; exit 3"
+    job = service.submit(
+        *("--repo", "app", "--agent", "claude", "--prompt-file", file),
+        *("--secret", "TOKEN", "--verify", check, "--verify-rounds", "1"),
+    )
+    for attempt in (1, 3):
+        starts = (
+            e for e in service.follow() if (e.job, e.kind) == (job, "job_running")
+        )
+        for _ in range(attempt):
+            next(starts)
+        lines = command_lines()
+        assert str(fake.path) in lines
+        assert not [mark for mark in (prompt, key, token) if mark in lines]
+        gate.write_bytes(b"")
+    end = service.end_of(job)
+    assert end["error"]["code"] == "VERIFY_FAILED"
+    assert "told" in end["error"]["message"]
+    told = [
+        *(
+            service.cli(*words.split(), status=0).out
+            for words in (
+                f"show {job}",
+                f"show {job} --json",
+                "jobs --json",
+                f"why {job}",
+                "events --json",
+                "inbox --json",
+                "usage --json",
+                "status --json",
+            )
+        ),
+        *(
+            service.log(job, "--attempt", str(n), *stream).decode(errors="replace")
+            for n in range(1, 5)
+            for stream in ((), ("--stream", "stderr"))
+        ),
+    ]
+    assert "TOKEN=" in "".join(told), "the check had it"
+    assert '"ANTHROPIC_API_KEY"' in "".join(told), "the agent had it"
+    for mark in (prompt, key, token):
+        assert not [text for text in told if mark in text]
+        kept = [p for p in service.home.rglob("*") if p.is_file()]
+        found = [p for p in kept if mark.encode() in p.read_bytes()]
+        own = {prompt: ["prompts"], key: [], token: ["secrets"]}[mark]
+        assert sorted({p.parent.name for p in found}) == own, found
+        assert all(p.stat().st_mode & 0o077 == 0 for p in found)

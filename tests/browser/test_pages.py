@@ -1,0 +1,130 @@
+"""Every page, at two sizes, light and dark, with no, few and very many jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import MANY
+from tests.browser.site import NARROW, WIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.acceptance.service import LiveService
+    from tests.browser.site import Visit
+
+LOOKS = {"wide": (WIDE, "light"), "narrow": (NARROW, "dark")}
+LOOKS_OTHERWISE = {"wide": (WIDE, "dark"), "narrow": (NARROW, "light")}
+PAGES = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "waiting": "/jobs?show=waiting",
+    "repositories": "/repositories",
+    "timeline": "/timeline",
+    "tokens": "/timeline?by=token",
+    "usage": "/usage",
+    "health": "/health",
+}
+#: Elements of a page at most, however many jobs there are.
+MOST = 4000
+
+
+def look_at_all(visit: Visit, pages: dict[str, str], name: str) -> None:
+    for page, path in pages.items():
+        visit.open(path)
+        visit.check()
+        count = visit.page.evaluate("document.querySelectorAll('*').length")
+        assert count < MOST, path
+        visit.shoot(f"{name}-{page}")
+
+
+def of_app(service: LiveService) -> dict[str, str]:
+    """The pages of one repository and of each kind of job in it."""
+    jobs = service.json("jobs", "--limit", "6")
+    found = {f"job-{job['state']}": f"/jobs/{job['id']}" for job in jobs}
+    running = service.json("jobs", "--state", "running")
+    found |= {"job-running": f"/jobs/{running[0]['id']}"}
+    return {**PAGES, "repository": "/repositories/app", **found}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_without_jobs_say_what_to_do(
+    empty: LiveService, visit: Callable[..., Visit], look: str
+) -> None:
+    size, scheme = LOOKS[look]
+    seen = visit(empty, size=size, scheme=scheme)
+    look_at_all(seen, PAGES, f"empty-{look}")
+    text = seen.open("/").inner_text("main")
+    assert "forge-actors repo add ." in text
+    assert "forge-actors submit" in seen.open("/jobs").inner_text("main")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_with_a_few_jobs(
+    few: LiveService, visit: Callable[..., Visit], look: str
+) -> None:
+    for name, looks in (("few", LOOKS), ("otherwise", LOOKS_OTHERWISE)):
+        size, scheme = looks[look]
+        seen = visit(few, size=size, scheme=scheme)
+        look_at_all(seen, of_app(few), f"{name}-{look}")
+    page = seen.open("/")
+    text = page.inner_text("main")
+    for told in ("server", "later", "held", "Held by a person", "exit status 3"):
+        assert told in text
+    assert (
+        page.get_by_role("meter", name="Workers").get_attribute("aria-valuenow") == "1"
+    )
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_with_thousands_of_jobs_stay_small(
+    many: LiveService, visit: Callable[..., Visit], look: str
+) -> None:
+    size, scheme = LOOKS[look]
+    seen = visit(many, size=size, scheme=scheme)
+    look_at_all(seen, of_app(many), f"many-{look}")
+    page = seen.open("/")
+    assert f"{MANY - 61:,}" in page.inner_text(".tallies")
+    assert page.locator(".rows > li").count() < 100
+
+
+def test_a_long_list_is_read_page_by_page(
+    many: LiveService, visit: Callable[..., Visit]
+) -> None:
+    seen = visit(many)
+    page = seen.open("/jobs")
+    rows = page.locator(".rows > li")
+    assert rows.count() == 50
+    from playwright.sync_api import expect
+
+    first = rows.first.get_attribute("data-key")
+    page.get_by_role("link", name="Older").click()
+    page.wait_for_url("**/jobs?before=*")
+    page.wait_for_selector(f".rows > li[data-key='{first}']", state="detached")
+    expect(rows).to_have_count(50)
+    page.go_back()
+    page.wait_for_selector(f".rows > li[data-key='{first}']")
+    page.get_by_label("State").select_option("running")
+    expect(rows).to_have_count(1)
+    assert "loud" in rows.first.inner_text()
+    seen.check()
+
+
+def test_of_a_long_output_the_end_is_shown_and_searched(
+    many: LiveService, visit: Callable[..., Visit]
+) -> None:
+    seen = visit(many)
+    [loud] = many.json("jobs", "--state", "running")
+    page = seen.open(f"/jobs/{loud['id']}")
+    page.wait_for_selector("text=20000")
+    assert page.locator(".log .line").count() <= 3000
+    page.keyboard.press("/")
+    page.keyboard.type("1999")
+    found = page.locator(".log-search [role=status]")
+    # 19990 to 19999, and 1999 itself is not among the last thousand lines.
+    assert found.inner_text() == "1 of 10"
+    page.keyboard.press("Enter")
+    assert found.inner_text() == "2 of 10"
+    seen.check()
