@@ -85,4 +85,5 @@ BARS = {
     "readers-memory": at_most(5.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
+    "idle-rss-agents": at_most(130.0),
 }

@@ -31,7 +31,6 @@ from forge_actors.actors.closings import Closings
 from forge_actors.actors.mail import mail_counts
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.pressure import PressureLook
-from forge_actors.actors.pulse import SUPERVISOR
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
@@ -88,7 +87,7 @@ async def run(
     """Own the tokens until stopped."""
     mailbox: Mailbox[Message]
     inbox: Inbox[Message]
-    mailbox, inbox = open_mailbox(SUPERVISOR)
+    mailbox, inbox = open_mailbox("supervisor")
     async with trio.open_nursery() as children:
         actor = _Supervisor(context, mailbox, children)
         with serving(inbox), actor.keeping_time():

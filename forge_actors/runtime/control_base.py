@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.readiness import Board
     from forge_actors.runtime.registry import Registry
+    from forge_actors.runtime.scheduling import Scheduling
     from forge_actors.runtime.served_release import ServedRelease
 
 A = TypeVar("A")
@@ -76,6 +77,7 @@ class ControlBase:
         programs: AgentPrograms | None = None,
         session: Callable[[str, int], str | None] = lambda job, attempt: None,
         board: Board,
+        scheduling: Scheduling,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -94,6 +96,7 @@ class ControlBase:
         #: That of an attempt that runs, once it is known.
         self._session = session
         self.board = board
+        self.scheduling = scheduling
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

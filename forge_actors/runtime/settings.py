@@ -25,7 +25,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
-from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.requests import convert, explain_mismatch
 from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
@@ -33,10 +33,12 @@ from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.log_settings import LogSettings
+from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
 from forge_actors.runtime.watch_settings import WatchdogSettings
+from forge_actors.runtime.webhook_settings import WebhookTable, check_hooks
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
 if TYPE_CHECKING:
@@ -112,21 +114,6 @@ class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
-class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """When the clean-up runs, and how much it may do in one run."""
-
-    enabled: bool = True
-    #: From the begin of one run to that of the next, at least 30 s. Nothing runs while
-    #: nothing can be due.
-    period: str | float = "60s"
-    #: After so long a run begins nothing more.
-    time_limit: str | float = "40s"
-    memory_mb: Annotated[int, Meta(ge=128, le=1 << 20)] = 512
-    #: What each class may look at, and remove, in one visit.
-    scans: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
-    removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
-
-
 class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How the git status of the repositories is kept fresh."""
 
@@ -171,6 +158,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     notify: NotifySettings = NotifySettings()
     watchdog: WatchdogSettings = WatchdogSettings()
     effects: EffectSettings = EffectSettings()
+    webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -189,6 +177,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.cleaning
         self.gateway.check()
         _ = self.watchdog.seconds
+        self.notify.check()
+        check_hooks(self.webhooks)
         _ = self.log.size
 
     @property
@@ -297,10 +287,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section in ("providers", "budgets"):
+            if section in ("providers", "budgets", "webhooks"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
-        values |= self.budgets.values()
+        values |= self.budgets.values() | self.notify.values()
+        for hook in self.webhooks:
+            values |= hook.values()
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values
@@ -329,6 +321,12 @@ def settings_from(data: Mapping[str, Any]) -> Settings:
             allowed = ("1 to 64 of a-z 0-9 . _ -",)
             raise InvalidInput(place, "is no name of a provider", allowed=allowed)
         _convert(table, ProviderSettings, place)
+    # Without repeating what is wrong: a URL can be a secret.
+    hooks, notify = data.get("webhooks"), data.get("notify")
+    for number, table in enumerate(hooks if isinstance(hooks, list) else ()):
+        convert(table, WebhookTable, where=f"webhooks[{number}]")
+    if isinstance(notify, dict):
+        convert(notify, NotifySettings, where="notify")
     settings = _convert(dict(data), Settings, "")
     providers = {**_default_providers(), **settings.providers}
     return structs.replace(settings, providers=providers)

@@ -91,6 +91,7 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "restart",
         "idle-cpu",
         "idle-rss",
+        "idle-rss-agents",
         "w1-clean",
         "w1-readers",
         "readers-memory",
