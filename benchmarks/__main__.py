@@ -26,6 +26,7 @@ from benchmarks import (
     messages,
     peers,
     restart,
+    returning,
     skeleton,
     starts,
     streams,
@@ -93,6 +94,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "looks": looks.measure,
     "accept": accept.measure,
     "starts": starts.measure,
+    "limit-return": returning.measure,
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
     "restart": restart.measure,
@@ -103,7 +105,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
 }
 ROWS = ("cref", *MEASURES)
 ONCE = frozenset(  # long
-    {"readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+    {"readers", "looks", "limit-return", "restart", "clean", "spin", "memory", "idle"}
 )
 
 

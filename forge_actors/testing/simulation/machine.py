@@ -87,6 +87,8 @@ class Process:
         #: It is that of a check.
         self.checks = is_check(order["argv"])
         self.wall: float | None = order["wall"]
+        #: Seconds that it ran, whatever became of the wall clock.
+        self.ran = 0.0
         self.run = run
         #: What refused it.
         self.limit: LimitHit | None = None
@@ -99,7 +101,7 @@ class Process:
         self._machine = machine
         self._timer: Timer | None = None
         self._left = run.seconds
-        self._since = trio.current_time()
+        self._since = self._began = trio.current_time()
         self._paused_at: float | None = None
         self._stopping: float | None = None
         machine.world.statuses.change(self.repo)
@@ -172,6 +174,7 @@ class Process:
             return
         self._cancel()
         now = self._machine.world.clock.wall()
+        self.ran = trio.current_time() - self._began - self.paused_seconds
         self.ended = Ended(now, exit_code, signal, asked, forced)
         self._machine.gone(self)
         if self.watcher is not None:

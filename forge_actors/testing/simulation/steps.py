@@ -65,8 +65,7 @@ class StepRules:
     def _mends(self, case: Case, step: Verify, process: Process) -> None:
         ended = process.ended
         assert ended is not None, "it has ended"
-        ran = ended.at - process.started_at - process.paused_seconds
-        over = process.wall is not None and ran >= process.wall
+        over = process.wall is not None and process.ran >= process.wall
         died = ended.signal is not None and ended.signal == process.run.signal
         own = bool(ended.exit_code) or died
         if case.step != "check" or not (own or (over and ended.asked)):
