@@ -19,6 +19,7 @@ import apsw
 from benchmarks import (
     accept,
     agent_output,
+    api,
     clean,
     idle,
     looks,
@@ -93,6 +94,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "w2": w2.measure,
     "looks": looks.measure,
     "accept": accept.measure,
+    "api": api.measure,
     "starts": starts.measure,
     "limit-return": returning.measure,
     "agent-output": agent_output.measure,
@@ -105,7 +107,17 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
 }
 ROWS = ("cref", *MEASURES)
 ONCE = frozenset(  # long
-    {"readers", "looks", "limit-return", "restart", "clean", "spin", "memory", "idle"}
+    {
+        "api",
+        "readers",
+        "looks",
+        "limit-return",
+        "restart",
+        "clean",
+        "spin",
+        "memory",
+        "idle",
+    }
 )
 
 

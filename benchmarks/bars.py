@@ -69,6 +69,8 @@ BARS = {
     "w2-quiet_of_w2-looking": Bar(0.85),
     "accept-batch": Bar(20_000.0),
     "accept-callers": Bar(5_000.0),
+    "list": at_most(5.0),
+    "submit-http": at_most(2.0),
     "start-status_of_python": at_most(5.0),
     "start-submit_of_python": at_most(5.0),
     "start-jobs_of_python": at_most(5.0),
@@ -84,4 +86,5 @@ BARS = {
     "readers-memory": at_most(5.0),
     "idle-cpu": at_most(20.0),
     "idle-rss": at_most(80.0),
+    "idle-rss-agents": at_most(130.0),
 }

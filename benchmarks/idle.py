@@ -35,7 +35,9 @@ def measure(bench: Bench) -> Iterable[Sample]:
     note = f"{len(paths)} repositories registered, service and agent together"
     seconds = f"in {PERIOD:.0f} s, measured over {bench.idle_seconds:.0f} s; {note}"
     yield Sample("idle-cpu", cpu * 1000 * PERIOD / bench.idle_seconds, "ms", seconds)
-    yield Sample("idle-rss", memory, "MiB", note)
+    # What agents need of it is loaded where it is installed.
+    agents = service.status["mcp"]["available"]
+    yield Sample("idle-rss-agents" if agents else "idle-rss", memory, "MiB", note)
 
 
 def cpu_seconds(pids: Sequence[int]) -> float:

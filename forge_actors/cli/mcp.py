@@ -1,7 +1,7 @@
 """`mcp`: what an agent starts to use the service as tools; and how to register it.
 
-It only carries bytes between its own input and output and the socket of the service,
-where everything else happens: so it starts at once, and an agent may have many.
+It only carries messages between its own input and output and the socket of the service,
+where everything else happens: so it starts at once, and there may be many.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import json
 import os
 import socket
 import sys
-import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_actors.cli.delegation import parent_of
+from forge_actors.cli.relay import Relay
 from forge_actors.cli.verb import note
 from forge_actors.client.home import resolve_home, socket_path
 from forge_actors.client.sync import Service
-from forge_actors.domain.errors import Refused, Unavailable
+from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +30,6 @@ EXAMPLES = """\
   claude mcp add forge-actors -- forge-actors mcp
 """
 SOCKET = "mcp.sock"
-READ_BYTES = 64 * 1024
 #: Seconds for a service that starts to be ready.
 START_SECONDS = 20
 PROGRAMS = ("claude", "codex", "copilot")
@@ -53,13 +53,18 @@ def run(args: argparse.Namespace) -> int:
     if args.print_config is not None:
         print(_config(args.print_config, home), end="")
         return 0
-    with _connect(home) as connection:
-        if sys.stdin.isatty():
-            note("it serves an agent that starts it; --print-config shows how")
-        connection.sendall(_introduction(home))
-        if not _carry(connection):
-            raise Unavailable(f"the service on {home} ended; start this again with it")
+    if sys.stdin.isatty():
+        note("it serves an agent that starts it; --print-config shows how")
+    Relay(partial(_introduced, home)).run()
     return 0
+
+
+def _introduced(home: str) -> socket.socket:
+    """A connection to the service that was told who we are."""
+    connection = _connect(home)
+    with suppress(OSError):  # whoever reads from it learns that it is gone
+        connection.sendall(_introduction(home))
+    return connection
 
 
 def _connect(home: str) -> socket.socket:
@@ -105,34 +110,6 @@ def _introduction(home: str) -> bytes:
     else:
         told["folder"] = folder
     return json.dumps({"forge_actors": told}).encode() + b"\n"
-
-
-def _carry(connection: socket.socket) -> bool:
-    """Carry bytes both ways until one side ends; whether it was the agent."""
-    ended = threading.Event()
-    inward = threading.Thread(
-        target=_carry_input, args=(connection, ended), daemon=True
-    )
-    inward.start()
-    try:
-        while data := connection.recv(READ_BYTES):
-            view = memoryview(data)
-            while view:
-                view = view[os.write(1, view) :]
-    except BrokenPipeError:
-        return True
-    except ConnectionError:
-        return ended.is_set()
-    return ended.is_set()
-
-
-def _carry_input(connection: socket.socket, ended: threading.Event) -> None:
-    # If the service is gone, the other direction ends too and says so.
-    with suppress(OSError):
-        while data := os.read(0, READ_BYTES):
-            connection.sendall(data)
-        ended.set()
-        connection.shutdown(socket.SHUT_WR)
 
 
 def _config(program: str, home: str) -> str:

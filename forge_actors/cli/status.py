@@ -79,6 +79,8 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     lines = [f"service   {state}", clean(f"home      {service.get('home')}")]
     if service.get("pid") is not None:
         lines[0] += clean(f", pid {service['pid']}, version {service.get('version')}")
+    if service.get("endpoint") is not None:
+        lines.append(clean(f"endpoint  {service['endpoint']}"))
         lines.append(clean(f"since     {service.get('started_at')}"))
     if release := service.get("release"):
         number = f"revision {release.get('revision')}"

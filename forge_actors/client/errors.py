@@ -25,9 +25,12 @@ _KNOWN = {
     for kind in (NotFound, Refused, Unavailable, StoreFailed, LauncherDown)
 }
 _BY_STATUS: dict[int, type[ForgeError]] = {
+    401: Refused,
     403: Refused,
     404: NotFound,
     409: Refused,
+    412: Refused,
+    429: Unavailable,
     503: Unavailable,
 }
 

@@ -21,6 +21,9 @@ STORE = "store.sqlite"
 #: Locked by the process that has the home, as long as it has it.
 LOCK = "runtime.lock"
 
+#: What a trace context is written with.
+_OF_TRACE = frozenset("0123456789abcdef-")
+
 
 def resolve_home(option: str | None = None) -> str:
     """The home as an absolute path: the option, the environment, the default.
@@ -47,6 +50,12 @@ def own_job(home: str) -> str | None:
     if not own or not (job.isascii() and job.isalnum()):
         return None
     return job if os.path.realpath(own) == os.path.realpath(home) else None
+
+
+def own_trace() -> str | None:
+    """The span that we are a part of, as W3C writes it."""
+    trace = os.environ.get("TRACEPARENT", "")
+    return trace if len(trace) == 55 and set(trace) <= _OF_TRACE else None
 
 
 def has_store(home: str) -> bool:

@@ -33,6 +33,12 @@ SELECT worktree.id, repository.name, branch, worktree.path, reason, made_at
 FROM worktree JOIN repository ON repository.id = worktree.repo
 WHERE worktree.state IN ('ready', 'removing') AND reason IS NOT NULL AND NOT kept
 ORDER BY made_at, worktree.id"""
+_CLOSED_HOOKS = """\
+SELECT name, after, failing_since, detail FROM webhook WHERE closed IS NOT NULL
+ORDER BY name"""
+_LAST = (
+    "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
+)
 _DISMISSED = "SELECT item FROM inbox WHERE dismissed_at IS NOT NULL"
 
 
@@ -55,6 +61,21 @@ def _inbox(home: str, limit: int) -> Inbox:
 def _rows(home: str, table: str, query: str) -> list[tuple[Any, ...]]:
     """Nothing, if an older release wrote the store."""
     return offline.rows(home, query) if offline.rows(home, _KNOWN, [table]) else []
+
+
+def _hooks(home: str) -> list[dict[str, Any]]:
+    closed = _rows(home, "webhook", _CLOSED_HOOKS)
+    last = [first + size - 1 for first, size in offline.rows(home, _LAST)]
+    return [
+        {
+            "name": name,
+            "url": None,
+            "since": offline.moment(since),
+            "detail": detail,
+            "behind": max(0, last[0] - after) if last else 0,
+        }
+        for name, after, since, detail in closed
+    ]
 
 
 def _kept_from(home: str) -> list[str]:
@@ -105,5 +126,6 @@ def _facts(home: str) -> Facts:
                 home, "worktree", _STUCK
             )
         ],
+        hooks=_hooks(home),
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

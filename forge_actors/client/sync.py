@@ -12,7 +12,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.client.errors import broke_off, from_answer, not_reached
-from forge_actors.client.home import own_job, resolve_home, socket_path
+from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class Service:
     ) -> Iterator[bytes]:
         """The body of an answer, piece by piece as it arrives."""
         with self._connect() as connection:
-            request = encode_request(method, target(path, query), body, job=self._job)
+            at, trace = target(path, query), own_trace()
+            request = encode_request(method, at, body, job=self._job, trace=trace)
             # A service that refuses a body answers before it has read all of it, so
             # what cannot be sent any more is no reason not to read.
             with contextlib.suppress(OSError):

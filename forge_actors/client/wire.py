@@ -15,13 +15,20 @@ class WireError(Exception):
 
 
 def encode_request(
-    method: str, target: str, body: bytes | None = None, *, job: str | None = None
+    method: str,
+    target: str,
+    body: bytes | None = None,
+    *,
+    job: str | None = None,
+    trace: str | None = None,
 ) -> bytes:
     """One request; the connection closes after its answer. `job` is the one that we are
-    a part of."""
+    a part of, `trace` what our span is (W3C)."""
     head = [f"{method} {target} HTTP/1.1", "host: localhost", "connection: close"]
     if job is not None:
         head.append(f"forge-job: {job}")
+    if trace is not None and method == "POST":
+        head.append(f"traceparent: {trace}")
     if body is not None:
         head += ["content-type: application/json", f"content-length: {len(body)}"]
     return "\r\n".join([*head, "", ""]).encode("ascii") + (body or b"")

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from forge_actors.domain.events import ACCEPTED, Event
-from forge_actors.domain.priority import PRIORITIES
+from forge_actors.domain.events import Event
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.edits import Edit
-    from forge_actors.domain.effects import Approval, Authority, RefusedEffect
+    from forge_actors.domain.effects import Approval, RefusedEffect
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import AgentChoice, Job, JobError, JobSpec, State
     from forge_actors.domain.launch import ProcessIdentity, Receipt
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.spending import AttemptUsage
     from forge_actors.domain.verifying import Verify
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Isolation, Worktree
 
 
@@ -249,6 +254,13 @@ class ItemMarked(Struct, frozen=True):
     event: Event | None = None
 
 
+class HookChanged(Struct, frozen=True):
+    """How far a webhook is; told where it is closed or opened."""
+
+    mark: HookMark
+    event: Event | None = None
+
+
 class RepositoryAdded(Struct, frozen=True):
     repository: Repository
     event: Event
@@ -356,10 +368,14 @@ Change = (
     | PauseEnded
     | AccountChanged
     | ItemMarked
+    | HookChanged
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
+    | ScheduleSaved
+    | OccurrenceSaved
+    | ScheduleRemoved
     | SettingsChanged
     | Noted
     | JobsForgotten
@@ -367,32 +383,3 @@ Change = (
     | ClassVisited
     | CleanRunChanged
 )
-
-
-def accepted_event(
-    job: Job, details: JobDetails, authority: Authority | None = None
-) -> Event:
-    """The event that accepts a job: all of it that does not change, said once."""
-    data: dict[str, object] = {
-        "reason": ACCEPTED,
-        "origin": details.origin,
-        "kind": job.kind,
-        "priority": PRIORITIES[job.priority],
-    }
-    if job.claims:
-        data["claims"] = job.claims
-    if job.after:
-        data["after"] = job.after
-    if details.provider is not None:
-        data["provider"] = details.provider
-    if details.name is not None:
-        data["name"] = details.name
-    if details.labels:
-        data["labels"] = details.labels
-    if details.retry_of is not None:
-        data["retry_of"] = details.retry_of
-    if authority is not None and authority.declared:
-        data["effects"] = authority.declared
-    if authority is not None and authority.automated:
-        data["authorised"] = authority.authorised
-    return Event(f"job_{job.state}", details.created_at, job.repo, job.id, data)

@@ -27,6 +27,7 @@ MOMENTS = frozenset(
         "at",
         "created_at",
         "dispatched_at",
+        "failing_since",
         "forgotten_at",
         "held_at",
         "last_dispatch",

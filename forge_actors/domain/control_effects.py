@@ -17,7 +17,8 @@ class EffectControl(Protocol):
         """Let a job go on that asks something, without words; or allow what it would
         do to the outside.
 
-        That is saved with who did it and `how`. `caller` is the job that asks for this.
+        That is saved with who did it and `how`. `caller` is the job or the agent
+        that asks for this, if it is no person.
 
         Raises:
             Refused: it asks for nothing; or a job would allow it effects.

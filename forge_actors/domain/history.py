@@ -324,6 +324,8 @@ class History:
                 "write_refused"
                 | "receipt_refused"
                 | "effect_refused"
+                | "webhook_closed"
+                | "webhook_opened"
                 | "release_activated"
                 | "release_superseded"
                 | "disk_room"

@@ -24,6 +24,7 @@ ItemKind = Literal[
     "provider",
     "aside",
     "claims",
+    "webhook",
     "effect",
     "job",
     "worktree",
@@ -105,6 +106,8 @@ class Facts(Struct, kw_only=True):
     #: The closed accounts by provider.
     closed: dict[str, Json] = {}
     worktrees: Sequence[Json] = ()
+    #: Webhooks that are told nothing any more.
+    hooks: Sequence[Json] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -128,6 +131,7 @@ def inbox(
     ]
     found += [_aside(each) for each in facts.aside]
     found += [_claims(each) for each in facts.quarantined]
+    found += [_hook(each) for each in facts.hooks]
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]
@@ -328,6 +332,25 @@ def _claims(left: Json) -> Item:
         actions=[
             f"forge-actors quarantine release {job}",
             f"forge-actors quarantine release {job} --yes",
+        ],
+    )
+
+
+def _hook(hook: Json) -> Item:
+    name = hook["name"]
+    # Where it leads only the settings say.
+    evidence = {"url": hook["url"]} if hook["url"] else {}
+    return Item(
+        id=f"webhook:{name}:{hook['since']}",
+        kind="webhook",
+        says=f"the webhook {name} is told nothing any more: {hook['detail']}",
+        since=hook["since"],
+        repo=None,
+        job=None,
+        evidence=evidence | {"behind": f"{hook['behind']} events"},
+        actions=[
+            f"forge-actors webhook test {name}",
+            f"forge-actors webhook open {name}",
         ],
     )
 

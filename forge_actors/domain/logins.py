@@ -24,3 +24,6 @@ class Logins(Protocol):
         Raises:
             InvalidInput: that is no place here. Refused: TCP cannot be opened.
         """
+
+    def log_out(self, page: str) -> bool:
+        """Let a browser in no more, by the id of its session; whether it was."""

@@ -44,11 +44,14 @@ class OpenFiles(NamedTuple):
             return wanted
         return max(0, min(wanted, self.limit - SERVICE_RESERVE - connections))
 
-    def short_of(self, *, workers: int, connections: int) -> list[str]:
-        """Which of the two were set to more than fits."""
+    def short_of(
+        self, *, workers: int, connections: int, streams: int = 0
+    ) -> list[str]:
+        """Which of these were set to more than fits."""
         pairs = (
             ("workers", workers, self.workers),
             ("connections", connections, self.connections),
+            ("streams", streams, self.streams(connections, streams)),
         )
         return [name for name, wanted, fit in pairs if fit is not None and wanted > fit]
 

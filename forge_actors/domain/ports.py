@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ownership import Owner
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Checkout, Identity, Repository
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import (
         LeftLocks,
         MadeWorktree,
@@ -117,6 +118,14 @@ class Launcher(Protocol):
         """Wait until both streams together hold more than `known` bytes, or its end."""
 
 
+class WallTimer(Protocol):
+    """Waits for a time of the wall clock."""
+
+    async def wait(self, until: float) -> None:
+        """Return at that second of the wall clock since 1970, UTC, or after it, also
+        when the machine slept over it; and whenever the clock was set."""
+
+
 class Saved(Protocol):
     """The promise that a change becomes durable."""
 
@@ -193,6 +202,9 @@ class Store(Protocol):
 
     def inbox_marks(self) -> list[Mark]:
         """What was done about items of the inbox, as it was saved."""
+
+    def webhooks(self) -> list[HookMark]:
+        """How far each webhook is, as it was saved."""
 
     def look(self, repo: str) -> Look | None:
         """What was saved of the git status of one repository."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.changes import JobAdded, accepted_event
+from forge_actors.domain.accepting import accepted_event
+from forge_actors.domain.changes import JobAdded
 from forge_actors.domain.claims import strongest
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.isolation import may_be_isolated, own_session

@@ -82,6 +82,6 @@ def _refuse_job(caller: str | None, job: str) -> None:
     """
     if caller is not None:
         raise Refused(
-            f"job {caller} cannot decide what job {job} may do to the outside: only a"
+            f"{caller} cannot decide what job {job} may do to the outside: only a"
             " person can, outside of any job"
         )

@@ -19,7 +19,7 @@ from forge_actors.domain.inbox import (
     named,
 )
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
-from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.control_webhooks import WebhookControl
 from forge_actors.runtime.notifying import Notifier
 from forge_actors.runtime.orders import log_base
 from forge_actors.runtime.views import (
@@ -33,9 +33,10 @@ from forge_actors.runtime.views import (
 
 if TYPE_CHECKING:
     from forge_actors.domain.inbox import Inbox, Item
+    from forge_actors.runtime.notifying import NotifySettings
 
 
-class InboxControl(ControlBase):
+class InboxControl(WebhookControl):
     """The part of the port `Control` that is about what needs a person."""
 
     _notifier: Notifier | None = None
@@ -43,18 +44,19 @@ class InboxControl(ControlBase):
     async def inbox(self) -> Inbox:
         return self._inbox()
 
-    async def notify(self, command: tuple[str, ...]) -> None:
-        """Run the command for each item that comes, until the runtime ends."""
-        self._notifier = Notifier(command, self._store, self._clock)
+    async def notify(self, settings: NotifySettings) -> None:
+        """Tell of each item that comes, until the runtime ends."""
+        mailer = self._mailer()
+        self._notifier = Notifier(settings, self._store, self._clock, mailer)
         await self._notifier.run(
             lambda: self._events.last, self._events.news, self._inbox
         )
 
     @property
     def _untold(self) -> list[str]:
-        """What keeps people from being told of items."""
+        """What keeps people from being told of items, and programs of events."""
         trouble = None if self._notifier is None else self._notifier.trouble.value
-        return [] if trouble is None else [trouble]
+        return [*self._webhooks.trouble, *([] if trouble is None else [trouble])]
 
     async def dismiss(self, item: str) -> Item:
         found = named(self._inbox(MAX_MARKS).items, item)
@@ -96,6 +98,11 @@ class InboxControl(ControlBase):
                     "made_at": timestamp(made_at),
                 }
                 for job, repo, branch, path, reason, made_at in read("stuck_worktrees")
+            ],
+            hooks=[
+                to_builtins(hook.view())
+                for hook in self._webhooks.hooks.values()
+                if hook.mark.closed is not None
             ],
             logs=partial(log_base, home),
         )

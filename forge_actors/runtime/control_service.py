@@ -71,7 +71,7 @@ class ServiceControl(OutputControl, InboxControl):
             "used": survey.active_repositories,
             "limit": self._settings().limits.active_repositories,
         }
-        files = open_files()
+        files, gateway = open_files(), self._settings().gateway
         trouble, owner = self._store.trouble, self._store.owner
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []
         if survey.silence is not None:
@@ -87,6 +87,7 @@ class ServiceControl(OutputControl, InboxControl):
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble + self._untold
+        degraded += self.scheduling.trouble
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)
@@ -148,22 +149,19 @@ class ServiceControl(OutputControl, InboxControl):
                 "limit": files.limit,
                 "workers": files.workers,
                 "connections": files.connections,
-                "streams": self._streams(),
+                "streams": files.streams(
+                    gateway.connections + gateway.tcp_connections, gateway.streams
+                ),
                 "short_of": files.short_of(
                     workers=self._settings().limits.workers,
-                    connections=self._settings().gateway.connections,
+                    connections=gateway.connections,
+                    streams=gateway.streams,
                 ),
             },
             "repositories": {"known": len(self._registry.all()), "awake": survey.awake},
             "store": {"synchronous": "FULL", "last_event": self.last_event},
             "mcp": self.mcp_view(),
         }
-
-    def _streams(self) -> int:
-        """How many readers of events there may be at once."""
-        gateway, files = self._settings().gateway, open_files()
-        taken = gateway.connections + gateway.tcp_connections
-        return files.streams(taken, gateway.streams)
 
     async def quarantined(self) -> list[dict[str, object]]:
         return self._quarantined()

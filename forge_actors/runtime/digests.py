@@ -11,6 +11,7 @@ from msgspec import structs
 
 from forge_actors.domain.isolation import inherited
 from forge_actors.domain.relocation import Relocation
+from forge_actors.domain.tracing import VARIABLE
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import JobDetails
@@ -29,6 +30,8 @@ def digest_of(job: Job, spec: JobSpec, details: JobDetails, folder: str) -> str:
     is now, nor how far the jobs before it are by now.
     """
     here = Relocation(folder, _FOLDER)
+    # Whose trace it is in is who asks.
+    env = {name: value for name, value in spec.env.items() if name != VARIABLE}
     content = (
         structs.replace(
             job,
@@ -37,7 +40,7 @@ def digest_of(job: Job, spec: JobSpec, details: JobDetails, folder: str) -> str:
             queued_at=0.0,
             state="queued",
         ),
-        here.spec(structs.replace(spec, cwd=os.path.realpath(spec.cwd))),
+        here.spec(structs.replace(spec, cwd=os.path.realpath(spec.cwd), env=env)),
         structs.replace(details, created_at=0.0, origin="", request_id=None),
     )
     return hashlib.sha256(_canonical.encode(content)).hexdigest()

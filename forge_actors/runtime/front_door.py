@@ -96,6 +96,10 @@ class FrontDoor:
         url = f"{endpoint}/{LOGIN}?ticket={gate.ticket(place)}"
         return LoginLink(url, endpoint, TICKET_SECONDS)
 
+    def log_out(self, page: str) -> bool:
+        """Let a browser in no more, by the id of its session; whether it was."""
+        return self._gate is not None and self._gate.log_out(page)
+
     async def _open(self, port: int) -> Gate:
         if self._nursery is None or self._stopped.is_set():
             raise Unavailable("the service ends")

@@ -50,17 +50,19 @@ from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
+from forge_actors.runtime.tracing import open_tracing
 from forge_actors.runtime.worktree_orders import WorktreeOrders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.jobs import Job
-    from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
@@ -126,27 +128,32 @@ class Parts:
             self._store.save([Noted(activated(self._served.active, now))])
         reserved = dict(self._launched())
         await self._launcher.reconcile(reserved, same_boot=same_boot)
+        make_order: Callable[[Job], LaunchOrder] = OrderMaker(
+            self._home,
+            self._store,
+            lambda: self._settings().output.stream_bytes,
+            WorktreeOrders(
+                self._home,
+                self._clock,
+                self._settings,
+                self.registry.get,
+                self._name_of,
+            ),
+            lambda: self._settings().artifacts,
+            self._agents.order,
+            EffectGuard(self._home, lambda: self._settings().effects),
+        )
+        tracing = open_tracing(self._store, settings.telemetry)
+        if tracing is not None:
+            make_order = tracing.orders(make_order)
+            nursery.start_soon(tracing.run)
         context = supervisor.Context(
             limits=settings.token_limits(),
             store=self._store,
             launcher=self._runs,
             clock=self._clock,
             pressure=self._pressure,
-            make_order=OrderMaker(
-                self._home,
-                self._store,
-                lambda: self._settings().output.stream_bytes,
-                WorktreeOrders(
-                    self._home,
-                    self._clock,
-                    self._settings,
-                    self.registry.get,
-                    self._name_of,
-                ),
-                lambda: self._settings().artifacts,
-                self._agents.order,
-                EffectGuard(self._home, lambda: self._settings().effects),
-            ),
+            make_order=make_order,
             gone=self.registry.gone,
             isolating=Isolating(
                 self._store,
@@ -311,6 +318,16 @@ class Parts:
             disk.check,
             attended=self._served is not None,
         )
+
+        async def cancel(job: str) -> None:
+            await control.cancel(job)
+
+        scheduling = Scheduling(
+            self._store,
+            self._clock,
+            admission.submit,
+            cancel,
+        )
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -325,7 +342,9 @@ class Parts:
             served=self._served,
             programs=self._programs,
             session=self._runs.session,
+            scheduling=scheduling,
         )
+        self._scheduling = scheduling
         if self._served is not None:
             self._served.superseded = control.supersede
         return control
@@ -338,6 +357,7 @@ class Parts:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
+            self._scheduling.stop()
             await self._ended.wait()
             self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already

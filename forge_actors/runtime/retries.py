@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import JobAdded, JobDetails, accepted_event
+from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import TERMINAL

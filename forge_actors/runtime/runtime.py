@@ -158,8 +158,11 @@ async def _open(
                         same_boot=before is None or before.process.boot_id == boot_id,
                     )
                     control = parts.control(mailbox)
-                    if command := loaded.settings.notify.command:
-                        nursery.start_soon(control.notify, command)
+                    nursery.start_soon(control.scheduling.run)
+                    if loaded.settings.notify:
+                        nursery.start_soon(control.notify, loaded.settings.notify)
+                    if hooks := loaded.settings.webhooks:
+                        nursery.start_soon(control.tell_webhooks, hooks)
                     parts.scope.shield = True
                     try:
                         yield Runtime(home, loaded.settings, control)

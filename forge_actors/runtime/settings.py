@@ -25,7 +25,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.looking import LookLimits
 from forge_actors.domain.maintenance import CleanLimits, Policy
 from forge_actors.domain.redaction import bounded
-from forge_actors.domain.requests import explain_mismatch
+from forge_actors.domain.requests import convert, explain_mismatch
 from forge_actors.domain.sizes import parse_size
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
@@ -35,6 +35,8 @@ from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
+from forge_actors.runtime.telemetry_settings import TelemetrySettings
+from forge_actors.runtime.webhook_settings import WebhookTable, check_hooks
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
 if TYPE_CHECKING:
@@ -158,6 +160,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     status: StatusSettings = StatusSettings()
     gateway: GatewaySettings = GatewaySettings()
     log: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     retention: RetentionSettings = RetentionSettings()
     disk: DiskSettings = DiskSettings()
@@ -166,6 +169,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
     effects: EffectSettings = EffectSettings()
+    webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
     def __post_init__(self) -> None:
@@ -183,6 +187,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         self.gateway.check()
+        self.notify.check()
+        check_hooks(self.webhooks)
         _ = self.log.size
 
     @property
@@ -291,10 +297,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section in ("providers", "budgets"):
+            if section in ("providers", "budgets", "webhooks"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
-        values |= self.budgets.values()
+        values |= self.budgets.values() | self.notify.values()
+        for hook in self.webhooks:
+            values |= hook.values()
         for name, provider in sorted(self.providers.items()):
             values[f"providers.{name}.limit"] = provider.limit
         return values
@@ -323,6 +331,12 @@ def settings_from(data: Mapping[str, Any]) -> Settings:
             allowed = ("1 to 64 of a-z 0-9 . _ -",)
             raise InvalidInput(place, "is no name of a provider", allowed=allowed)
         _convert(table, ProviderSettings, place)
+    # Without repeating what is wrong: a URL can be a secret.
+    hooks, notify = data.get("webhooks"), data.get("notify")
+    for number, table in enumerate(hooks if isinstance(hooks, list) else ()):
+        convert(table, WebhookTable, where=f"webhooks[{number}]")
+    if isinstance(notify, dict):
+        convert(notify, NotifySettings, where="notify")
     settings = _convert(dict(data), Settings, "")
     providers = {**_default_providers(), **settings.providers}
     return structs.replace(settings, providers=providers)

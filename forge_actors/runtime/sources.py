@@ -182,6 +182,8 @@ def _sources(
     named = set(_named("", data))
     # A provider of the file without a limit has the one of a provider of its own.
     named |= {f"providers.{name}.limit" for name in data.get("providers", {})}
+    if "webhooks" in data:
+        named |= {name for name in settings.values() if name.startswith("webhooks.")}
     return {
         name: SettingView(name, value, "file", _place(path, text, name))
         for name, value in settings.values().items()

@@ -42,10 +42,12 @@ from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
+from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
+from forge_actors.testing.webhooks import FakeWebhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +63,12 @@ class FakeControl(
     FakeArtifacts,
     FakeWorktrees,
     FakeResults,
+    FakeSchedules,
     FakeSpending,
     FakeInbox,
     FakeMetrics,
     FakeTimeline,
+    FakeWebhooks,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -73,7 +77,9 @@ class FakeControl(
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
+        FakeSchedules.__init__(self)
         FakeInbox.__init__(self)
+        FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
         FakeTimeline.__init__(self)

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from forge_actors.domain.changes import (
     EffectsRefused,
+    HookChanged,
     ItemMarked,
     JobAnswered,
     JobApproved,
@@ -17,6 +18,7 @@ from forge_actors.domain.effects import Approval, Authority, RefusedEffect, allo
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import Mark
 from forge_actors.domain.jobs import AgentSpec, Answer
+from forge_actors.domain.webhooks import HookMark
 from forge_actors.testing.made_changes import (
     dispatched,
     job,
@@ -101,8 +103,25 @@ async def check_an_approval_is_part_of_its_job_and_lets_it_wait_its_turn(
         assert store.spec("job").authority == authority
 
 
+async def check_how_far_a_webhook_is_is_kept(open_: Open) -> None:
+    began = HookMark("ci", 5, "abc")
+    closed = HookMark("ci", 7, "abc", 20.0, "it answered 410", "gone")
+    told = Event("webhook_closed", 20.0, data={"webhook": "ci"})
+    async with open_() as store:
+        assert store.webhooks() == []
+        store.save([HookChanged(began)])
+        assert store.webhooks() == [began]
+        await store.save([HookChanged(HookMark("a", 0))]).wait()
+    async with open_() as store:
+        assert store.webhooks() == [HookMark("a", 0), began]
+        await store.save([HookChanged(closed, told)]).wait()
+    async with open_() as store:
+        assert store.webhooks() == [HookMark("a", 0), closed]
+
+
 CHECKS: tuple[Check, ...] = (
     check_what_was_done_about_an_item_stays_done,
     check_an_answer_is_part_of_its_job_once_and_queues_it,
     check_an_approval_is_part_of_its_job_and_lets_it_wait_its_turn,
+    check_how_far_a_webhook_is_is_kept,
 )

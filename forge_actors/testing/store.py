@@ -29,6 +29,7 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
 from forge_actors.testing.looks import LooksInMemory
 from forge_actors.testing.rows import Rows as Rows
@@ -43,13 +44,14 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
 #: Seconds until a lazy move is committed if no other move comes along.
 LAZY_SECONDS = 0.25
 
 
-class MemoryStore(KeptMemory, LooksInMemory):
+class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -248,6 +250,9 @@ class MemoryStore(KeptMemory, LooksInMemory):
 
     def inbox_marks(self) -> list[Mark]:
         return list(self._pending.marks.values())
+
+    def webhooks(self) -> list[HookMark]:
+        return [mark for _, mark in sorted(self._pending.hooks.items())]
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         held = self.durable.jobs.get(job)

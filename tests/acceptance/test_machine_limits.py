@@ -54,7 +54,8 @@ def test_with_few_files_starts_are_held_back_and_say_why(
         status = service.json("status")
         assert (status["capacity"]["workers"]["used"], status["ready"]) == (FIT, True)
         assert status["capacity"]["workers"]["limit"] == FIT
-        assert status["open_files"]["short_of"] == ["workers", "connections"]
+        short = status["open_files"]["short_of"]
+        assert short == ["workers", "connections", "streams"]
         assert f"workers      {FIT}" in service.cli("status").out
         waits = service.show(jobs[-1])["waiting"]
         assert (waits["kind"], waits["holders"]) == ("pressure", jobs[:FIT])

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 import trio
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -129,17 +130,17 @@ async def test_a_stop_ends_the_sessions_of_agents(service: LiveService) -> None:
     assert answers[0].structured_content["error"]["code"] == "UNAVAILABLE"
 
 
-async def test_after_a_crash_the_next_session_finds_everything(
-    service: LiveService,
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_crash_of_the_service_does_not_end_the_session_of_an_agent(
+    service: LiveService, mode: Any
 ) -> None:
     service.add("app")
-    async with Client(agent(service)) as client:
+    async with Client(agent(service), mode=mode) as client:
         made = await called(client, "submit", repo="app", command=["echo", "x"])
-    service.kill()
-    service.start()
-    async with Client(agent(service)) as client:
+        service.kill()
+        service.start()
         ended = await called(client, "wait", jobs=[made["id"]])
-    assert ended["jobs"][0]["state"] == "succeeded"
+        assert ended["jobs"][0]["state"] == "succeeded"
 
 
 def test_the_socket_is_made_again_when_it_is_lost(service: LiveService) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.client.home import socket_path
 from tests.acceptance.service import PROGRAM
+from tests.acceptance.tcp import SETTINGS, Tcp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,3 +104,32 @@ def test_a_service_takes_the_files_it_may_have_and_its_jobs_what_is_usual(
     assert service.json("status")["ready"] is True
     for stream in streams:
         stream.close()
+
+
+def test_a_stream_over_tcp_takes_a_token_and_no_place_of_others(
+    make_service: Callable[[str], LiveService],
+) -> None:
+    service = make_service(f"{SETTINGS}tcp_connections = 2\n")
+    service.start()
+    service.add("app")
+    tcp = Tcp(service)
+    streams, answers = [], []
+    for _ in range(5):
+        connection = http.client.HTTPConnection("127.0.0.1", tcp.port)
+        headers = {"Accept": "text/event-stream", **tcp.bearer}
+        connection.request("GET", "/v1/events?kind=job_succeeded", headers=headers)
+        streams.append(connection)
+        answers.append(connection.getresponse())
+    assert {answer.status for answer in answers} == {200}
+    service.wait(service.bash("app", "true"))
+    for answer in answers:
+        assert answer.readline() == b"retry: 2000\n"
+        assert answer.readline() == b"\n"
+        assert answer.readline().startswith(b"id: ")
+        assert b'"job_succeeded"' in answer.readline()
+        answer.close()
+    refused = http.client.HTTPConnection("127.0.0.1", tcp.port)
+    refused.request("GET", "/metrics")
+    assert refused.getresponse().status == 401
+    for connection in (*streams, refused):
+        connection.close()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-CHROMIUM = os.environ.get("FORGE_CHROMIUM") or shutil.which("chromium")
+CHROMIUM = os.environ.get("PAGES_CHROMIUM") or shutil.which("chromium")
 #: It asks nobody but the pages for anything.
 FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),

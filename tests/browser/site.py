@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 #: Where screenshots are kept for somebody to look at; nowhere unless it is set.
-SHOTS = os.environ.get("FORGE_SCREENSHOTS")
+SHOTS = os.environ.get("PAGES_SCREENSHOTS")
 WIDE, NARROW = (1280, 800), (390, 844)
 #: Characters that must never be in a page as they are.
 UNSEEN = re.compile(
@@ -48,6 +48,7 @@ class Visit:
         scheme: Any = "light",
     ) -> None:
         self.service = service
+        self.size = size
         self.said: list[str] = []
         self.context: BrowserContext = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme

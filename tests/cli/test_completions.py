@@ -65,7 +65,7 @@ def bash(tmp_path: Path, shell: Shell) -> Bash:
 
 def test_verbs_options_and_words_are_completed(bash: Bash) -> None:
     assert {*program.VERBS, "help", "--help"} <= bash("")
-    assert bash("wa") == {"wait"}
+    assert bash("wa") == {"wait", "watch"}
     assert bash("help", "ca") == {"cancel"}
     actions = {"add", "list", "show", "relocate", "remove", "enable", "disable"}
     assert bash("repo", "") == actions

@@ -17,6 +17,7 @@ import anyio
 import pytest
 import trio
 from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
 
 from forge_actors.cli import main as program
 from forge_actors.testing.service import fake_service
@@ -86,24 +87,57 @@ async def test_it_ends_when_the_agent_closes_it(tmp_path: Path) -> None:
         assert served.gateway.sessions == 0
 
 
-async def test_it_ends_when_the_service_does_and_says_so(tmp_path: Path) -> None:
-    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+class Shift:
+    """A server in a task of its own, from `begin` until `end`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._leave, self._left = trio.Event(), trio.Event()
+
+    async def begin(self, *, task_status: trio.TaskStatus[Served]) -> None:
+        async with serving(self._folder) as served:
+            task_status.started(served)
+            await self._leave.wait()
+        self._left.set()
+
+    async def end(self) -> None:
+        self._leave.set()
+        await self._left.wait()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_session_goes_on_at_the_next_service(
+    mode: Any, tmp_path: Path
+) -> None:
+    first, second = Shift(tmp_path), Shift(tmp_path)
+    lost: list[Any] = []
     async with trio.open_nursery() as nursery:
-        async with serving(tmp_path) as served:
-            process = await trio.lowlevel.open_process(
-                [*RELAY, "--home", served.home],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            assert process.stdin is not None
-            assert process.stdout is not None
-            assert process.stderr is not None
-            await process.stdin.send_all(ping)
-            assert b'"id":1' in await process.stdout.receive_some()
-        assert await process.wait() == 4
-        assert b"ended" in await process.stderr.receive_some()
-        nursery.cancel_scope.cancel()
+        served = await nursery.start(first.begin)
+        async with Client(program_of(served), mode=mode) as client:
+            made = await called(client, "submit", command=["make"])
+
+            async def wait() -> None:
+                lost.append(await client.call_tool("wait", {"jobs": [made["id"]]}))
+
+            async with trio.open_nursery() as waiting:
+                waiting.start_soon(wait)
+                await served.control.until_held(1)
+                await first.end()
+            # Nobody serves now: what was asked is answered, and so is what is asked.
+            assert lost[0].is_error
+            assert "not known" in lost[0].content[0].text
+            answer = await client.call_tool("jobs", {})
+            assert answer.is_error
+            assert "no service runs" in answer.content[0].text
+            with pytest.raises(MCPError, match="no service runs"):
+                await client.list_resources()
+            served = await nursery.start(second.begin)
+            assert (await called(client, "jobs"))["jobs"] == []
+            made = await called(client, "submit", command=["make"])
+            request = served.control.requests[made["id"]]
+            assert request.cwd == os.path.realpath(tmp_path)
+            await client.list_resources()
+        await second.end()
 
 
 def test_without_a_service_it_says_so_in_a_line(shell: Shell) -> None:

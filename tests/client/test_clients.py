@@ -122,6 +122,8 @@ def test_a_service_that_breaks_off_is_unavailable(
         (409, b'{"code":"REFUSED","detail":"m"}', Refused, 3),
         (409, b'{"code":"NEW_WORD","detail":"m"}', Refused, 3),
         (503, b'{"code":"STORE_FAILED","detail":"m"}', StoreFailed, 1),
+        (429, b'{"code":"TOO_MANY_REQUESTS","detail":"m"}', Unavailable, 4),
+        (412, b'{"code":"PRECONDITION_FAILED","detail":"m"}', Refused, 3),
         (503, b'{"code":"BUSY","detail":"m"}', Unavailable, 4),
         (500, b'{"code":"INTERNAL","detail":"m"}', ServiceError, 1),
         (502, b"<html>", ServiceError, 1),

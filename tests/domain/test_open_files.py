@@ -28,6 +28,21 @@ def test_what_was_set_to_more_than_fits_is_named() -> None:
     assert OpenFiles(128).short_of(workers=16, connections=81) == ["connections"]
     assert OpenFiles(128).short_of(workers=17, connections=80) == ["workers"]
     assert OpenFiles(None).short_of(workers=10**6, connections=10**6) == []
+    short = OpenFiles(1024).short_of(workers=1, connections=900, streams=77)
+    assert short == ["streams"]
+
+
+def test_streams_have_what_the_connections_leave() -> None:
+    assert OpenFiles(1024).streams(900, 2000) == 76
+    assert OpenFiles(1024).streams(900, 10) == 10
+    assert OpenFiles(128).streams(500, 10) == 0
+    assert OpenFiles(None).streams(500, 10) == 10
+
+
+def test_the_jobs_of_one_that_took_more_files_have_those_it_was_given() -> None:
+    files = OpenFiles(65_536, 128)
+    assert (files.workers, files.connections) == (16, 65_488)
+    assert str(files) == "the limit of open files (ulimit -n) is 128"
 
 
 def test_workers_that_fit_stay_and_the_other_limits_always_do() -> None:

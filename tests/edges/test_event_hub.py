@@ -61,7 +61,8 @@ async def test_an_event_is_read_once_however_many_want_it() -> None:
         await trio.testing.wait_all_tasks_blocked()
         before = control.reads
         for number in range(10):
-            control.emit("job_running", job=f"j{number}", repo="app")
+            for kind in ("job_dispatched", "job_running"):
+                control.emit(kind, job=f"j{number}", repo="app")
             await trio.sleep(1)
         assert len(pieces) == 1000
         assert control.reads - before == 10

@@ -223,6 +223,11 @@ async def test_a_browser_is_let_in_by_a_link(tmp_path: Path) -> None:
         more = await tcp("POST", "/v1/login-links", b"{}", **ours)
         assert (more.status, more.value["code"]) == (403, "FORBIDDEN")
 
+        assert (await tcp("POST", "/v1/logout", b"{}", **ours)).value == {"ended": True}
+        assert (await tcp("GET", "/v1/jobs", cookie=cookie)).status == 401
+        other = await tcp.trusted("POST", "/v1/logout", b"{}")
+        assert other.value == {"ended": False}
+
 
 async def test_a_link_opens_what_was_closed(tmp_path: Path) -> None:
     async with opened(tmp_path, None) as tcp:

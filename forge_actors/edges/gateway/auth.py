@@ -168,6 +168,14 @@ class Gate:
         cookie = f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
         return let_in(request, ticket.place, cookie)
 
+    def log_out(self, page: str) -> bool:
+        """End the session with this id; whether there was one."""
+        for digest, session in self._sessions.items():
+            if session.id == page:
+                del self._sessions[digest]
+                return True
+        return False
+
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token)
 

@@ -34,6 +34,12 @@ def caller(request: Request) -> str | None:
     return job
 
 
+def named(request: Request) -> str | None:
+    """The same in words."""
+    job = caller(request)
+    return None if job is None else f"job {job}"
+
+
 def origin_of(request: Request, origin: str) -> str:
     """The same origin, or the job that asks: it cannot pass for a person."""
     job = caller(request)

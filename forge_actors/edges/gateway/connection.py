@@ -275,11 +275,11 @@ class Connection:
         else:
             await self._write(exchange.begin(answer, last=stopping.is_set()))
             if with_body:
-                self._rules.lookout.lasting += answer.lasting
-                try:
-                    await self._produce(answer, exchange, request)
-                finally:
-                    self._rules.lookout.lasting -= answer.lasting
+                lasting = self._rules.lookout.lasting
+                if answer.lasting:
+                    lasting.add(self)  # if its client goes away, until it is closed
+                await self._produce(answer, exchange, request)
+                lasting.discard(self)
             await self._write(exchange.end())
 
     async def _produce(

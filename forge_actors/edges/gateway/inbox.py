@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.inbox import Inbox, Item
 from forge_actors.domain.jobs import JobView
-from forge_actors.edges.gateway.callers import caller
+from forge_actors.edges.gateway.callers import named
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
@@ -53,7 +53,7 @@ async def answer(call: Call) -> Answer:
 async def approve(call: Call) -> Answer:
     wanted = decode(call.request.body, Approving)
     view = await call.control.approve(
-        call.parts[0], how=wanted.how, caller=caller(call.request)
+        call.parts[0], how=wanted.how, caller=named(call.request)
     )
     return json_response(view)
 
@@ -61,7 +61,7 @@ async def approve(call: Call) -> Answer:
 async def deny(call: Call) -> Answer:
     wanted = decode(call.request.body, Denial)
     view = await call.control.deny(
-        call.parts[0], wanted.reason, caller=caller(call.request)
+        call.parts[0], wanted.reason, caller=named(call.request)
     )
     return json_response(view)
 

@@ -36,6 +36,7 @@ from forge_actors.edges.gateway.query import (
     decode_lines,
 )
 from forge_actors.edges.gateway.route import Route
+from forge_actors.edges.gateway.tracing import carry_on
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
@@ -107,6 +108,7 @@ async def submit(call: Call) -> Answer:
     if not 1 <= len(jobs) <= MAX_BATCH:
         raise InvalidInput("jobs", f"must hold 1 to {MAX_BATCH} jobs")
     mark_callers(call.request, jobs)
+    carry_on(call.request, jobs)
     check_places(jobs)
     accepted = await call.control.submit(jobs, key=_key(call))
     return json_response(Submitted(accepted), status=201)
@@ -124,6 +126,7 @@ async def submit_batch(call: Call) -> Answer:
         for request in requests:
             request.parent = told
     mark_callers(call.request, requests)
+    carry_on(call.request, requests)
     try:
         check_places(requests)
         accepted = await call.control.submit(requests, key=_key(call))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from forge_actors.domain.errors import Forbidden, Unavailable
 from forge_actors.domain.logins import LoginLink
 from forge_actors.edges.gateway.messages import json_response
-from forge_actors.edges.gateway.query import decode
+from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
 
 if TYPE_CHECKING:
@@ -32,7 +32,33 @@ async def make(call: Call) -> Answer:
     return json_response(await call.logins.login_link(wanted.place), status=201)
 
 
+class LoggedOut(Struct):
+    """Whether there was a session that ended now."""
+
+    ended: bool
+
+
+async def leave(call: Call) -> Answer:
+    decode(call.request.body, Nothing)
+    asker = call.request.asker
+    ended = (
+        asker.kind == "page"
+        and call.logins is not None
+        and call.logins.log_out(asker.id)
+    )
+    return json_response(LoggedOut(ended))
+
+
 ROUTES = (
+    Route(
+        "POST",
+        "/v1/logout",
+        leave,
+        says="End the session of the page that asks.",
+        takes=Nothing,
+        gives=LoggedOut,
+        errors=(),
+    ),
     Route(
         "POST",
         "/v1/login-links",

@@ -27,8 +27,8 @@ class Lookout:
         self._since: dict[Watched, float] = {}
         self._held: set[Watched] = set()
         self._some = trio.Event()
-        #: Answers that go on for as long as their clients listen.
-        self.lasting = 0
+        #: Those whose answers go on for as long as their clients listen.
+        self.lasting: set[Watched] = set()
 
     @property
     def held(self) -> int:

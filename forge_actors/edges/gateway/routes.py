@@ -18,10 +18,12 @@ from forge_actors.edges.gateway import (
     quarantine,
     repositories,
     results,
+    schedules,
     state,
     steering,
     timeline,
     usage,
+    webhooks,
     worktrees,
 )
 from forge_actors.edges.gateway.messages import Response
@@ -54,7 +56,9 @@ ROUTES: tuple[Route, ...] = (
     *quarantine.ROUTES,
     *repositories.ROUTES,
     *worktrees.ROUTES,
+    *schedules.ROUTES,
     *usage.ROUTES,
+    *webhooks.ROUTES,
     *timeline.ROUTES,
     *cleaning.ROUTES,
     Route(

@@ -109,7 +109,7 @@ class Server:
 
     async def _serve_client(self, rules: Rules, stream: trio.SocketStream) -> None:
         connection = Connection(rules, stream)
-        taken = len(self._connections) - rules.lookout.lasting
+        taken = len(self._connections) - len(rules.lookout.lasting)
         if taken >= self.limits.connections:
             await connection.turn_away()
             return
@@ -120,4 +120,5 @@ class Server:
         except Exception:
             log.exception("a connection failed")
         finally:
+            rules.lookout.lasting.discard(connection)
             self._connections.remove(connection)

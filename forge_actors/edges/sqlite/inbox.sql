@@ -33,6 +33,13 @@ SELECT id FROM job WHERE refused_effects IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM job AS again WHERE again.retry_of = job.id)
 ORDER BY id DESC LIMIT ?;
 
+-- name: webhooks
+SELECT name, after, target, failing_since, detail, closed FROM webhook ORDER BY name;
+
+-- name: keep_webhook
+INSERT OR REPLACE INTO webhook (name, after, target, failing_since, detail, closed)
+VALUES (?, ?, ?, ?, ?, ?);
+
 -- name: inbox_marks
 SELECT item, dismissed_at, notified_at FROM inbox;
 

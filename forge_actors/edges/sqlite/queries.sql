@@ -272,6 +272,17 @@ SELECT id, name FROM repository WHERE id IN (SELECT value FROM json_each(?));
 -- When jobs were accepted, and came into the queue last; ids are one JSON array.
 SELECT id, created_at, queued_at FROM job WHERE id IN (SELECT value FROM json_each(?));
 
+-- name: begun
+-- The attempts that jobs have now, and when these began; ids are one JSON array.
+SELECT id, attempt, dispatched_at, started_at FROM job
+WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: job_told
+-- What traces tell of jobs; ids are one JSON array.
+SELECT job.id, kind, repository.name, created_at, spec
+FROM job JOIN repository ON repository.id = job.repo
+WHERE job.id IN (SELECT value FROM json_each(?));
+
 -- name: some_waiting
 -- Jobs that wait, and their repositories; so many at most.
 SELECT id, repo FROM job

@@ -36,11 +36,15 @@ class SimulatedRows(Rows):
         made.pauses = self.pauses.copy()
         made.accounts = self.accounts.copy()
         made.marks = self.marks.copy()
+        made.hooks = self.hooks.copy()
+        made.refused_effects = self.refused_effects.copy()
         made.children = self.children.copy()
         made.quarantined = self.quarantined.copy()
         made.poisoned = self.poisoned.copy()
         made.worktrees = self.worktrees.copy()
         made.owner, made.looks = self.owner, self.looks.copy()
+        made.schedules = self.schedules.copy()
+        made.occurrences = self.occurrences.copy()
         self.copy_kept(made)
         return made
 

@@ -160,12 +160,14 @@ async def retry(call: Call, wanted: arguments.Retry) -> Json:
 
 
 async def approve(call: Call, wanted: arguments.Approve) -> Json:
-    control = call.control
+    control, parent = call.control, call.caller.parent
+    agent = "an agent" if parent is None else f"job {parent.job}"
     match wanted.decision:
         case "approve":
-            job = await control.approve(wanted.job)
+            # Only people allow effects, and whoever calls here is an agent.
+            job = await control.approve(wanted.job, how="mcp", caller=agent)
         case "deny":
-            job = await control.deny(wanted.job, wanted.text)
+            job = await control.deny(wanted.job, wanted.text, caller=agent)
         case "answer":
             if not wanted.text:
                 raise InvalidInput("text", "is missing: it is the answer")

@@ -15,6 +15,11 @@ export async function act(work, done) {
   }
 }
 
+function told(text, changed) {
+  note(text);
+  changed();
+}
+
 async function agreed(question, work, done) {
   const answer = await confirm(question);
   if (answer !== null) await act(() => work(answer), done);
@@ -22,13 +27,12 @@ async function agreed(question, work, done) {
 
 /** The buttons of a job; `changed` is called after each, `go` leads to a new job. */
 export function jobActions(job, changed, go) {
-  const told = (text) => () => {
-    note(text);
-    changed();
-  };
-  const to = (verb, text) => () => act(() => post(["jobs", job.id, verb]), told(text));
+  const to = (verb, text) => () => act(() => post(["jobs", job.id, verb]), () => told(text, changed));
   const made = [];
-  if (job.state === "waiting_for_approval") made.push(...answers(job.id, changed));
+  if (job.state === "waiting_for_approval") {
+    const asks = job.effects?.held_back?.length ? approvals : answers;
+    made.push(...asks(job.id, changed));
+  }
   if (ENDED.includes(job.state)) {
     made.push(button("Retry", () => act(() => post(["jobs", job.id, "retry"], { origin: "pages" }), (retry) => go(page("jobs", retry.id))), { tone: "main" }));
     return made;
@@ -47,22 +51,25 @@ export function jobActions(job, changed, go) {
     yes: "Cancel the job",
     tone: "danger",
   };
-  made.push(button("Cancel", () => agreed(question, () => post(["jobs", job.id, "cancel"]), told("It was cancelled.")), { tone: "danger" }));
+  made.push(button("Cancel", () => agreed(question, () => post(["jobs", job.id, "cancel"]), () => told("It was cancelled.", changed)), { tone: "danger" }));
   return made;
 }
 
 /** The buttons of a job that asks something. */
 export function answers(id, changed) {
-  const told = (text) => () => {
-    note(text);
-    changed();
-  };
   const reply = { title: "Answer the agent", text: "It goes on in its session with this text.", yes: "Send", field: "Your answer", required: true };
+  const send = (text) => post(["jobs", id, "answer"], { text });
+  const [approve, deny] = approvals(id, changed);
+  return [approve, button("Answer", () => agreed(reply, send, () => told("It goes on with your answer.", changed))), deny];
+}
+
+/** Those of one that waits to be allowed something. */
+export function approvals(id, changed) {
   const refuse = { title: "Deny it?", text: "The job ends as failed.", yes: "Deny", tone: "danger", field: "Reason (may be empty)" };
+  const deny = (reason) => post(["jobs", id, "deny"], reason.trim() ? { reason } : {});
   return [
-    button("Approve", () => act(() => post(["jobs", id, "approve"]), told("It goes on.")), { tone: "main" }),
-    button("Answer", () => agreed(reply, (text) => post(["jobs", id, "answer"], { text }), told("It goes on with your answer."))),
-    button("Deny", () => agreed(refuse, (reason) => post(["jobs", id, "deny"], reason.trim() ? { reason } : {}), told("It was denied.")), { tone: "danger" }),
+    button("Approve", () => act(() => post(["jobs", id, "approve"]), () => told("It was approved.", changed)), { tone: "main" }),
+    button("Deny", () => agreed(refuse, deny, () => told("It was denied.", changed)), { tone: "danger" }),
   ];
 }
 

@@ -26,8 +26,8 @@ export function page(...parts) {
   return `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
 }
 
-export async function ask(method, address, { body, signal } = {}) {
-  const options = { method, signal, credentials: "same-origin", headers: { accept: "application/json" } };
+export async function ask(method, address, { body, signal, headers = {} } = {}) {
+  const options = { method, signal, credentials: "same-origin", headers: { accept: "application/json", ...headers } };
   if (method !== "GET") {
     options.body = JSON.stringify(body ?? {});
     options.headers["content-type"] = "application/json";
@@ -61,18 +61,4 @@ export async function get(parts, query, signal) {
 
 export async function post(parts, body) {
   return (await ask("POST", route(parts), { body })).json();
-}
-
-/** JSON, one value a line, as it comes. */
-export async function* lines(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const found = (rest + value).split("\n");
-    rest = found.pop();
-    const told = found.filter(Boolean).map((line) => JSON.parse(line));
-    if (told.length) yield told;
-  }
 }

@@ -22,6 +22,7 @@ const OTHERS = {
   agent_session: ["Session", "talk", "calm"],
   write_refused: ["A late writer was refused", "lock", "warn"],
   receipt_refused: ["A late receipt was refused", "lock", "warn"],
+  effect_refused: ["Was kept from something", "lock", "warn"],
   provider_closed: ["Closed its provider", "lock", "warn"],
 };
 
@@ -56,6 +57,8 @@ function detail(data) {
   if (data.delay) words.push(`again in ${span(data.delay)}`);
   if (data.reason) words.push(String(data.reason));
   if (data.error) words.push(`${data.error.code}: ${data.error.message}`);
+  if (data.step) words.push(`next: its ${data.step}`);
+  if (data.effects) words.push(data.effects.join(", "));
   if (data.session) words.push(`${data.how} ${data.session}`);
   if (data.branch) words.push(data.into ? `${data.branch} into ${data.into}` : data.branch);
   if (data.changed) words.push(JSON.stringify(data.changed));

@@ -77,7 +77,7 @@ function headOf(view, refresh, go) {
 }
 
 function aboutOf(view) {
-  const { usage, agent, worktree } = view;
+  const { usage, agent, worktree, verify, effects } = view;
   const budgets = Object.entries(view.budgets).map(([name, seconds]) => `${name} ${span(seconds)}`);
   return section(
     "About",
@@ -93,6 +93,8 @@ function aboutOf(view) {
       ["Session", agent?.session && h("bdi", { class: "mono" }, agent.session)],
       ["Agent used", agent?.usage && usedBy(agent.usage)],
       ["Goes on with", agent?.continues && jobLink(agent.continues)],
+      ["Check", verify && [h("code", null, h("bdi", null, cut(verify.command, 300))), ` ${verify.step}, round ${verify.round} of ${verify.rounds}`]],
+      ["Effects", effects && effectsOf(effects)],
       ["Worktree", worktree?.path && h("bdi", { class: "mono" }, worktree.path)],
       ["Branch", worktree?.branch && h("bdi", { class: "mono" }, worktree.branch)],
       ["Error", view.error && [h("b", null, view.error.code), " ", h("bdi", null, cut(view.error.message, 1000))]],
@@ -120,6 +122,17 @@ function aboutOf(view) {
       ["Request", view.request_id && h("bdi", { class: "mono" }, view.request_id)],
     ]),
   );
+}
+
+function effectsOf({ began, declared = [], authorised = [], held_back: held = [], refused = [] }) {
+  const lines = [
+    began && `begun by ${began}`,
+    declared.length && `declared: ${declared.join(", ")}`,
+    authorised.length && `allowed: ${authorised.join(", ")}`,
+    held.length && `waits to be allowed: ${held.join(", ")}`,
+    ...refused.slice(0, 10).map((each) => `was kept from ${each}`),
+  ];
+  return lines.filter(Boolean).map((line) => h("div", null, h("bdi", null, cut(line, 200))));
 }
 
 function usedBy(used) {

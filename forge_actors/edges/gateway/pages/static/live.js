@@ -1,12 +1,14 @@
 // The history of the service, followed while the page is seen. A hidden page holds no
 // connection open; it goes on where it was when somebody looks again.
 
-import { ask, get, lines, route } from "/assets/api.js";
+import { ask, route } from "/assets/api.js";
+import { messages } from "/assets/stream.js";
 
 const PATIENCE = [500, 1000, 2000, 5000, 10000];
 
 export class Live {
-  /** `happened(events)` is called as they come, `told(state)` when the link changes:
+  /** `happened(events)` is called as they come, with null where some may be missing;
+   * `told(state)` is called when the link changes:
    * `live`, `waiting` for the service, `asleep`, or `out` without a login. */
   constructor(happened, told) {
     this.happened = happened;
@@ -55,8 +57,6 @@ export class Live {
           this.tell("out");
           return;
         }
-        // The history was cut off behind us, or is another one: begin anew.
-        if (error.status === 400 || error.status === 410) this.after = null;
       }
       if (stopping.signal.aborted) return;
       this.tell("waiting");
@@ -67,17 +67,20 @@ export class Live {
   }
 
   async listen(signal) {
-    const fresh = this.after === null;
-    const { store } = await get(["status"], {}, signal);
-    if (fresh || store.last_event < this.after) this.after = store.last_event;
-    const address = route(["events"], { after: this.after, follow: 1 });
-    const answer = await ask("GET", address, { signal });
+    const headers = { accept: "text/event-stream" };
+    if (this.after !== null) headers["last-event-id"] = this.after;
+    const answer = await ask("GET", route(["events"]), { headers, signal });
     this.failures = 0;
     this.tell("live");
-    if (!fresh) this.happened(null);
-    for await (const events of lines(answer)) {
-      this.after = events[events.length - 1].seq;
-      this.happened(events);
+    // What happened before we listened is told by nobody.
+    if (this.after === null) this.happened(null);
+    for await (const told of messages(answer)) {
+      for (const { id, event } of told) {
+        if (id !== null) this.after = id;
+        if (event === "gap") this.happened(null);
+      }
+      const events = told.filter(({ event, data }) => event === "message" && data);
+      if (events.length) this.happened(events.map(({ data }) => JSON.parse(data)));
     }
   }
 }

@@ -42,9 +42,15 @@ export class Log {
     const begun = view.attempt > 0;
     const ended = ENDED.includes(view.state);
     const key = JSON.stringify([view.id, view.attempt > 1, begun, this.stream, this.attempt]);
-    if (key === this.key_) return;
-    this.key_ = key;
-    this.controls(begun);
+    if (key !== this.key_) {
+      this.key_ = key;
+      this.controls(begun);
+      this.begin(begun, ended);
+    }
+    this.follow.hidden = ended;
+  }
+
+  begin(begun, ended) {
     if (!begun) {
       fill(this.body, h("p", { class: "log-note" }, ended ? "It never began." : "It has not begun. What it prints appears here."));
       return;

@@ -39,6 +39,7 @@ const GATHER = 400;
 const main = document.getElementById("main");
 let shown = null;
 let events = [];
+let missed = false;
 let gathering = null;
 
 function open({ keepFocus = false } = {}) {
@@ -61,7 +62,7 @@ function open({ keepFocus = false } = {}) {
     query: new URLSearchParams(location.search),
     go,
     say,
-    refresh: () => refresh(),
+    refresh,
     named: (text) => (document.title = text ? `${visible(text)} · Forge Actors` : "Forge Actors"),
   };
   context.named("");
@@ -71,7 +72,7 @@ function open({ keepFocus = false } = {}) {
 }
 
 /** Load what the page shows again; while it loads, once more afterwards. */
-async function refresh(happened = null) {
+async function refresh() {
   const mine = shown;
   if (!mine?.page || out()) return;
   if (mine.busy) {
@@ -80,7 +81,7 @@ async function refresh(happened = null) {
   }
   busy(mine, true);
   try {
-    await mine.page.load(happened);
+    await mine.page.load();
   } catch (error) {
     if (!mine.leaving.signal.aborted && error.status !== 401) mine.page.failed?.(error) ?? failed(error);
   } finally {
@@ -126,13 +127,13 @@ function mark() {
 
 const live = new Live((told) => {
   if (told) events.push(...told);
+  else missed = true;
   if (gathering !== null) return;
   gathering = setTimeout(() => {
     gathering = null;
-    const happened = events;
-    events = [];
-    if (happened.length === 0) refresh();
-    else if (shown?.page?.concerns?.(happened) ?? true) refresh(happened);
+    const [happened, all] = [events, missed];
+    [events, missed] = [[], false];
+    if (all || (shown?.page?.concerns?.(happened) ?? true)) refresh();
   }, shown?.page?.pause ?? GATHER);
 }, linked);
 

@@ -1,13 +1,13 @@
 // The first page: what needs a person, what runs, what waits and why, what is used.
 
 import { get, page } from "/assets/api.js";
-import { answers, dismiss } from "/assets/actions.js";
+import { answers, approvals, dismiss } from "/assets/actions.js";
 import { fill, h, keyed, part } from "/assets/dom.js";
 import { icon } from "/assets/icons.js";
 import { empty, jobRow, meter, repositoryLink, rows, section } from "/assets/parts.js";
 import { cut, exact, number, plural, tail } from "/assets/text.js";
 import { since } from "/assets/time.js";
-import { ENDED, RUNNING, STATES, TOKENS, WAITING } from "/assets/words.js";
+import { ENDED, RUNNING, STATES, TOKENS, WAITING, shortened } from "/assets/words.js";
 
 /** Rows of one list; the rest is on the page of jobs. */
 const SHOWN = 25;
@@ -15,6 +15,8 @@ const LATELY = 8;
 
 const ITEMS = {
   question: ["A question", "talk"],
+  approval: ["Waits to be allowed", "lock"],
+  effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
   aside: ["Set aside", "alert"],
   claims: ["Claims are kept", "lock"],
@@ -105,7 +107,7 @@ function card(item, refresh) {
     "li",
     { class: "card warn" },
     h("div", { class: "card-head" }, icon(shape), h("b", null, what), item.repo && repositoryLink(item.repo), h("span", { class: "push" }, since(item.since))),
-    h("p", { class: "says" }, h("bdi", null, cut(item.says, 600))),
+    h("p", { class: "says" }, h("bdi", null, cut(shortened(item.says), 600))),
     h(
       "details",
       null,
@@ -117,8 +119,9 @@ function card(item, refresh) {
       "div",
       { class: "buttons" },
       item.kind === "question" && answers(item.job, refresh),
+      item.kind === "approval" && approvals(item.job, refresh),
       item.job && h("a", { class: "button", href: page("jobs", item.job), data: { row: "" } }, `Job ${tail(item.job)}`),
-      item.kind !== "question" && dismiss(item.id, refresh),
+      !["question", "approval"].includes(item.kind) && dismiss(item.id, refresh),
     ),
   );
 }
