@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.delegation import parent_of
@@ -12,6 +14,7 @@ from forge_actors.cli.prompts import add_prompt, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json
 from forge_actors.client.errors import InputRefused
 from forge_actors.client.sync import Service
+from forge_actors.domain.deadlines import parse_duration
 
 if TYPE_CHECKING:
     import argparse
@@ -58,6 +61,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "from_input", nargs="?", choices=("-",), metavar="-", help="its prompt is stdin"
     )
+    later = parser.add_mutually_exclusive_group()
+    later.add_argument(
+        "--at", metavar="TIME", help="at this time, such as 2026-01-02T03:04"
+    )
+    later.add_argument(
+        "--in", dest="delay", metavar="TIME", help="after this time, such as 90m"
+    )
     add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
 
 
@@ -67,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         return _submit_batch(service, args)
     if not args.command and args.agent is None:
         raise UsageError("no command: put it behind --, as in: submit -- make test")
+    if args.at is not None or args.delay is not None:
+        return _submit_later(service, args)
     try:
         request = _request(args)
         if (parent := parent_of(service.home)) is not None:
@@ -78,6 +90,34 @@ def run(args: argparse.Namespace) -> int:
         field = error.field.removeprefix("jobs[0].")
         raise InputRefused(message, field, error.allowed) from None
     _print(answer["jobs"], args, answer["jobs"][0])
+    return 0
+
+
+def _submit_later(service: Service, args: argparse.Namespace) -> int:
+    """As a schedule that comes once, which is forgotten with the end of its job."""
+    for option in (*_OWN, "after"):
+        if getattr(args, option):
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} cannot be given with --at or --in")
+    request = job_of(args, from_input=bool(args.from_input))
+    repo = request.pop("repo")
+    at = args.at
+    if at is None:
+        moment = time.time() + parse_duration(args.delay, field="in")
+        at = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    body = {
+        "name": f"once-{os.urandom(6).hex()}",
+        "repo": repo,
+        "job": {name: value for name, value in request.items() if value},
+        "at": at,
+        "transient": True,
+    }
+    view = service.post("schedules", body=body)
+    if args.json:
+        print_json(view)
+    else:
+        print(view["name"])
+        note(f"its job comes at {view['next']}; see forge-actors schedule list")
     return 0
 
 

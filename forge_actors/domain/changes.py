@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.events import Event
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
@@ -368,6 +373,9 @@ Change = (
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
+    | ScheduleSaved
+    | OccurrenceSaved
+    | ScheduleRemoved
     | SettingsChanged
     | Noted
     | JobsForgotten

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
+from forge_actors.domain.control_schedules import Schedules
 from forge_actors.domain.control_webhooks import WebhookControl
 
 if TYPE_CHECKING:
@@ -59,7 +60,14 @@ class ArtifactContent(Protocol):
         """
 
 
-class Control(EffectControl, EventControl, MetricsControl, WebhookControl, Protocol):
+class Control(
+    EffectControl,
+    EventControl,
+    MetricsControl,
+    Schedules,
+    WebhookControl,
+    Protocol,
+):
     """Everything a caller can ask of a runtime; entry points see only this.
 
     A selector is an id, or a unique prefix or tail of at least 4 characters of one.

@@ -118,6 +118,14 @@ class Launcher(Protocol):
         """Wait until both streams together hold more than `known` bytes, or its end."""
 
 
+class WallTimer(Protocol):
+    """Waits for a time of the wall clock."""
+
+    async def wait(self, until: float) -> None:
+        """Return at that second of the wall clock since 1970, UTC, or after it, also
+        when the machine slept over it; and whenever the clock was set."""
+
+
 class Saved(Protocol):
     """The promise that a change becomes durable."""
 

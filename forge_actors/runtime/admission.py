@@ -37,6 +37,7 @@ from forge_actors.runtime.authorities import Authorities, first_state
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
+    forgotten_dependency,
     kind_of,
     labels_of,
     priority_of,
@@ -130,7 +131,7 @@ class Admission:
                 except InvalidInput as error:
                     raise InvalidInput(f"{prefix}repo", error.problem) from None
                 except NotFound as error:
-                    raise _placed(error, prefix) from None
+                    raise NotFound(f"{prefix}{error}") from None
             repo, checkout = found[request.repo]
             root = checkout.root if checkout else repo.path
             places.append(Place(prefix, repo, root))
@@ -143,6 +144,18 @@ class Admission:
         if move is not None:
             await move.wait()
         return accepted
+
+    def check(
+        self, request: JobRequest, repo: Repository, checkout: Checkout | None
+    ) -> None:
+        """Check a job that is submitted later, as far as that can be told now.
+
+        Raises:
+            InvalidInput, Refused: as `submit`.
+        """
+        root = checkout.root if checkout else repo.path
+        place, now = Place("job.", repo, root), self._clock.now()
+        self._build(request, place, {}, now, self._authorities())
 
     async def _accept(
         self, requests: Sequence[JobRequest], places: Sequence[Place], key: str | None
@@ -372,7 +385,7 @@ class Admission:
             rows = self._store.read_pending("job_state", job_id)
             # A job of the same batch has no row yet, and has certainly not ended.
             if not (rows or new):
-                raise _forgotten(job_id, prefix)
+                raise forgotten_dependency(job_id, prefix)
             met = met and bool(rows) and rows[0][0] in TERMINAL
         return tuple(ids), met
 
@@ -383,13 +396,4 @@ class Admission:
             for job_id in change.job.after:
                 if job_id in own or self._store.read_pending("job_state", job_id):
                     continue
-                raise _forgotten(job_id)
-
-
-def _forgotten(job: str, prefix: str = "") -> InvalidInput:
-    problem = f"job {job} had ended, and was removed by retention just now"
-    return InvalidInput(f"{prefix}after", problem)
-
-
-def _placed(error: NotFound, prefix: str) -> NotFound:
-    return NotFound(f"{prefix}{error}")
+                raise forgotten_dependency(job_id)

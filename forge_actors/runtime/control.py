@@ -9,6 +9,7 @@ from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
+from forge_actors.runtime.control_schedules import ScheduleControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_timeline import TimelineControl
@@ -24,6 +25,7 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    ScheduleControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
+    from forge_actors.runtime.scheduling import Scheduling
     from forge_actors.runtime.served_release import ServedRelease
 
 A = TypeVar("A")
@@ -74,6 +75,7 @@ class ControlBase:
         served: ServedRelease | None = None,
         programs: AgentPrograms | None = None,
         session: Callable[[str, int], str | None] = lambda job, attempt: None,
+        scheduling: Scheduling,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -91,6 +93,7 @@ class ControlBase:
         self._programs = programs
         #: That of an attempt that runs, once it is known.
         self._session = session
+        self.scheduling = scheduling
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

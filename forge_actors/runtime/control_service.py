@@ -87,6 +87,7 @@ class ServiceControl(OutputControl, InboxControl):
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble + self._untold
+        degraded += self.scheduling.trouble
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)

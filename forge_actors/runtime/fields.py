@@ -362,3 +362,9 @@ def short(text: str | None, field: str) -> str | None:
     if text is not None and not 0 < len(text) <= MAX_NAME_LENGTH:
         raise InvalidInput(field, f"has 1 to {MAX_NAME_LENGTH} characters")
     return text
+
+
+def forgotten_dependency(job: str, prefix: str = "") -> InvalidInput:
+    """What a job was to run after is there no more."""
+    problem = f"job {job} had ended, and was removed by retention just now"
+    return InvalidInput(f"{prefix}after", problem)

@@ -50,6 +50,7 @@ from forge_actors.runtime.in_force import in_force
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
+from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
 from forge_actors.runtime.tracing import open_tracing
@@ -317,6 +318,16 @@ class Parts:
             disk.check,
             attended=self._served is not None,
         )
+
+        async def cancel(job: str) -> None:
+            await control.cancel(job)
+
+        scheduling = Scheduling(
+            self._store,
+            self._clock,
+            admission.submit,
+            cancel,
+        )
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -331,7 +342,9 @@ class Parts:
             served=self._served,
             programs=self._programs,
             session=self._runs.session,
+            scheduling=scheduling,
         )
+        self._scheduling = scheduling
         if self._served is not None:
             self._served.superseded = control.supersede
         return control
@@ -344,6 +357,7 @@ class Parts:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
+            self._scheduling.stop()
             await self._ended.wait()
             self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already

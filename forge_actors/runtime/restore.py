@@ -130,6 +130,7 @@ def _settle(
             merge.pauses(last)
             merge.accounts(last)
             merge.marks(last)
+            merge.schedules(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

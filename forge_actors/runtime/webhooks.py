@@ -187,7 +187,9 @@ class Hook:
     async def _deliver(self, event: EventView) -> bool:
         """Tell one event until it is taken; False if nothing is to be told any more."""
         what = Payload(event.kind, event.at, event)
-        message = f"{self._instance}.{event.seq}"
+        # In a store that was restored a number may be another event's.
+        moment = "".join(filter(str.isdigit, event.at))
+        message = f"{self._instance}.{event.seq}.{moment}"
         tries = 0
         while True:
             asked = None

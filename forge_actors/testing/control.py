@@ -42,6 +42,7 @@ from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.results import FakeResults
+from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
@@ -62,6 +63,7 @@ class FakeControl(
     FakeArtifacts,
     FakeWorktrees,
     FakeResults,
+    FakeSchedules,
     FakeSpending,
     FakeInbox,
     FakeMetrics,
@@ -75,6 +77,7 @@ class FakeControl(
         FakeWorktrees.__init__(self)
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
+        FakeSchedules.__init__(self)
         FakeInbox.__init__(self)
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)

@@ -47,6 +47,8 @@ class KeptRows:
     def __init__(self) -> None:
         self.created_at: dict[str, float] = {}
         self.ended_at: dict[str, float] = {}
+        #: The jobs that were accepted under a request id, gone ones included.
+        self.requests: dict[str, str] = {}
         #: By the job that was made from it: the one that was retried.
         self.retries: dict[str, str] = {}
         #: What was removed, and when.
@@ -63,6 +65,7 @@ class KeptRows:
         made.created_at = self.created_at.copy()
         made.ended_at = self.ended_at.copy()
         made.retries = self.retries.copy()
+        made.requests = self.requests.copy()
         made.forgotten = self.forgotten.copy()
         made.visits = self.visits.copy()
         made.usage = self.usage.copy()
@@ -74,6 +77,8 @@ class KeptRows:
         match change:
             case JobAdded(job, _, details):
                 self.created_at[job.id] = details.created_at
+                if details.request_id is not None:
+                    self.requests[details.request_id] = job.id
                 if details.retry_of is not None:
                     self.retries[job.id] = details.retry_of
             case JobEnded(job=job_id, at=at):

@@ -57,6 +57,12 @@ from forge_actors.domain.jobs import (
     redirected,
 )
 from forge_actors.domain.ownership import Owner
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
+from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_store import KeptRows
 
@@ -70,6 +76,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.relocation import Relocation
     from forge_actors.domain.repositories import Repository
+    from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
@@ -99,6 +106,9 @@ class Rows(KeptRows):
         #: By job.
         self.refused_effects: dict[str, tuple[RefusedEffect, ...]] = {}
         self.looks: dict[str, Look] = {}
+        #: By id: each with its name and its body.
+        self.schedules: dict[str, tuple[str, str, bytes]] = {}
+        self.occurrences: dict[str, Occurrence] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -217,6 +227,16 @@ class Rows(KeptRows):
             case LookSaved(look):
                 if self.repositories[look.repo].removed_at is None:
                     self.looks[look.repo] = look
+            case ScheduleSaved(schedule, name, body):
+                self.schedules[schedule] = (schedule, name, body)
+            case OccurrenceSaved(occurrence):
+                self.occurrences[occurrence.id] = occurrence
+                self._trim_occurrences(occurrence.schedule)
+            case ScheduleRemoved(schedule):
+                self.schedules.pop(schedule, None)
+                for told in tuple(self.occurrences.values()):
+                    if told.schedule == schedule:
+                        del self.occurrences[told.id]
             case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (
@@ -228,6 +248,12 @@ class Rows(KeptRows):
             return
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
+
+    def _trim_occurrences(self, schedule: str) -> None:
+        kept = [one for one in self.occurrences.values() if one.schedule == schedule]
+        kept.sort(key=lambda one: one.due, reverse=True)
+        for one in kept[MAX_OCCURRENCES:]:
+            del self.occurrences[one.id]
 
     def _move_jobs(self, repo: str, moved: Relocation) -> None:
         for job in self.jobs.values():

@@ -29,6 +29,7 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
 from forge_actors.testing.looks import LooksInMemory
 from forge_actors.testing.rows import Rows as Rows
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class MemoryStore(KeptMemory, LooksInMemory):
+class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(

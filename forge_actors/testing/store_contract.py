@@ -38,6 +38,7 @@ from forge_actors.testing import (
     ownership_contract,
     recovery_contract,
     relocation_contract,
+    schedules_contract,
     usage_contract,
     verify_contract,
     worktree_rows_contract,
@@ -369,5 +370,6 @@ CHECKS: tuple[Check, ...] = (
     *looks_contract.CHECKS,
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
+    *schedules_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -70,7 +70,7 @@ def test_events_come_signed_in_order_and_without_a_gap(
         made = hmac.new(SECRET, signed, hashlib.sha256).digest()
         told = "v1," + base64.b64encode(made).decode()
         assert came.headers["webhook-signature"] == told
-        assert name.endswith(f".{seq(came)}")
+        assert name.split(".")[1] == str(seq(came))
     [view] = hooked.json("webhook", "list")
     assert (view["state"], view["detail"]) == ("open", None)
 

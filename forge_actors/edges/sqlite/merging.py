@@ -64,6 +64,8 @@ class Merge:
                 "quarantine",
                 "worktree",
                 "usage",
+                "schedule",
+                "occurrence",
                 "forgotten",
                 "owner",
             )
@@ -117,6 +119,13 @@ class Merge:
         for item, row in latest.rows("inbox").items():
             self._db.execute("DELETE FROM inbox WHERE item = ?", (item,))
             self._insert("inbox", row)
+
+    def schedules(self, latest: Salvaged) -> None:
+        """How far each has come as the last one has it, or windows would run again."""
+        for table in ("schedule", "occurrence"):
+            for key, row in latest.rows(table).items():
+                self._db.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608
+                self._insert(table, row)
 
     def worktrees(self, stores: Sequence[Salvaged]) -> None:
         """As the first of the stores that tells of each has them: a restore changes no

@@ -17,6 +17,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.repositories import Repository
+from forge_actors.domain.schedules import Occurrence
 from forge_actors.domain.spending import used_before
 from forge_actors.domain.webhooks import HookMark
 from forge_actors.edges.sqlite import history
@@ -233,6 +234,25 @@ class StoreReader:
     def inbox_marks(self) -> list[Mark]:
         """See the port."""
         return [Mark(*row) for row in self.read_pending("inbox_marks")]
+
+    def schedules(self) -> list[tuple[str, str, bytes]]:
+        """See the port."""
+        return self.read_pending("schedules")
+
+    def occurrences(self, schedule: str, limit: int) -> list[Occurrence]:
+        """What became of the windows of a schedule, newest first."""
+        rows = self.read("occurrences", schedule, limit)
+        return [Occurrence(*row) for row in rows]
+
+    def job_of_request(self, request_id: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("request_job", request_id)
+        return rows[0][0] if rows else None
+
+    def ran(self, job: str) -> float:
+        """See the port."""
+        rows = self.read_pending("job_ran", job)
+        return rows[0][0] if rows else 0.0
 
     def webhooks(self) -> list[HookMark]:
         """See the port."""

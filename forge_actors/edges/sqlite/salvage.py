@@ -28,6 +28,8 @@ TABLES = {
     "quarantine": "job",
     "worktree": "id",
     "usage": "id",
+    "schedule": "id",
+    "occurrence": "id",
     "forgotten": "job",
     "owner": "one",
 }

@@ -6,7 +6,14 @@ import re
 from functools import cache
 from importlib.resources import files
 
-FILES = ("queries.sql", "cleaning.sql", "looks.sql", "inbox.sql", "timeline.sql")
+FILES = (
+    "queries.sql",
+    "cleaning.sql",
+    "schedules.sql",
+    "looks.sql",
+    "inbox.sql",
+    "timeline.sql",
+)
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 

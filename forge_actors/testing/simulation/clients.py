@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import structs
 
 from forge_actors.actors import repository_messages, supervisor_messages
+from forge_actors.domain.effects import Approval, held_back
 from forge_actors.domain.errors import (
     ActorStopped,
     ForgeError,
@@ -216,6 +217,32 @@ class Clients:
             lambda reply: repository_messages.AnswerJob(job, ANSWER, "answered", reply),
         )
 
+    async def _approve(self, service: Service, operation: Operation) -> None:
+        """A person allows what a job would do to the outside."""
+        job = self._job(operation.target)
+        if job is None:
+            return
+        approval = Approval(job, ("push",), "somebody", "simulation", 0.0)
+        await service.ask(
+            self._repo_of(job),
+            lambda reply: repository_messages.ApproveJob(job, approval, reply),
+        )
+        rows = self._world.rows
+        ended = rows.jobs[job].state in TERMINAL
+        holds = ended or not held_back(rows.specs[job].authority, job)
+        self._world.referee.told(f"{job} is approved", holds=holds)
+
+    async def _deny(self, service: Service, operation: Operation) -> None:
+        job = self._job(operation.target)
+        if job is None:
+            return
+        await service.ask(
+            self._repo_of(job),
+            lambda reply: repository_messages.AnswerJob(job, None, "no", reply),
+        )
+        holds = self._world.rows.jobs[job].state in TERMINAL
+        self._world.referee.told(f"{job} is denied", holds=holds)
+
     async def _edit(self, service: Service, operation: Operation) -> None:
         job = self._job(operation.target)
         if job is None:
@@ -345,6 +372,8 @@ class Clients:
         **dict.fromkeys(_STEERING, _steer),
         "edit": _edit,
         "answer": _answer,
+        "approve": _approve,
+        "deny": _deny,
         "retry": _retry,
         "hand on": _hand_on,
         **dict.fromkeys(("pause", "resume"), _pause),

@@ -132,6 +132,8 @@ def _pairs() -> tuple[Pair, ...]:
     found += [("running", "waiting_for_limit")]
     found += [("waiting_for_limit", then) for then in ("dispatched", "queued")]
     found += [("running", "waiting_for_approval"), ("waiting_for_approval", "queued")]
+    decided: tuple[State, ...] = ("failed", "cancelled", "waiting_for_dependency")
+    found += [("waiting_for_approval", then) for then in decided]
     # Its work is done, and is to be checked; and again, where that was interrupted.
     found.append(("running", "waiting_for_heavy_check"))
     found.append(("waiting_for_retry", "waiting_for_heavy_check"))

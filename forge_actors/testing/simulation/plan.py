@@ -20,6 +20,7 @@ from forge_actors.runtime.settings import (
 )
 from forge_actors.testing.simulation.coverage import FAULTS, RARE
 from forge_actors.testing.simulation.faults import Fault
+from forge_actors.testing.simulation.held_back import hold_back
 from forge_actors.testing.simulation.machine import Run
 from forge_actors.testing.simulation.outages import ASKING, Outage, draw_outages
 from forge_actors.testing.simulation.verified import give_agents
@@ -144,6 +145,7 @@ def draw(seed: int) -> Plan:
                 request.provider = asking.choice(PROVIDERS)
     runs = {name: tuple(_run(chance) for _ in range(4)) for name in names}
     give_agents(seed, jobs, runs)
+    hold_back(seed, jobs)
     operations = [
         *_submissions(chance, names),
         *_operations(chance, names, repositories),

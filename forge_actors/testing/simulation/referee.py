@@ -12,6 +12,7 @@ from forge_actors.domain.changes import (
     AccountChanged,
     JobAdded,
     JobAnswered,
+    JobApproved,
     JobDispatched,
     JobEdited,
     JobEnded,
@@ -29,6 +30,7 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
 from forge_actors.testing.simulation.accounts import AccountRules
+from forge_actors.testing.simulation.approvals import ApprovalRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
 from forge_actors.testing.simulation.dispatches import Dispatches
 from forge_actors.testing.simulation.ends import Ends
@@ -55,6 +57,7 @@ class Referee:
         self._ends = Ends(world)
         self.accounts = AccountRules(world)
         self.steps_of_jobs = StepRules(world)
+        self.approvals = ApprovalRules(world)
         self.acknowledged: dict[str, None] = {}
         #: The moves that jobs made.
         self.pairs: dict[tuple[State, State], None] = {}
@@ -99,6 +102,9 @@ class Referee:
                 self._requeued(change, epoch)
             case JobEnded():
                 self._ended(change)
+            case JobApproved(job, state=state):
+                self.approvals.approved(change)
+                self._news_for(self._move(job, state))
             case JobAnswered(job, state=state):
                 self._news_for(self._move(job, state))
             case JobHeld(job, since):
@@ -161,6 +167,7 @@ class Referee:
             known_at=self._world.now + NEWS_SECONDS,
         )
         self.steps_of_jobs.added(books.cases[job.id], job.verify)
+        self.approvals.added(change)
 
     def _news_for(self, case: Case) -> None:
         """Something about it changed, which its actor may not know yet."""
@@ -181,6 +188,7 @@ class Referee:
         case = self._books.cases[change.job]
         self.accounts.judge(case, change, epoch)
         self._dispatches.judge(case, change)
+        self.approvals.dispatched(case)
         self._move(change.job, "dispatched")
         case.attempt, case.fence = change.attempt, change.fence
         self._books.fences[change.repo] = change.fence

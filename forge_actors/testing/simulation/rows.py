@@ -43,6 +43,8 @@ class SimulatedRows(Rows):
         made.poisoned = self.poisoned.copy()
         made.worktrees = self.worktrees.copy()
         made.owner, made.looks = self.owner, self.looks.copy()
+        made.schedules = self.schedules.copy()
+        made.occurrences = self.occurrences.copy()
         self.copy_kept(made)
         return made
 

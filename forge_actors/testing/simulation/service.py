@@ -218,6 +218,7 @@ class Service:
             SecretFolder(HOME),
             self._submitted,
             cast("Agents", agents),
+            attended=True,
         )
         moved: list[str] = []
         self.registry.relocated = moved.append

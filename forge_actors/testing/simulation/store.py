@@ -322,6 +322,9 @@ class SimulatedStore(MemoryStore):
             case "job_state":
                 job = rows.jobs.get(values[0])
                 return [] if job is None else [(job.state,)]
+            case "job_spec":
+                spec = rows.specs.get(values[0])
+                return [] if spec is None else [(_json.encode(spec),)]
             case "by_request":
                 return [
                     (job, details.digest)

@@ -1,0 +1,136 @@
+"""What is said to the actor of the schedules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from forge_actors.actors.mailbox import Reply
+from forge_actors.domain.jobs import State
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.ports import Clock, Saved, WallTimer
+
+
+class Put(Struct, frozen=True):
+    """Add a schedule, or with a revision change the one that has its name."""
+
+    definition: Definition
+    #: None adds; a number is the revision that is to be changed, 0 any.
+    revision: int | None
+    reply: Reply[Schedule]
+
+
+class Pause(Struct, frozen=True):
+    name: str
+    why: str
+    reply: Reply[Schedule]
+
+
+class Resume(Struct, frozen=True):
+    name: str
+    reply: Reply[Schedule]
+
+
+class Remove(Struct, frozen=True):
+    name: str
+    reply: Reply[Schedule]
+
+
+class RunNow(Struct, frozen=True):
+    """Run it once more, whatever holds its windows back; `key` names this wish."""
+
+    name: str
+    key: str
+    reply: Reply[Occurrence]
+
+
+class Tell(Struct, frozen=True):
+    """All schedules as they are now, by name."""
+
+    reply: Reply[list[Schedule]]
+
+
+class Ended(Struct, frozen=True):
+    """A job of a schedule has ended."""
+
+    schedule: str
+    job: str
+    state: State
+
+
+class Submitted(Struct, frozen=True):
+    """What became of a window that was to run: a job, or why there is none."""
+
+    schedule: str
+    entry: Pending
+    reason: str
+    outcome: str | Exception
+
+
+class RepositoryGone(Struct, frozen=True):
+    """A repository was removed, and its schedules with it."""
+
+    repo: str
+
+
+class Due(Struct, frozen=True):
+    """The moment has come, or the clock was set."""
+
+
+Message = (
+    Put
+    | Pause
+    | Resume
+    | Remove
+    | RunNow
+    | Tell
+    | Ended
+    | Submitted
+    | RepositoryGone
+    | Due
+)
+
+
+class ScheduleStore(Protocol):
+    """What the actor needs of the store."""
+
+    def save(
+        self,
+        changes: Sequence[Change],
+        *,
+        then: Callable[[], object] | None = None,
+        lazy: bool = False,
+    ) -> Saved: ...
+
+    def schedules(self) -> list[tuple[str, str, bytes]]:
+        """The id, the name and the body of each that was saved."""
+
+    def job_of_request(self, request_id: str) -> str | None:
+        """The job that was accepted under a request id, the forgotten ones included."""
+
+    def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
+        """Tell once when a job has ended, at once if it has."""
+
+    def ran(self, job: str) -> float:
+        """Seconds that the attempts of a job that has ended ran."""
+
+
+class Context(Struct, frozen=True):
+    """What the actor is given."""
+
+    store: ScheduleStore
+    clock: Clock
+    timer: WallTimer
+    #: Accepts a job, and is durable when it returns.
+    submit: Callable[[JobRequest], Awaitable[str]]
+    #: Asks a job to end.
+    cancel: Callable[[str], Awaitable[object]]
+    #: Whether the checkout of a repository has changes; None: not known.
+    dirty: Callable[[str], bool | None]

@@ -1,0 +1,153 @@
+"""What people ask of schedules: to add one, to change, pause, remove or run it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.actors.schedules_messages import (
+    Pause,
+    Put,
+    Remove,
+    Resume,
+    RunNow,
+)
+from forge_actors.domain.errors import ForgeError, NotFound, Refused
+from forge_actors.domain.schedules import (
+    MAX_SCHEDULES,
+    Occurrence,
+    Pending,
+    Progress,
+    Schedule,
+    occurrence_id,
+)
+from forge_actors.domain.scheduling import resumed, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forge_actors.actors.agenda import Agenda
+    from forge_actors.actors.mailbox import Reply
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.scheduling import Situation
+
+
+class Wishes:
+    """The part of the actor that answers them."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        clock: Clock,
+        situation: Callable[[Schedule], Situation],
+    ) -> None:
+        self._agenda = agenda
+        self._clock = clock
+        self._situation = situation
+
+    @property
+    def _wall(self) -> float:
+        return self._clock.wall()
+
+    def serve(self, message: Put | Pause | Resume | Remove | RunNow) -> None:
+        """Do what somebody asks for; the answer is given once it is durable."""
+        with message.reply:
+            try:
+                match message:
+                    case Put():
+                        self._put(message)
+                    case Pause(name, why, reply):
+                        schedule = self._agenda.named(name)
+                        paused = structs.replace(schedule, state="paused", why=why)
+                        event = self._agenda.event(
+                            "schedule_paused", paused, reason=why
+                        )
+                        self._agenda.save(
+                            paused, event, then=partial(reply.answer, paused)
+                        )
+                    case Resume(name, reply):
+                        schedule = resumed(self._agenda.named(name), self._wall)
+                        event = self._agenda.event("schedule_resumed", schedule)
+                        self._agenda.save(
+                            schedule, event, then=partial(reply.answer, schedule)
+                        )
+                    case Remove(name, reply):
+                        self._remove(self._agenda.named(name), reply)
+                    case RunNow():
+                        self._run_now(message)
+            except ForgeError as error:
+                message.reply.refuse(error)
+
+    def _put(self, message: Put) -> None:
+        definition, wall = message.definition, self._wall
+        known = self._agenda.called(definition.name)
+        if message.revision is None:
+            if known is not None:
+                raise Refused(
+                    f"there is a schedule {definition.name!r} already; change it with"
+                    f" forge-actors schedule edit {definition.name}"
+                )
+            if len(self._agenda) >= MAX_SCHEDULES:
+                raise Refused(f"there are {MAX_SCHEDULES} schedules, which is the most")
+            progress = Progress(cursor=wall)
+            key = occurrence_id(definition.name, f"made-{wall!r}").replace("occ", "sch")
+            schedule = Schedule(key, 1, definition, progress, made=wall)
+            self._agenda.save(
+                schedule,
+                self._agenda.event("schedule_added", schedule),
+                then=partial(message.reply.answer, schedule),
+            )
+            return
+        if known is None:
+            raise NotFound(f"there is no schedule {definition.name!r}")
+        if message.revision not in (0, known.revision):
+            raise Refused(
+                f"schedule {known.name!r} was changed meanwhile: it is revision"
+                f" {known.revision}, not {message.revision}"
+            )
+        self._change(known, message, wall)
+
+    def _change(self, known: Schedule, message: Put, wall: float) -> None:
+        definition = message.definition
+        schedule = structs.replace(
+            known, definition=definition, revision=known.revision + 1
+        )
+        if definition.trigger != known.definition.trigger:
+            # Its windows are others: what was due by the old ones is not by these.
+            pending = tuple(e for e in known.progress.pending if e.asked)
+            progress = structs.replace(
+                known.progress, cursor=wall, number=0, pending=pending
+            )
+            schedule = structs.replace(schedule, progress=progress)
+        if schedule.state in ("done", "quarantined"):
+            schedule = structs.replace(schedule, state="active", why=None)
+        event = self._agenda.event("schedule_changed", schedule)
+        self._agenda.save(schedule, event, then=partial(message.reply.answer, schedule))
+
+    def _remove(self, schedule: Schedule, reply: Reply[Schedule]) -> None:
+        if schedule.id in self._agenda.busy:
+            raise Refused(f"schedule {schedule.name!r} submits a job just now")
+        self._agenda.drop(schedule, then=partial(reply.answer, schedule))
+
+    def _run_now(self, message: RunNow) -> None:
+        schedule = self._agenda.named(message.name)
+        if schedule.state == "quarantined":
+            raise Refused(f"schedule {schedule.name!r} is set aside: {schedule.why}")
+        entry = Pending(message.key, self._wall, self._wall, asked=True)
+        ruling = rule(schedule, entry, self._situation(schedule))
+        if ruling.verdict == "drop":
+            raise Refused(ruling.reason)
+        progress = structs.replace(
+            schedule.progress, pending=(*schedule.progress.pending, entry)
+        )
+        schedule = structs.replace(schedule, progress=progress)
+        told = Occurrence(
+            occurrence_id(schedule.id, entry.key),
+            *(schedule.id, entry.key, entry.due, self._wall),
+            *("due", "somebody asked for it"),
+        )
+        self._agenda.save(
+            schedule, None, told, then=partial(message.reply.answer, told)
+        )

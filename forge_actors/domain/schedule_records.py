@@ -1,0 +1,60 @@
+"""Schedules as they are stored, and what the history says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.events import Event
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedules import Definition, Progress, Schedule
+from forge_actors.domain.triggers import Cron, Manual, checked_zone
+
+if TYPE_CHECKING:
+    from forge_actors.domain.schedules import Occurrence
+
+_decoder = msgspec.json.Decoder(Schedule)
+
+
+def encoded(schedule: Schedule) -> bytes:
+    return msgspec.json.encode(schedule)
+
+
+def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
+    """A schedule that was stored, and why it is set aside if it cannot be used."""
+    try:
+        schedule = _decoder.decode(body)
+        if isinstance(schedule.definition.trigger, Cron):
+            checked_zone(schedule.definition.trigger.timezone)
+    except (msgspec.MsgspecError, InvalidInput) as error:
+        problem = f"what is stored of it cannot be used: {error}"
+        nothing = JobRequest(repo="", argv=[])
+        empty = Definition(name, "", Manual(), nothing)
+        aside = Schedule(key, 0, empty, Progress(0.0), "quarantined", problem)
+        return aside, problem
+    return schedule, None
+
+
+def schedule_event(
+    kind: str, schedule: Schedule, now: float, data: dict[str, object]
+) -> Event:
+    """Something was done to a schedule."""
+    about = {"schedule": schedule.name, "revision": schedule.revision, **data}
+    return Event(kind, now, schedule.definition.repo or None, data=about)
+
+
+def window_event(schedule: Schedule, occurrence: Occurrence, now: float) -> Event:
+    """A window was decided for good."""
+    data: dict[str, object] = {
+        "schedule": schedule.name,
+        "decision": occurrence.decision,
+        "reason": occurrence.reason,
+        "due": occurrence.due,
+        "occurrence": occurrence.id,
+    }
+    if occurrence.count != 1:
+        data["count"] = occurrence.count
+    repo = schedule.definition.repo or None
+    return Event("schedule_decided", now, repo, occurrence.job, data)

@@ -1,0 +1,220 @@
+"""What can be asked of schedules."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from forge_actors.actors.schedules_messages import (
+    Pause,
+    Put,
+    Remove,
+    Resume,
+    RunNow,
+    Tell,
+)
+from forge_actors.domain.errors import InvalidInput, NotFound
+from forge_actors.domain.schedule_views import (
+    AppliedSchedules,
+    NextTime,
+    OccurrenceView,
+    ScheduleView,
+)
+from forge_actors.domain.schedules import Occurrence, Pending, occurrence_id
+from forge_actors.domain.scheduling import next_moment, preview
+from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, checked_zone
+from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.schedule_requests import (
+    definition_of,
+    request_from,
+    with_repository,
+)
+from forge_actors.runtime.views import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forge_actors.domain.schedule_views import ScheduleRequest
+    from forge_actors.domain.schedules import Definition, Schedule
+
+#: Times that are told ahead.
+MAX_AHEAD = 1000
+MAX_TOLD = 500
+PAUSED_BY_HAND = "somebody paused it"
+
+
+class ScheduleControl(ControlBase):
+    """The part of the port `Control` that is about schedules."""
+
+    async def schedules(self) -> list[ScheduleView]:
+        return list(map(self._schedule_view, await self._all()))
+
+    async def schedule(self, name: str) -> ScheduleView:
+        return self._schedule_view(await self._one(name))
+
+    async def add_schedule(self, request: ScheduleRequest) -> ScheduleView:
+        return await self._put(request, None)
+
+    async def edit_schedule(
+        self, request: ScheduleRequest, revision: int | None = None
+    ) -> ScheduleView:
+        return await self._put(request, revision or 0)
+
+    async def pause_schedule(self, name: str) -> ScheduleView:
+        make = partial(Pause, name, PAUSED_BY_HAND)
+        return self._schedule_view(await self.scheduling.ask(make))
+
+    async def resume_schedule(self, name: str) -> ScheduleView:
+        return self._schedule_view(await self.scheduling.ask(partial(Resume, name)))
+
+    async def remove_schedule(self, name: str) -> ScheduleView:
+        return self._schedule_view(await self.scheduling.ask(partial(Remove, name)))
+
+    async def run_schedule(
+        self, name: str, request_id: str | None = None
+    ) -> OccurrenceView:
+        key = f"asked-{request_id or repr(self._clock.wall())}"
+        return _told(await self.scheduling.ask(partial(RunNow, name, key)))
+
+    async def next_times(self, name: str, count: int) -> list[NextTime]:
+        if not 1 <= count <= MAX_AHEAD:
+            raise InvalidInput("count", f"must be from 1 to {MAX_AHEAD}")
+        schedule = await self._one(name)
+        ahead = islice(preview(schedule, self._clock.wall()), count)
+        return [NextTime(_at(schedule, due), runs, why) for due, runs, why in ahead]
+
+    async def occurrences(self, name: str, limit: int = 50) -> list[OccurrenceView]:
+        schedule = await self._one(name)
+        return list(map(_told, self._store.occurrences(schedule.id, limit)))
+
+    async def apply_schedules(
+        self,
+        requests: Sequence[ScheduleRequest],
+        source: str,
+        *,
+        dry_run: bool = False,
+    ) -> AppliedSchedules:
+        known = {schedule.name: schedule for schedule in await self._all()}
+        wanted: dict[str, Definition] = {}
+        for index, request in enumerate(requests):
+            if request.name in wanted:
+                field = f"schedule[{index}].name"
+                raise InvalidInput(field, f"{request.name!r} is there twice")
+            try:
+                wanted[request.name] = await self._definition(request, source)
+            except InvalidInput as error:
+                field = f"schedule[{index}].{error.field}"
+                raise InvalidInput(field, error.problem) from None
+            other = known.get(request.name)
+            if other is not None and other.definition.source != source:
+                of = other.definition.source
+                whose = f"the file {of}" if of else "the command line"
+                raise InvalidInput(
+                    f"schedule[{index}].name",
+                    f"{request.name!r} is a schedule of {whose} already",
+                )
+        told = AppliedSchedules([], [], [], [])
+        for name, definition in wanted.items():
+            before = known.get(name)
+            if before is not None and before.definition == definition:
+                told.unchanged.append(name)
+                continue
+            (told.added if before is None else told.changed).append(name)
+            if not dry_run:
+                revision = None if before is None else before.revision
+                await self.scheduling.ask(partial(Put, definition, revision))
+        for name, schedule in known.items():
+            if schedule.definition.source == source and name not in wanted:
+                told.removed.append(name)
+                if not dry_run:
+                    await self.scheduling.ask(partial(Remove, name))
+        return told
+
+    # -- the parts -------------------------------------------------------------------
+
+    async def _put(
+        self, request: ScheduleRequest, revision: int | None
+    ) -> ScheduleView:
+        definition = await self._definition(request, None)
+        make = partial(Put, definition, revision)
+        return self._schedule_view(await self.scheduling.ask(make))
+
+    async def _definition(
+        self, request: ScheduleRequest, source: str | None
+    ) -> Definition:
+        repo, checkout = await self._registry.find(request.repo)
+        definition = definition_of(request, repo.id, source=source)
+        # A checkout of its own stays the one that was meant.
+        linked = checkout is not None and checkout.root != repo.path
+        where = checkout.root if checkout is not None and linked else repo.name
+        definition = with_repository(definition, where)
+        self._admission.check(definition.request, repo, checkout)
+        return definition
+
+    async def _all(self) -> list[Schedule]:
+        return await self.scheduling.ask(Tell)
+
+    async def _one(self, name: str) -> Schedule:
+        for schedule in await self._all():
+            if schedule.name == name:
+                return schedule
+        raise NotFound(f"there is no schedule {name!r}")
+
+    def _schedule_view(self, schedule: Schedule) -> ScheduleView:
+        definition, progress = schedule.definition, schedule.progress
+        known = self._registry.get(definition.repo)
+        repo = definition.repo if known is None else known.name
+        moment = next_moment(schedule)
+        finite = moment != float("inf")
+        is_cron = isinstance(definition.trigger, Cron)
+        return ScheduleView(
+            name=schedule.name,
+            repo=repo,
+            state=schedule.state,
+            why=schedule.why,
+            trigger=str(definition.trigger),
+            next=_at(schedule, moment) if finite else None,
+            revision=schedule.revision,
+            runs=progress.runs,
+            failures=progress.failures,
+            jobs=progress.jobs,
+            waiting=tuple(_waiting(schedule, entry) for entry in progress.pending),
+            source=definition.source,
+            definition=request_from(definition, repo),
+            clock_changes=CLOCK_CHANGES if is_cron else None,
+        )
+
+
+def _at(schedule: Schedule, moment: float) -> str:
+    """A moment in the time zone of a schedule."""
+    trigger = schedule.definition.trigger
+    if not isinstance(trigger, Cron):
+        return timestamp(moment)
+    zone = checked_zone(trigger.timezone)
+    return datetime.fromtimestamp(moment, zone).isoformat(timespec="seconds")
+
+
+def _waiting(schedule: Schedule, entry: Pending) -> OccurrenceView:
+    decision = "deferred" if entry.reason else "due"
+    of = occurrence_id(schedule.id, entry.key)
+    told = Occurrence(
+        *(of, schedule.id, entry.key, entry.due, entry.due),
+        decision,  # type: ignore[arg-type]
+        entry.reason,
+    )
+    return _told(told)
+
+
+def _told(told: Occurrence) -> OccurrenceView:
+    return OccurrenceView(
+        told.id,
+        told.key,
+        timestamp(told.due),
+        timestamp(told.decided),
+        told.decision,
+        told.reason,
+        told.job,
+        told.count,
+    )

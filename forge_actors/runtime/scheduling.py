@@ -1,0 +1,122 @@
+"""The schedules of one runtime: the actor that decides about them, kept alive.
+
+It is started again when it fails, from what was saved. When it fails over and over it
+is left alone, jobs go on, and `status` says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+
+from forge_actors.actors import schedules
+from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
+from forge_actors.domain.poison import cause, only
+from forge_actors.domain.restarts import RestartHistory, RestartPolicy
+from forge_actors.edges.wall_timer import SystemWallTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.schedules_messages import Message
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.edges.sqlite.store import SqliteStore
+
+log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+
+
+class Scheduling:
+    """`run` is its task."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        clock: Clock,
+        submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
+        cancel: Callable[[str], Awaitable[object]],
+    ) -> None:
+        async def submit_one(request: JobRequest) -> str:
+            [accepted] = await submit([request])
+            return accepted.id
+
+        def dirty(repo: str) -> bool | None:
+            look = store.look(repo)
+            if look is None or look.dirty is not None or look.status is None:
+                return None
+            return not look.status.clean
+
+        self._context = schedules.Context(
+            store=store,
+            clock=clock,
+            timer=SystemWallTimer(),
+            submit=submit_one,
+            cancel=cancel,
+            dirty=dirty,
+        )
+        self._mailbox: Mailbox[Message] | None = None
+        self._started = trio.Event()
+        self._scope = trio.CancelScope()
+        #: Why nothing is decided any more.
+        self.given_up: str | None = None
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> None:
+        """Decide about schedules; return after `stop`, or when that fails for good."""
+        with self._scope:
+            await self._run()
+
+    def stop(self) -> None:
+        """Submit nothing more. What is due then is late for the next runtime."""
+        self._scope.cancel()
+
+    async def ask(self, make: Callable[[Reply[A]], Message]) -> A:
+        """What the actor answers.
+
+        Raises:
+            Unavailable: it does not run.
+        """
+        while self.given_up is None:
+            await self._started.wait()
+            if self._mailbox is not None:
+                try:
+                    return await self._mailbox.ask(make)
+                except MailboxClosed:
+                    await trio.lowlevel.checkpoint()
+        raise Unavailable(f"schedules are not looked at any more: {self.given_up}")
+
+    def tell(self, message: Message) -> None:
+        if self._mailbox is not None:
+            try:
+                self._mailbox.tell(message)
+            except MailboxClosed:
+                return  # it begins anew from what is saved
+
+    @property
+    def trouble(self) -> list[str]:
+        """What `status` says of it, if anything is wrong."""
+        if self.given_up is None:
+            return []
+        return [f"schedules are not looked at any more: {self.given_up}"]
+
+    async def _run(self) -> None:
+        history = RestartHistory(RestartPolicy())
+        while self.given_up is None:
+            try:
+                async with trio.open_nursery() as nursery:
+                    self._mailbox = await nursery.start(schedules.run, self._context)
+                    self._started.set()
+            except Exception as error:  # nothing else is to fail with it
+                if only(error, StoreFailed):
+                    return  # another runtime has the home, and this one ends
+                log.exception("the schedules failed")
+                if not history.allow(trio.current_time()):
+                    self.given_up = cause(error)
+            finally:
+                self._mailbox, self._started = None, trio.Event()
+        self._started.set()

@@ -1,0 +1,94 @@
+"""What every store keeps of schedules, as checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from msgspec import structs
+
+from forge_actors.domain.events import Event
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
+from forge_actors.domain.schedules import MAX_OCCURRENCES, Occurrence
+from forge_actors.testing.made_changes import (
+    dispatched,
+    ended,
+    job,
+    ran,
+    repository,
+)
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from forge_actors.actors.schedules_messages import ScheduleStore
+    from forge_actors.testing.store_contract import Open
+
+    class _Keeper(ScheduleStore, Protocol):
+        def occurrences(self, schedule: str, limit: int) -> list[Occurrence]: ...
+
+
+def told(number: int, schedule: str = "a") -> Occurrence:
+    of, key, due = f"occ-{schedule}-{number}", f"every-{number}", float(number)
+    return Occurrence(of, schedule, key, due, due + 1, "run", "it is time", "job")
+
+
+async def check_a_schedule_is_kept_as_it_was_last(open_: Open) -> None:
+    event = Event("schedule_added", 1.0)
+    async with open_() as store:
+        await store.save(
+            [
+                ScheduleSaved("a", "zebra", b"1", event),
+                ScheduleSaved("b", "ant", b"2", event),
+            ]
+        ).wait()
+        # Renamed to what another one was called until then.
+        removed = ScheduleRemoved("b", Event("schedule_removed", 2.0))
+        renamed = ScheduleSaved("a", "ant", b"3")
+        await store.save([removed, renamed]).wait()
+    async with open_() as store:
+        assert cast("_Keeper", store).schedules() == [("a", "ant", b"3")]
+
+
+async def check_windows_are_told_newest_first_and_bounded(open_: Open) -> None:
+    async with open_() as store:
+        event = Event("schedule_added", 1.0)
+        await store.save([ScheduleSaved("a", "a", b"", event)]).wait()
+        windows = [OccurrenceSaved(told(number)) for number in range(1, 5)]
+        await store.save([*windows, OccurrenceSaved(told(9, "other"))]).wait()
+        again = structs.replace(told(3), decision="failed", job=None)
+        await store.save([OccurrenceSaved(again)]).wait()
+        keeper = cast("_Keeper", store)
+        assert keeper.occurrences("a", 3) == [told(4), again, told(2)]
+        many = range(10, 10 + MAX_OCCURRENCES + 20)
+        await store.save([OccurrenceSaved(told(number)) for number in many]).wait()
+        kept = keeper.occurrences("a", 10_000)
+        assert [one.due for one in kept[:2]] == [many[-1], many[-2]]
+        assert len(kept) == MAX_OCCURRENCES
+        await store.save([ScheduleRemoved("a", event)]).wait()
+        assert keeper.occurrences("a", 10) == []
+        assert keeper.occurrences("other", 10) == [told(9, "other")]
+
+
+async def check_the_job_of_a_window_is_known_at_once(open_: Open) -> None:
+    added = job()
+    details = structs.replace(added.details, request_id="occ-1", digest="d")
+    async with open_() as store:
+        await store.save([repository()]).wait()
+        keeper = cast("_Keeper", store)
+        assert keeper.job_of_request("occ-1") is None
+        saved = store.save([structs.replace(added, details=details)])
+        assert keeper.job_of_request("occ-1") == "job"
+        await saved.wait()
+        await store.save([dispatched(), ran(), ended()]).wait()
+        assert 8.0 <= keeper.ran("job") <= 9.0
+
+
+CHECKS = (
+    check_a_schedule_is_kept_as_it_was_last,
+    check_windows_are_told_newest_first_and_bounded,
+    check_the_job_of_a_window_is_known_at_once,
+)

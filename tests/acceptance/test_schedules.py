@@ -1,0 +1,69 @@
+"""Schedules of a real service, across its end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.acceptance.service import LiveService
+
+
+def test_each_time_has_one_job_whatever_is_killed(service: LiveService) -> None:
+    service.add("app")
+    words = ("schedule", "add", "tick", "--repo", "app", "--every", "1s")
+    service.cli(*words, "--misfire", "skip", "--", "true", status=0)
+    for _ in range(3):
+        decided = (e for e in service.follow() if e.kind == "schedule_decided")
+        assert next(decided).data["decision"] == "run"
+        service.kill()
+        service.start()
+    decided = (e for e in service.follow() if e.kind == "schedule_decided")
+    next(decided)
+    service.cli("schedule", "pause", "tick", status=0)
+    shown = service.json("schedule", "show", "tick", "--count", "500")
+    ran = [one["window"] for one in shown["occurrences"] if one["decision"] == "run"]
+    assert len(ran) == len(set(ran)) >= 3
+    jobs = service.json("jobs", "--repo", "app")
+    assert len(jobs) == shown["runs"]
+    assert {job["origin"] for job in jobs} == {"schedule:tick"}
+    times = service.cli("schedule", "next", "tick", "--count", "3", status=0).out
+    assert len(times.splitlines()) == 3
+
+
+def test_a_job_for_later_comes_and_its_schedule_goes(service: LiveService) -> None:
+    service.add("app")
+    name = service.cli("submit", "--repo", "app", "--in", "1s", "--", "true", status=0)
+    events = service.follow()
+    [job] = [next(e for e in events if e.kind == "schedule_decided").job]
+    assert job is not None
+    assert service.end_of(job)["exit_code"] == 0
+    removed = next(e for e in events if e.kind == "schedule_removed")
+    assert removed.data["schedule"] == name.out.strip()
+    assert service.json("schedule", "list") == []
+
+
+def test_bad_schedules_are_refused_and_a_removed_repository_takes_its_own(
+    service: LiveService,
+) -> None:
+    service.add("app")
+    add = ("schedule", "add", "x", "--repo", "app")
+    for when, said in (
+        (("--cron", "0 0 30 2 *"), "cron"),
+        (("--cron", "@daily", "--timezone", "Mars/Base"), "timezone"),
+        (("--every", "0.1s"), "every"),
+        (("--every", "1h", "--misfire", "all"), "misfire"),
+        (("--every", "1h", "--claim", "nonsense"), "job.claims"),
+        (("--at", "tomorrow"), "at"),
+    ):
+        done = service.cli(*add, *when, "--", "true", status=2)
+        assert f": {said}" in done.err, done.err
+        assert done.err.count("\n") == 1
+    service.cli(*add, "--manual", "--", "true", status=0)
+    told = json.loads(service.cli("schedule", "run", "x", "--json", status=0).out)
+    decided = (e for e in service.follow() if e.kind == "schedule_decided")
+    assert next(decided).data["occurrence"] == told["id"]
+    [job] = service.json("jobs", "--repo", "app")
+    service.end_of(job["id"])
+    service.cli("repo", "remove", "app", status=0)
+    assert service.json("schedule", "list") == []

@@ -1,0 +1,152 @@
+"""What the tests of the schedules share: the actor over fakes."""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import trio
+from msgspec import structs
+
+from forge_actors.actors import schedules
+from forge_actors.actors.schedules_messages import Put, Tell
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedules import Definition, Policies
+from forge_actors.domain.triggers import Every, Trigger
+from forge_actors.testing.clock import FakeClock
+from forge_actors.testing.made_changes import (
+    dispatched,
+    ended,
+    ended_waiting,
+    job,
+    ran,
+    repository,
+)
+from forge_actors.testing.store import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.actors.schedules_messages import Message
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.schedules import Occurrence, Schedule
+
+
+class FakeWallTimer:
+    """The port `WallTimer` on a fake clock; `set` says that the clock was set."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._set = trio.Event()
+        #: How often somebody began to wait.
+        self.waits = 0
+
+    async def wait(self, until: float) -> None:
+        self.waits += 1
+        ahead = until - self._clock.wall()
+        with trio.move_on_after(max(0.0, ahead) if ahead < math.inf else math.inf):
+            await self._set.wait()
+
+    def set(self, seconds: float) -> None:
+        self._clock.set_wall(seconds)
+        self._set.set()
+        self._set = trio.Event()
+
+
+class World:
+    """Schedules over fakes, and what a test does with them."""
+
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self.clock = FakeClock()
+        self.timer = FakeWallTimer(self.clock)
+        self.store = MemoryStore() if store is None else store
+        self.mailbox: Mailbox[Message]
+        #: What was submitted, by the id of its job.
+        self.requests: dict[str, JobRequest] = {}
+        self.cancelled: list[str] = []
+        #: Raised by each submission; and how long one takes.
+        self.refusal: Exception | None = None
+        self.takes = 0.0
+        self.dirty: bool | None = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[World, None]:
+        async with self.store.open(), trio.open_nursery() as nursery:
+            if not self.store.durable.repositories:
+                await self.store.save([repository()]).wait()
+            context = schedules.Context(
+                store=self.store,
+                clock=self.clock,
+                timer=self.timer,
+                submit=self._submit,
+                cancel=self._cancel,
+                dirty=lambda _: self.dirty,
+            )
+            self.mailbox = await nursery.start(schedules.run, context)
+            yield self
+            nursery.cancel_scope.cancel()
+
+    async def _submit(self, request: JobRequest) -> str:
+        await trio.sleep(self.takes)
+        if self.refusal is not None:
+            raise self.refusal
+        key = request.request_id
+        assert key is not None
+        known = self.store.job_of_request(key)
+        if known is not None:
+            return known
+        name = f"job{len(self.requests)}"
+        added = job(name)
+        details = structs.replace(added.details, request_id=key)
+        self.requests[name] = request
+        await self.store.save([structs.replace(added, details=details)]).wait()
+        return name
+
+    async def _cancel(self, name: str) -> None:
+        self.cancelled.append(name)
+        self.end(name, "cancelled")
+
+    def end(self, name: str, state: State = "succeeded") -> None:
+        fence = self.store.durable.jobs[name].fence
+        self.store.save(
+            [
+                ended(name, state=state, fence=fence)
+                if self.store.durable.jobs[name].state == "running"
+                else ended_waiting(name, state=state)
+            ]
+        )
+
+    def run_job(self, name: str, fence: int) -> None:
+        self.store.save([dispatched(name, fence=fence), ran(name, fence=fence)])
+
+    async def add(
+        self, name: str = "s", trigger: Trigger | None = None, **policies: Any
+    ) -> Schedule:
+        definition = made(name, trigger, **policies)
+        return await self.mailbox.ask(partial(Put, definition, None))
+
+    async def now(self, name: str = "s") -> Schedule:
+        found: list[Schedule] = await self.mailbox.ask(Tell)
+        return next(one for one in found if one.name == name)
+
+    async def told(self, name: str = "s") -> list[Occurrence]:
+        """What became of its windows, oldest first."""
+        schedule = await self.now(name)
+        return self.store.occurrences(schedule.id, 1000)[::-1]
+
+    def decided(self) -> list[Any]:
+        """What the history says of windows."""
+        events = self.store.durable.events
+        return [e.data["decision"] for e in events if e.kind == "schedule_decided"]
+
+
+def made(
+    name: str = "s", trigger: Trigger | None = None, **policies: Any
+) -> Definition:
+    request = JobRequest(repo="repo", argv=["true"])
+    return Definition(
+        name, "repo", trigger or Every(60.0), request, Policies(**policies)
+    )
