@@ -138,6 +138,13 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     budget_cost: Annotated[
         float | None, _about("What that agent may cost in all, in US dollars.")
     ] = None
+    verify: Annotated[
+        str | None,
+        _about(
+            """A shell command, such as "make test", that the work of that agent has to
+            pass before the job has succeeded; it may mend what that finds."""
+        ),
+    ] = None
     unique: Annotated[
         str | None,
         _about(
