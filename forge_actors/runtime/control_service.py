@@ -57,6 +57,18 @@ class ServiceControl(OutputControl, InboxControl):
         owner = self._store.owner
         return "" if owner is None else owner.instance
 
+    def runs_jobs(self) -> bool:
+        """Whether any job runs, or is about to."""
+        return bool(self._store.tally.reserved)
+
+    async def news(self) -> bool:
+        """Wait until something happened; False if the runtime ends."""
+        return await self._events.news(self.last_event)
+
+    async def saving(self, *, works: bool) -> None:
+        """Wait until the store can save, or until it cannot."""
+        await self._store.saving.wait_value(works)
+
     def stall_after(self) -> float:
         """Seconds at one message after which an actor counts as stalled."""
         return self._settings().watchdog.seconds

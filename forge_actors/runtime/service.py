@@ -18,6 +18,8 @@ from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
 from forge_actors.edges.machine import open_files, raise_open_files
 from forge_actors.edges.services.notify import Notifier
+from forge_actors.edges.services.power import holding as holding_off_sleep
+from forge_actors.edges.services.power import inhibitor
 from forge_actors.runtime import service_log
 from forge_actors.runtime.entrance import Entrance
 from forge_actors.runtime.groups import only_failure
@@ -26,6 +28,7 @@ from forge_actors.runtime.interface import Interface, client_limits
 from forge_actors.runtime.mcp import Mcp
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
+from forge_actors.runtime.power import Power
 from forge_actors.runtime.readiness import FAILED, SERVED, Board
 from forge_actors.runtime.runtime import Serving, open_served
 from forge_actors.runtime.views import timestamp
@@ -219,6 +222,11 @@ class _Service:
             with board.guarding("MCP_TRANSPORT_FAILED", "endToEnd"):
                 async with trio.open_nursery() as serving:
                     interface = await self._become_ready(runtime, entrance, serving)
+                    power = runtime.settings.power
+                    serving.start_soon(
+                        Power(power, control, inhibitor, holding_off_sleep).run
+                    )
+                    serving.start_soon(self._vigil.watch_store, control)
                     await wait_any(
                         self._start.stop.wait,
                         control.stop_requested.wait,

@@ -35,6 +35,7 @@ from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
+from forge_actors.runtime.power import PowerSettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
 from forge_actors.runtime.watch_settings import WatchdogSettings
@@ -157,6 +158,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
     watchdog: WatchdogSettings = WatchdogSettings()
+    power: PowerSettings = PowerSettings()
     effects: EffectSettings = EffectSettings()
     webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
@@ -176,7 +178,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         self.gateway.check()
-        _ = self.watchdog.seconds
+        _ = self.watchdog.seconds, self.power.grace
         self.notify.check()
         check_hooks(self.webhooks)
         _ = self.log.size

@@ -57,6 +57,15 @@ class Vigil:
             self._notifier.watchdog,
         ).run()
 
+    async def watch_store(self, control: RuntimeControl) -> None:
+        """Tell when nothing can be saved, and when it can again, until cancelled."""
+        while True:
+            await control.saving(works=False)
+            self._board.give("DATABASE_UNAVAILABLE")
+            self._board.observe("database", "fail")
+            await control.saving(works=True)
+            self._board.observe("database", "pass")
+
     async def report(self, signals: AsyncIterator[int]) -> None:
         """Write something down for each signal, one after the other."""
         async for number in signals:

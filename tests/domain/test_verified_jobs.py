@@ -178,7 +178,10 @@ def test_a_held_check_says_so_and_keeps_its_state() -> None:
 
 
 def test_what_is_kept_for_a_check_is_what_the_job_claims_by_now() -> None:
-    others = [make_job("b", "write:repo-content:*"), make_job("c", "write:build-cache:one")]
+    others = [
+        make_job("b", "write:repo-content:*"),
+        make_job("c", "write:build-cache:one"),
+    ]
     made = worked(agent_job("a", "write:repo-content:*"), *others)
     edit = Edit(claims=others[1].claims)
     assert made.edit("a", edit, 3.0)[1] is None
