@@ -64,6 +64,7 @@ VERBS = {
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
     "mcp": "what agents start to use the service as tools",
+    "man": "the manual page",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -100,7 +101,7 @@ GROUPS = {
         "quarantine",
     ),
     "a home as a whole": ("backup", "restore", "export", "import", "clean", "purge"),
-    "the shell": ("completions",),
+    "the shell": ("completions", "man"),
 }
 USAGE = """\
 usage: forge-actors VERB [options]
