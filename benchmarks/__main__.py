@@ -27,6 +27,7 @@ from benchmarks import (
     messages,
     peers,
     restart,
+    returning,
     schedules,
     skeleton,
     starts,
@@ -96,6 +97,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "accept": accept.measure,
     "api": api.measure,
     "starts": starts.measure,
+    "limit-return": returning.measure,
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
     "schedules": schedules.measure,
@@ -107,7 +109,17 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
 }
 ROWS = ("cref", *MEASURES)
 ONCE = frozenset(  # long
-    {"api", "readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+    {
+        "api",
+        "readers",
+        "looks",
+        "limit-return",
+        "restart",
+        "clean",
+        "spin",
+        "memory",
+        "idle",
+    }
 )
 
 

@@ -82,6 +82,7 @@ BARS = {
     "memory-job": at_most(1024.0),
     "memory-repository": at_most(8 * 1024.0),
     "restart": at_most(2.0),
+    "limit-return": at_most(1.0),
     "agent-output": Bar(50.0),
     "agent-output-memory": at_most(16.0),
     "w1-clean": Bar(85.0),

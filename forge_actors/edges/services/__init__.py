@@ -1,1 +1,1 @@
-"""Managers of services: what starts ours with the machine, or when it has failed."""
+"""The managers of services: what they are told, and what they ask for."""
