@@ -120,9 +120,7 @@ def _unmanaged(home: Path) -> int | None:
 
 def _print(args: argparse.Namespace, state: ManagedState) -> None:
     if args.json:
-        from msgspec import to_builtins
-
-        print_json(to_builtins(state))
+        print_json({name: getattr(state, name) for name in state.__struct_fields__})
         return
     enabled = "starts by itself" if state.enabled else "does not start by itself"
     rows = [
