@@ -27,6 +27,8 @@ from benchmarks import (
     messages,
     peers,
     restart,
+    returning,
+    schedules,
     skeleton,
     starts,
     streams,
@@ -95,8 +97,10 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "accept": accept.measure,
     "api": api.measure,
     "starts": starts.measure,
+    "limit-return": returning.measure,
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
+    "schedules": schedules.measure,
     "restart": restart.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,
@@ -105,7 +109,17 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
 }
 ROWS = ("cref", *MEASURES)
 ONCE = frozenset(  # long
-    {"api", "readers", "looks", "restart", "clean", "spin", "memory", "idle"}
+    {
+        "api",
+        "readers",
+        "looks",
+        "limit-return",
+        "restart",
+        "clean",
+        "spin",
+        "memory",
+        "idle",
+    }
 )
 
 

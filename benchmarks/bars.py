@@ -39,6 +39,7 @@ def at_most(limit: float) -> Bar:
 
 
 COMPARISONS = (
+    Comparison("schedule-add_of_first", "schedule-add", "schedule-add-first"),
     Comparison("worktrees_of_in-turn", "worktrees", "worktrees-in-turn"),
     Comparison("w1_of_skeleton", "w1", "skeleton"),
     Comparison("w1_of_huey", "w1", "w1-huey"),
@@ -55,6 +56,10 @@ COMPARISONS = (
 
 #: Units are those of the rows: jobs/s, per s, ms, MiB, bytes, s; comparisons have none.
 BARS = {
+    # It must not grow with their number.
+    "schedule-add_of_first": at_most(2.0),
+    "schedule-idle": at_most(10.0),
+    "schedule-due": at_most(2.0),
     "worktrees_of_in-turn": at_most(1.0),
     "w1": Bar(0.5, of_c=True),
     "w1_of_skeleton": Bar(0.85),
@@ -77,6 +82,7 @@ BARS = {
     "memory-job": at_most(1024.0),
     "memory-repository": at_most(8 * 1024.0),
     "restart": at_most(2.0),
+    "limit-return": at_most(1.0),
     "agent-output": Bar(50.0),
     "agent-output-memory": at_most(16.0),
     "w1-clean": Bar(85.0),

@@ -45,6 +45,8 @@ class Bench:
     repositories: int = 20
     deep: int = 100_000
     starts: int = 200
+    #: Jobs that wait for the end of a limit.
+    parked: int = 200
     messages: int = 4000
     batch: int = 10_000
     callers: int = 50
@@ -85,6 +87,7 @@ class Bench:
         self.restart_queued, self.restart_finished = 2000, 200
         self.registered, self.idle_seconds = 100, 5.0
         self.looked_at = 200
+        self.parked = 20
         self.finished, self.spin_seconds = 20_000, 2.0
         self.files = 200
         self.idle_readers, self.active_readers = 50, 10

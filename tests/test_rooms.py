@@ -187,7 +187,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.supervisor_messages", "actors.repository_context"}
     shared |= {"actors.asked", "actors.isolating", "actors.loading"}
     shared |= {"actors.alarm", "actors.bookkeeper", "actors.maintenance_context"}
-    shared |= {"actors.maintenance_messages"}
+    shared |= {"actors.maintenance_messages", "actors.pulse"}
     shared |= {"actors.projections_messages", "actors.watches"}
     shared |= {"actors.agenda", "actors.schedules_messages", "actors.wall_alarm"}
     shared |= {"actors.wishes"}

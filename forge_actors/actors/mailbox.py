@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import outcome
 import trio
 
+from forge_actors.actors.pulse import CURRENT, UNWATCHED
 from forge_actors.domain.errors import ActorStopped, MailboxClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from forge_actors.actors.pulse import Pulse
 
 #: Asks that may be open at one actor; further askers wait their turn.
 MAILBOX_SIZE = 64
@@ -78,9 +81,14 @@ class Reply(Generic[A]):
 class Mailbox(Generic[M]):
     """The sending end of one actor's channel."""
 
-    def __init__(self, channel: trio.MemorySendChannel[M]) -> None:
+    def __init__(
+        self, channel: trio.MemorySendChannel[M], pulse: Pulse = UNWATCHED
+    ) -> None:
         self._channel = channel
         self._room = trio.Semaphore(MAILBOX_SIZE)
+        self._pulse = pulse
+        #: Messages that were sent so far.
+        self.sent = 0
 
     @property
     def depth(self) -> int:
@@ -97,6 +105,9 @@ class Mailbox(Generic[M]):
             self._channel.send_nowait(message)
         except trio.BrokenResourceError:
             raise MailboxClosed from None
+        self.sent += 1
+        if self._pulse.asleep:
+            self._pulse.wake()
 
     async def ask(self, make: Callable[[Reply[A]], M]) -> A:
         """Send the message that `make` builds around a reply, and wait for the answer.
@@ -120,8 +131,11 @@ class Mailbox(Generic[M]):
 class Inbox(Generic[M]):
     """The receiving end; exactly one task reads it."""
 
-    def __init__(self, channel: trio.MemoryReceiveChannel[M]) -> None:
+    def __init__(
+        self, channel: trio.MemoryReceiveChannel[M], pulse: Pulse = UNWATCHED
+    ) -> None:
         self._channel = channel
+        self._pulse = pulse
         #: Wait for the next message. The channel's own, as each message pays for it.
         self.receive = channel.receive
 
@@ -136,8 +150,14 @@ class Inbox(Generic[M]):
     def empty(self) -> bool:
         return self._channel.statistics().current_buffer_used == 0
 
+    def load(self) -> tuple[int, bool]:
+        """How many messages lie in it, and whether the actor waits for another one."""
+        found = self._channel.statistics()
+        return found.current_buffer_used, found.tasks_waiting_receive > 0
+
     def close(self) -> list[M]:
         """Take no more messages; what was still waiting is returned."""
+        self._pulse.drop(self)
         rest = []
         while (message := self.receive_nowait()) is not None:
             rest.append(message)
@@ -145,12 +165,17 @@ class Inbox(Generic[M]):
         return rest
 
 
-def open_mailbox() -> tuple[Mailbox[M], Inbox[M]]:
-    """A mailbox and its inbox."""
+def open_mailbox(actor: str | None = None) -> tuple[Mailbox[M], Inbox[M]]:
+    """A mailbox and its inbox. The task that calls this is the `actor` of that name,
+    whose progress is watched if it has one."""
     send: trio.MemorySendChannel[M]
     receive: trio.MemoryReceiveChannel[M]
     send, receive = trio.open_memory_channel(math.inf)
-    return Mailbox(send), Inbox(receive)
+    pulse = UNWATCHED if actor is None else CURRENT.get()
+    mailbox, inbox = Mailbox(send, pulse), Inbox(receive, pulse)
+    if actor is not None and pulse is not UNWATCHED:
+        pulse.add(actor, mailbox, inbox)
+    return mailbox, inbox
 
 
 @contextmanager

@@ -62,7 +62,7 @@ async def run(
     """Keep the home in order until stopped."""
     mailbox: Mailbox[Message]
     inbox: Inbox[Message]
-    mailbox, inbox = open_mailbox()
+    mailbox, inbox = open_mailbox("clean-up")
     async with trio.open_nursery() as nursery:
         actor = _Maintenance(context, mailbox, nursery)
         with serving(inbox), actor.keeping_time():

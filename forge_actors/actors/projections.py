@@ -65,7 +65,7 @@ async def run(
     """Look at repositories until cancelled."""
     mailbox: Mailbox[Message]
     inbox: Inbox[Message]
-    mailbox, inbox = open_mailbox()
+    mailbox, inbox = open_mailbox("git status")
     async with trio.open_nursery() as children:
         actor = _Projections(context, mailbox, children)
         try:

@@ -71,7 +71,7 @@ async def run(
     """Own the repository until it owns no job, or is stopped."""
     mailbox: Mailbox[Message]
     inbox: Inbox[Message]
-    mailbox, inbox = open_mailbox()
+    mailbox, inbox = open_mailbox(f"repository {repo}")
     async with trio.open_nursery() as workers:
         actor = _Repository(repo, context, mailbox, workers)
         with actor.open(), serving(inbox, actor.discard):

@@ -87,7 +87,7 @@ async def run(
     """Own the tokens until stopped."""
     mailbox: Mailbox[Message]
     inbox: Inbox[Message]
-    mailbox, inbox = open_mailbox()
+    mailbox, inbox = open_mailbox("supervisor")
     async with trio.open_nursery() as children:
         actor = _Supervisor(context, mailbox, children)
         with serving(inbox), actor.keeping_time():

@@ -19,7 +19,7 @@ from forge_actors.cli.disk_text import home_text
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import print_json
 from forge_actors.client.errors import NoService
-from forge_actors.client.home import resolve_home, socket_path
+from forge_actors.client.home import published, resolve_home, socket_path
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.open_files import LEAST, OpenFiles
@@ -38,6 +38,8 @@ SQLITE_LEAST = (3, 51, 3)
 GIT_LEAST = (2, 25)
 AGENT_SECONDS = 20.0
 PR_SET_CHILD_SUBREAPER = 36
+#: How it begins what a status file says of a service that cannot answer.
+LOOP_BLOCKED = "the loop of the service does not turn"
 
 State = Literal["ok", "missing", "broken"]
 
@@ -66,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
         _files(),
         _socket(home),
         *_service(home),
+        *_last_words(home),
         _agent(),
         *(Check("agents", state, text) for state, text in found_here()),
         _proc(),
@@ -207,6 +210,10 @@ def _socket(home: str) -> Check:
 
 
 def _service(home: str) -> list[Check]:
+    blocked = published(home)
+    if blocked.get("stage") == "ready" and (words := _loop(blocked)):
+        # It would not answer.
+        return [_disk(home, {}), Check("service", "broken", words)]
     try:
         status = Service(home).get("status")
     except NoService:
@@ -222,6 +229,12 @@ def _service(home: str) -> list[Check]:
         *_unseen(status.get("agents") or []),
         *_clean_up(status.get("maintenance") or {}),
     ]
+
+
+def _loop(told: dict[str, Any]) -> str:
+    """What is said of a service by the thread that sees that nothing else runs."""
+    said = (str(words) for words in told.get("degraded") or ())
+    return "; ".join(words for words in said if words.startswith(LOOP_BLOCKED))
 
 
 def _clean_up(maintenance: dict[str, Any]) -> list[Check]:
@@ -276,6 +289,23 @@ def _health(status: dict[str, Any]) -> Check:
     if degraded:
         return Check("service", "broken", f"{named}: {'; '.join(degraded)}")
     return Check("service", "ok", named)
+
+
+def _last_words(home: str) -> list[Check]:
+    """What a service has written down of itself, and why the last one ended."""
+    from forge_actors.runtime.reports import latest_reports
+    from forge_actors.runtime.status_file import last_exit
+
+    found = []
+    ended = last_exit(Path(home))
+    if ended.get("status") not in (None, 0, 75):
+        detail = f"{ended.get('reason')} at {ended.get('ended_at')}, in the stage"
+        detail += f" {ended.get('stage')}: {ended.get('message')}"
+        found.append(Check("last exit", "missing", detail))
+    paths = [str(path) for path in latest_reports(Path(home))]
+    if paths:
+        found.append(Check("reports", "ok", f"the newest: {' '.join(paths)}"))
+    return found
 
 
 def _agent() -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from functools import partial
@@ -16,6 +17,7 @@ from forge_actors.domain.errors import ForgeError, InvalidInput
 
 if TYPE_CHECKING:
     import argparse
+    from io import FileIO
 
 HELP = (
     "Run the service of a home until it is stopped: by stop, drain --stop, Ctrl-C or\n"
@@ -32,6 +34,10 @@ EXAMPLES = """\
 """
 #: What a detached service says of itself goes to this file in its home.
 LOG = "service.log"
+#: How a line of a service begins that tells of a stage of its start.
+STAGE_LINE = "stage "
+#: Seconds after which a stage that still lasts is worth a word.
+STAGE_SECONDS = 1.0
 
 
 class StartFailed(ForgeError):
@@ -49,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="return once it is ready, and print its process id",
     )
     parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--stages", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--log-file", type=Path, help=argparse.SUPPRESS)
 
 
@@ -70,13 +77,20 @@ def run(args: argparse.Namespace) -> int:
     import signal
 
     # Loading the service takes a while. A signal of that time waits until it can act.
-    ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ours = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    ours |= {signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, ours)
     from forge_actors.runtime.service import serve
 
     socket_path(str(home))  # a place that is not fit is refused before anything runs
     place = partial(prepare_socket_path, str(home))
-    return serve(home, place, ready_fd=args.ready_fd, log_file=args.log_file)
+    return serve(
+        home,
+        place,
+        ready_fd=args.ready_fd,
+        stages=args.stages,
+        log_file=args.log_file,
+    )
 
 
 def start_detached(home: Path) -> int:
@@ -99,7 +113,10 @@ def start_detached(home: Path) -> int:
         before = log.seek(0, os.SEEK_END)
         try:
             service = subprocess.Popen(
-                [*command, "--ready-fd", str(writing), "--log-file", str(path)],
+                [
+                    *(*command, "--ready-fd", str(writing), "--stages"),
+                    *("--log-file", str(path)),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -108,18 +125,36 @@ def start_detached(home: Path) -> int:
             )
         finally:
             os.close(writing)
-    with open(reading, "rb") as ready:
+    # Unbuffered: what is left in a buffer would be waited for.
+    with open(reading, "rb", buffering=0) as ready:
         try:
-            if told := ready.readline():
-                if told != b"\n":
-                    words = told.decode("utf-8", "replace").strip()
-                    note(f"the service is not ready yet; it waits for space: {words}")
+            if (told := _through(ready)) is not None:
+                if told:
+                    note(f"the service is not ready yet; it waits for space: {told}")
                 return service.pid
         except KeyboardInterrupt:
             service.terminate()
             raise
     status = service.wait()
     raise _failure(path, before, status)
+
+
+def _through(ready: FileIO) -> str | None:
+    """What a service says once it is ready (nothing) or has to wait; None: it ended.
+
+    A stage of its start that lasts is noted meanwhile.
+    """
+    stage = ""
+    while True:
+        if stage and not select.select([ready], [], [], STAGE_SECONDS)[0]:
+            note(f"the service starts: {clean(stage)}")
+        stage = ""
+        told = ready.readline().decode("utf-8", "replace")
+        if not told:
+            return None
+        if not told.startswith(STAGE_LINE):
+            return told.strip()
+        stage = told.removeprefix(STAGE_LINE).partition(": ")[2].strip()
 
 
 def _failure(log: Path, start: int, status: int) -> StartFailed:

@@ -59,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
 
         return offline_home.status(service.home), NoService.exit_code
 
+    if args.wait:
+        _say_stage(service)
     status, code = served() if args.wait else read(service, served, kept)
     timed_out = status.pop("timed_out", False)
     if args.json:
@@ -71,11 +73,20 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
+def _say_stage(service: Service) -> None:
+    """Of a service that still starts, say what it does before waiting for it."""
+    now = service.get("status")
+    if now.get("stage", READY) != READY:
+        note(clean("; ".join(now["degraded"]) or f"it starts: {now['stage']}"))
+
+
 def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     service = status.get("service", {})
     state = painter.state("ready" if status.get("ready") else "not ready")
     if status.get("draining"):
         state += ", draining"
+    if status.get("stage", READY) != READY:
+        state += f", {status['stage']}"
     lines = [f"service   {state}", clean(f"home      {service.get('home')}")]
     if service.get("pid") is not None:
         lines[0] += clean(f", pid {service['pid']}, version {service.get('version')}")

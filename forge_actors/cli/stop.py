@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
 from forge_actors.client.errors import NoService
+from forge_actors.client.home import published
 from forge_actors.client.sync import Service
 from forge_actors.domain.errors import Refused
 
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         answer = stop(service, wait=not args.no_wait, jobs=args.jobs)
     except NoService as error:
+        if _others_stop(service, args):
+            return 0
         if not args.jobs or not _end_left_jobs(service, args, error):
             raise
         return 0
@@ -53,6 +56,26 @@ def run(args: argparse.Namespace) -> int:
         jobs = "" if args.jobs else go_on(answer["running"])
         print(clean(f"the service on {service.home} {done}{jobs}"))
     return 0
+
+
+def _others_stop(service: Service, args: argparse.Namespace) -> bool:
+    """Wait for the end of a service that somebody else stops; whether there is one."""
+    told = published(service.home)
+    pid = told.get("pid")
+    # What it does with its jobs is decided.
+    if args.jobs or told.get("stage") != "stopping" or not isinstance(pid, int):
+        return False
+    process = None if args.no_wait else _open(pid)
+    if process is not None:
+        with open(process, "rb"):
+            select.select([process], [], [])
+    ended = process is not None
+    if args.json:
+        print_json({"stopping": True, "jobs": False, "pid": pid, "ended": ended})
+    else:
+        done = "ended" if ended else "ends"
+        print(clean(f"the service on {service.home} {done}: it was stopped already"))
+    return True
 
 
 def _end_left_jobs(

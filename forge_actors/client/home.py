@@ -20,6 +20,9 @@ CONTROL = "control.sock"
 STORE = "store.sqlite"
 #: Locked by the process that has the home, as long as it has it.
 LOCK = "runtime.lock"
+#: Written by a service for those who cannot ask it.
+STATUS = os.path.join("runtime", "status.json")
+MAX_STATUS = 256 * 1024
 
 #: What a trace context is written with.
 _OF_TRACE = frozenset("0123456789abcdef-")
@@ -75,6 +78,21 @@ def serving_pid(home: str) -> int | None:
     """The process that answers requests of this home, also if its socket is gone."""
     pid, serving = _holder(home)
     return pid if serving else None
+
+
+def published(home: str) -> dict[str, object]:
+    """What the service that has the home says of itself in its status file, if it does.
+
+    What a service left there that is gone is not told.
+    """
+    try:
+        with open(os.path.join(home, STATUS), "rb") as file:
+            found = json.loads(file.read(MAX_STATUS))
+    except (OSError, ValueError):
+        return {}
+    pid = owner(home)
+    ours = isinstance(found, dict) and pid is not None and found.get("pid") == pid
+    return found if ours else {}
 
 
 def _holder(home: str) -> tuple[int | None, bool]:

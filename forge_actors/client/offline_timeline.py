@@ -10,7 +10,12 @@ import msgspec
 from forge_actors.client import offline
 from forge_actors.domain.errors import NotFound
 from forge_actors.domain.events import Event, number_before
-from forge_actors.domain.timeline import MAX_STILL, PastFacts, events_to_read
+from forge_actors.domain.timeline import (
+    LIMITS_WITHIN,
+    MAX_STILL,
+    PastFacts,
+    events_to_read,
+)
 from forge_actors.domain.timeline_record import Record
 from forge_actors.domain.timeline_telling import Known, timeline
 
@@ -87,6 +92,10 @@ def _read_into(record: Record, store: apsw.Connection) -> float:
         if first is None and after > 0:
             first = event.at
         record.apply(event)
+    if not record.limits:
+        near = _events(store, max(0, last - LIMITS_WITHIN))
+        for event in [event for _, event in near if event.kind == "limits"][-1:]:
+            record.apply(event)
     return record.since if first is None else max(first, record.since)
 
 

@@ -31,6 +31,10 @@ GATHER_SECONDS = 0.05
 KINDS: tuple[str, ...] = (
     "runtime_started",
     "runtime_ready",
+    "runtime_failed",
+    "actor_stalled",
+    "actor_resumed",
+    "loop_blocked",
     "runtime_stopped",
     "write_refused",
     "store_restored",

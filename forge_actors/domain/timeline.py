@@ -22,6 +22,8 @@ DEFAULT_SPANS, MAX_SPANS = 2000, 20_000
 MAX_EVENTS, LEAD_EVENTS = 200_000, 5000
 #: And of those behind it, for the ends of what it cuts.
 TRAIL_EVENTS = 50_000
+#: Events among which the last limits are looked for, if none of those tells them.
+LIMITS_WITHIN = 2000
 #: Jobs that stood still all the while which are looked at.
 MAX_STILL = 100_000
 #: How many parts the window has where numbers of jobs are told.

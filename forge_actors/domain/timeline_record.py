@@ -84,9 +84,13 @@ class Record:
         self.complete_from = 0.0
         self.bands = Bands(since, until)
         self.limits: dict[str, int] = {}
+        #: When the first event was: nothing is known of what was before.
+        self._first: float | None = None
 
     def apply(self, event: Event) -> None:
         """Take the next event."""
+        if self._first is None:
+            self._first = event.at
         self.bands.apply(event)
         if event.kind == "limits" and (event.at < self.until or not self.limits):
             tokens = event.data.get("tokens")
@@ -232,7 +236,10 @@ class Record:
         if gauge is None:
             gauge = Gauge(self.seconds)
             self.gauges[job.repo, reason] = gauge
-        gauge.add(began or 0.0, self.seconds if ended is None else ended)
+        known = self._offset(self._first) or 0.0
+        gauge.add(
+            known if began is None else began, self.seconds if ended is None else ended
+        )
         if len(self.waits) == self._limit:
             self.waits_left_out += 1
         self.waits.append(

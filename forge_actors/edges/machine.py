@@ -116,6 +116,11 @@ def raise_open_files() -> OpenFiles:
     return open_files()
 
 
+def resident_bytes() -> int:
+    """The memory that this process has now."""
+    return psutil.Process().memory_info().rss
+
+
 def usable_cpus() -> int:
     """The processors this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from forge_actors.runtime.disk_watch import DiskWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
+    from forge_actors.runtime.readiness import Board
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.scheduling import Scheduling
     from forge_actors.runtime.served_release import ServedRelease
@@ -75,6 +76,7 @@ class ControlBase:
         served: ServedRelease | None = None,
         programs: AgentPrograms | None = None,
         session: Callable[[str, int], str | None] = lambda job, attempt: None,
+        board: Board,
         scheduling: Scheduling,
     ) -> None:
         self._home = home
@@ -93,6 +95,7 @@ class ControlBase:
         self._programs = programs
         #: That of an attempt that runs, once it is known.
         self._session = session
+        self.board = board
         self.scheduling = scheduling
         self._started_at = clock.wall()
         self._endings = Endings(store)

@@ -11,13 +11,16 @@ from msgspec import to_builtins
 
 from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
-from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
+from forge_actors.actors.supervisor_messages import Count, SetPause, Stop, Survey
 from forge_actors.domain.capacity import WORKERS
+from forge_actors.domain.changes import Noted
 from forge_actors.domain.disk import sizes_of
-from forge_actors.domain.errors import MailboxClosed, Refused, Unavailable
+from forge_actors.domain.errors import MailboxClosed, Refused, StoreFailed, Unavailable
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import STATES
 from forge_actors.domain.maintenance_view import maintenance_view
 from forge_actors.domain.quarantine import nothing_kept
+from forge_actors.domain.readiness import answers
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.edges.machine import open_files
@@ -34,6 +37,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
     from forge_actors.domain.settings import SettingChange, SettingView
 
+#: Seconds that the supervisor has to say how it is.
+SURVEY_SECONDS = 5.0
+#: What is said of one that did not.
+NO_SURVEY = Survey({}, 0, 0, None, draining=False, waiting=0)
+
 
 class ServiceControl(OutputControl, InboxControl):
     """The part of the port `Control` that is about the service as a whole."""
@@ -43,8 +51,42 @@ class ServiceControl(OutputControl, InboxControl):
         """The process id of the node agent that runs now."""
         return self._launcher.agent_pid
 
+    @property
+    def instance(self) -> str:
+        """This start of the runtime, and no other."""
+        owner = self._store.owner
+        return "" if owner is None else owner.instance
+
+    def runs_jobs(self) -> bool:
+        """Whether any job runs, or is about to."""
+        return bool(self._store.tally.reserved)
+
+    async def news(self) -> bool:
+        """Wait until something happened; False if the runtime ends."""
+        return await self._events.news(self.last_event)
+
+    async def saving(self, *, works: bool) -> None:
+        """Wait until the store can save, or until it cannot."""
+        await self._store.saving.wait_value(works)
+
+    def stall_after(self) -> float:
+        """Seconds at one message after which an actor counts as stalled."""
+        return self._settings().watchdog.seconds
+
+    def note(self, kind: str, data: dict[str, object]) -> None:
+        """Put something about the service into the event log, if that is possible."""
+        with suppress(StoreFailed):
+            self._store.save([Noted(Event(kind, self._clock.now(), data=data))])
+
+    async def _survey(self) -> Survey | None:
+        """What the supervisor has; None if it does not answer."""
+        with trio.move_on_after(SURVEY_SECONDS):
+            return await self._supervisor.ask(Count)
+        return None
+
     async def status(self) -> dict[str, object]:
-        survey = await self._supervisor.ask(Count)
+        answered = await self._survey()
+        survey = answered or NO_SURVEY
         counts = self._store.tally.by_state()
         capacity: dict[str, object] = {}
         providers: dict[str, object] = {}
@@ -79,18 +121,31 @@ class ServiceControl(OutputControl, InboxControl):
                 f"the node agent gave no sign of life for {survey.silence:.0f} s, so"
                 " the leases of what runs are unconfirmed; they are kept"
             )
+        if answered is None:
+            degraded.append(f"the supervisor did not answer in {SURVEY_SECONDS:g} s")
         served = self._served
         if self.successor is not None:
             degraded.append(f"{self.successor.release} is the active release now")
-        ready = not degraded and not self.stop_requested.is_set()
+        known = self.board.now
+        ready = known.ready and not degraded and not self.stop_requested.is_set()
+        release = "not_observed" if served is None else served.coherence
         if held := self._launcher.held_back:
             # It takes requests all the same, and starts them when there is room.
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble + self._untold
+        degraded += self.board.complaints.values()
         degraded += self.scheduling.trouble
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)
+        maintenance = maintenance_view(
+            self._settings().cleaning,
+            self._store.clean_run(),
+            visits,
+            self._roots,
+            timestamp,
+            given_up=survey.no_clean_up,
+        )
         return {
             "service": {
                 "pid": os.getpid(),
@@ -111,15 +166,16 @@ class ServiceControl(OutputControl, InboxControl):
                 },
             },
             "ready": ready,
+            "stage": known.stage,
             "readiness": {
-                "database": "fail" if trouble else "pass",
-                "scheduler": "pass",
-                "releaseCoherence": "not_observed"
-                if served is None
-                else served.coherence,
-                # Nothing of this release looks at it.
-                "mcpEndToEnd": "not_observed",
+                **known.diagnostics,
+                "database": "fail" if trouble else known.diagnostics["database"],
+                "releaseCoherence": release,
             },
+            "reasons": known.reasons,
+            **to_builtins(
+                answers(ready=ready, clean_up=maintenance["problem"], release=release)
+            ),
             "degraded": degraded,
             "draining": survey.draining,
             "capacity": capacity,
@@ -131,14 +187,7 @@ class ServiceControl(OutputControl, InboxControl):
             "poisoned": self._poisoned(),
             "inbox": {"items": self._inbox(0).count},
             "pauses": [to_builtins(pause) for pause in pauses],
-            "maintenance": maintenance_view(
-                self._settings().cleaning,
-                self._store.clean_run(),
-                visits,
-                self._roots,
-                timestamp,
-                given_up=survey.no_clean_up,
-            ),
+            "maintenance": maintenance,
             "disk": {**disk, "home": sizes_of(visits.values())},
             "counts": {state: counts[state] for state in STATES if counts.get(state)},
             "pressure": {
@@ -188,8 +237,12 @@ class ServiceControl(OutputControl, InboxControl):
         return await self._settings.reload()
 
     async def wait_ready(self) -> None:
-        if not await self._held.wait(lambda: self._store.saving.wait_value(True)):
+        if not await self._held.wait(self._ready):
             raise _ending()
+
+    async def _ready(self) -> None:
+        await self.board.became_ready.wait()
+        await self._store.saving.wait_value(True)
 
     async def wait_idle(self) -> None:
         while self._store.active:

@@ -9,6 +9,7 @@ import trio
 
 from forge_actors.domain.timeline import (
     DEFAULT_SPAN,
+    LIMITS_WITHIN,
     MAX_STILL,
     PastFacts,
     Timeline,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.events import Event
 
+#: Jobs that are looked up before others get their turn.
+JOBS_AT_ONCE = 500
+
 
 class TimelineControl(ControlBase):
     """The part of the port `Control` that is about what ran when."""
@@ -39,7 +43,7 @@ class TimelineControl(ControlBase):
         read_from = await self._read_into(record, since, until)
         await self._stood(record)
         record.close()
-        facts = self._past_facts(record.jobs())
+        facts = await self._past_facts(record.jobs())
         ids = json.dumps(sorted(record.repositories()))
         named = dict(self._store.read("repository_names", ids))
         live = query.until is None or until >= round(now, 3)
@@ -51,13 +55,13 @@ class TimelineControl(ControlBase):
         log = self._events
         begins, ends = log.before(since), log.before(until)
         after, last = events_to_read(begins, ends, log.last)
-        first: float | None = None
+        whole, first = after == 0, since
         while after < last:
             page = self._store.events(after, min(LOOKED_AT_ONCE, last - after))
             if not page:
                 break
-            if first is None and after > 0:
-                first = page[0].at
+            if not whole:
+                whole, first = True, max(page[0].at, since)
             for event in page:
                 record.apply(event)
             after = page[-1].seq
@@ -65,11 +69,11 @@ class TimelineControl(ControlBase):
         if not record.limits:
             for event in self._last_limits(log.last):
                 record.apply(event)
-        return first if first is not None and first > since else since
+        return first
 
     def _last_limits(self, last: int) -> Iterable[Event]:
         """The last event that told them, if it is among the last ones."""
-        after = max(0, last - LOOKED_AT_ONCE)
+        after = max(0, last - LIMITS_WITHIN)
         return self._store.find_events(after, last, {"kind": ("limits",)})[-1:]
 
     async def _stood(self, record: Record) -> None:
@@ -84,6 +88,12 @@ class TimelineControl(ControlBase):
             left -= len(rows)
             await trio.lowlevel.checkpoint()
 
-    def _past_facts(self, jobs: set[str]) -> dict[str, PastFacts]:
-        rows = self._store.read("past_facts", json.dumps(list(jobs)))
-        return {row[0]: PastFacts(*row) for row in rows}
+    async def _past_facts(self, jobs: set[str]) -> dict[str, PastFacts]:
+        found: dict[str, PastFacts] = {}
+        wanted = sorted(jobs)
+        for start in range(0, len(wanted), JOBS_AT_ONCE):
+            ids = json.dumps(wanted[start : start + JOBS_AT_ONCE])
+            for row in self._store.read("past_facts", ids):
+                found[row[0]] = PastFacts(*row)
+            await trio.lowlevel.checkpoint()
+        return found

@@ -50,6 +50,7 @@ class FrontDoor:
         self._rate = rate
         self._tell = tell
         self._one_at_a_time = trio.Lock()
+        self._begun = trio.Event()
         self._stopped = trio.Event()
         self._nursery: trio.Nursery | None = None
         self._gate: Gate | None = None
@@ -74,6 +75,7 @@ class FrontDoor:
             self._nursery = nursery
             if self._port is not None:
                 await self._open(self._port)
+            self._begun.set()
             task_status.started()
             await self._stopped.wait()
             if self._server is not None:
@@ -90,6 +92,10 @@ class FrontDoor:
         Raises:
             Refused, InvalidInput: it cannot be; or there is no such place.
         """
+        if self._stopped.is_set():
+            raise Unavailable("the service ends")
+        # The socket is answered a moment before the port of the settings is open.
+        await self._begun.wait()
         async with self._one_at_a_time:
             gate = self._gate or await self._open(0)
         endpoint = self.endpoint or ""
@@ -101,8 +107,7 @@ class FrontDoor:
         return self._gate is not None and self._gate.log_out(page)
 
     async def _open(self, port: int) -> Gate:
-        if self._nursery is None or self._stopped.is_set():
-            raise Unavailable("the service ends")
+        assert self._nursery is not None, "it was begun"
         token = api_token(self._home)
         sockets = _listening(port)
         port = sockets[0].getsockname()[1]

@@ -43,6 +43,10 @@ LOCK_FILE = "runtime.lock"
 AGENT_LOCK = "agent.lock"
 #: What clean-ups removed and why, one line each.
 REMOVED_LOG = "removed.jsonl"
+#: What a service tells of itself there, for those who cannot ask it.
+RUNTIME = "runtime"
+#: What a service wrote down of itself when it was told to.
+DIAGNOSTICS = "diagnostics"
 #: Repositories that a job file had cloned.
 CLONES = "clones"
 #: Stores that a restore has replaced.
@@ -89,6 +93,8 @@ FOLDERS = (
     REPLACED,
     CLONES,
     FOLDER,
+    RUNTIME,
+    DIAGNOSTICS,
     *WORKSHOPS,
     "secrets",
 )

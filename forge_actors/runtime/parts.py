@@ -20,6 +20,7 @@ from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
     MailboxClosed,
+    StoreFailed,
     WriterFenced,
 )
 from forge_actors.domain.events import Event
@@ -64,10 +65,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.readiness import Failure
     from forge_actors.domain.recovery import StopReason
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.readiness import Board
     from forge_actors.runtime.served_release import ServedRelease
     from forge_actors.runtime.settings import Settings
 
@@ -86,6 +89,7 @@ class Parts:
         launcher: NodeLauncher,
         clock: Clock,
         served: ServedRelease | None,
+        board: Board,
         *,
         embedded: bool,
     ) -> None:
@@ -95,6 +99,7 @@ class Parts:
         self._launcher = launcher
         self._clock = clock
         self._served = served
+        self.board = board
         self._gauge = _gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
@@ -192,6 +197,7 @@ class Parts:
         self.registry.relocated = relocated
         for repo in moved:
             relocated(repo)
+        self.board.note = self._note_failure
         nursery.start_soon(self._until_down)
         nursery.start_soon(self._until_fenced)
         self._store.save([Noted(Event("runtime_ready", self._clock.now()))])
@@ -202,6 +208,17 @@ class Parts:
         nursery.start_soon(self._programs.run)
         nursery.start_soon(self._arrivals.run, partial(self._look_again, mailbox))
         return mailbox
+
+    def _note_failure(self, failure: Failure) -> None:
+        """A part failed for good: that goes into the event log, if it still can."""
+        data: dict[str, object] = {
+            "code": failure.code,
+            "stage": failure.stage,
+            "reason": failure.message,
+        }
+        event = Event("runtime_failed", self._clock.now(), data=data)
+        with suppress(StoreFailed):
+            self._store.save([Noted(event)])
 
     def _maintenance(self) -> maintenance_context.Context:
         owner = self._store.owner
@@ -237,11 +254,12 @@ class Parts:
             WriterFenced: because another runtime has the home, and so the node agent.
             LauncherDown: for another reason.
         """
-        try:
-            await self._launcher.wait_down()
-        except LauncherDown:
-            self._store.check_owner()
-            raise
+        with self.board.guarding("NODE_AGENT_LOST", "scheduler"):
+            try:
+                await self._launcher.wait_down()
+            except LauncherDown:
+                self._store.check_owner()
+                raise
 
     @trio.lowlevel.enable_ki_protection
     async def _until_fenced(self) -> None:
@@ -251,11 +269,12 @@ class Parts:
         Raises:
             WriterFenced: it has.
         """
-        try:
-            await self._store.wait_fenced()
-        except WriterFenced:
-            self.scope.cancel()
-            raise
+        with self.board.guarding("RUNTIME_FENCED", "database"):
+            try:
+                await self._store.wait_fenced()
+            except WriterFenced:
+                self.scope.cancel()
+                raise
 
     def _name_of(self, job: str) -> str | None:
         rows = self._store.read_pending("job_names", json.dumps([job]))
@@ -277,7 +296,7 @@ class Parts:
         task_status: trio.TaskStatus[Mailbox[supervisor_messages.Message]],
     ) -> None:
         try:
-            with self.scope:
+            with self.scope, self.board.guarding("SCHEDULER_STOPPED", "scheduler"):
                 await supervisor.run(context, task_status=task_status)
         finally:
             self._ended.set()
@@ -342,6 +361,7 @@ class Parts:
             served=self._served,
             programs=self._programs,
             session=self._runs.session,
+            board=self.board,
             scheduling=scheduling,
         )
         self._scheduling = scheduling

@@ -6,7 +6,7 @@ import logging
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
@@ -22,19 +22,33 @@ from forge_actors.runtime.in_force import SettingsInForce, resolve
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.ownership import own_home, prepare_home, taken_over
 from forge_actors.runtime.parts import Parts
+from forge_actors.runtime.readiness import Board
 from forge_actors.runtime.release import this_release
 from forge_actors.runtime.served_release import serve_release
 from forge_actors.runtime.sources import SETTINGS_FILE
 from forge_actors.runtime.worktree_folders import discard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.releases import Release
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.ownership import Incarnation
     from forge_actors.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+class Serving(NamedTuple):
+    """What a service gives to its runtime."""
+
+    #: Makes ready where the node agent is found, and says where that is.
+    agent_socket: Callable[[], str]
+    #: Learns how far the start is.
+    board: Board
+    #: Called once the home is ours, before anything in it is read.
+    owned: Callable[[Incarnation, Release, Settings], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -82,19 +96,16 @@ def _discard(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def open_served(
-    home: Path, agent_socket: Callable[[], str]
-) -> AsyncIterator[Runtime]:
+async def open_served(home: Path, serving: Serving) -> AsyncIterator[Runtime]:
     """The runtime of a service, with the settings of its home.
 
     What runs at the end goes on without it, unless the runtime was asked to end it.
-    `agent_socket` makes ready where the node agent is found, and says where that is.
 
     Raises:
         InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
         ReleaseRefused: another release is the active one of the home.
     """
-    async with _open(home, None, "detached", agent_socket) as runtime:
+    async with _open(home, None, "detached", serving) as runtime:
         yield runtime
 
 
@@ -103,17 +114,26 @@ async def _open(
     folder: Path,
     settings: Settings | Mapping[str, Any] | None,
     stop: StopReason,
-    agent_socket: Callable[[], str] | None = None,
+    serving: Serving | None = None,
 ) -> AsyncIterator[Runtime]:
+    board = Board() if serving is None else serving.board
+    board.enter("settings")
     refuse_shared(folder)
     home = prepare_home(folder)
     loaded = resolve(home / SETTINGS_FILE, settings)
     limits = loaded.settings.repository_limits()
     host_error: BaseException | None = None
     try:
+        board.enter("source")
         clock, release = Clock(), this_release()
+        board.enter("ownership")
         with own_home(home, release.id) as me:
-            served = None if agent_socket is None else serve_release(home, release)
+            served = None
+            if serving is not None:
+                await serving.owned(me, release, loaded.settings)
+                board.enter("release")
+                served = serve_release(home, release)
+            board.enter("database")
             async with taken_over(
                 open_store(
                     home / STORE_FILE,
@@ -128,19 +148,21 @@ async def _open(
                 me,
                 clock.now(),
             ) as (store, before):
-                if agent_socket is None:
+                if serving is None:
                     _leave_alone(home, store)
+                board.enter("agent")
                 async with (
                     open_launcher(
                         home,
                         allowed_environment(),
                         owner=store.owner,
-                        durable=agent_socket is not None,
-                        socket_path=None if agent_socket is None else agent_socket(),
+                        durable=serving is not None,
+                        socket_path=None if serving is None else serving.agent_socket(),
                         files=open_files().of_agent,
                     ) as launcher,
                     trio.open_nursery() as nursery,
                 ):
+                    board.enter("scheduler")
                     path = home / SETTINGS_FILE if settings is None else None
                     parts = Parts(
                         home,
@@ -149,6 +171,7 @@ async def _open(
                         launcher,
                         clock,
                         served,
+                        board,
                         embedded=stop == "cancelled",
                     )
                     boot_id = me.process.boot_id
@@ -163,6 +186,8 @@ async def _open(
                         nursery.start_soon(control.notify, loaded.settings.notify)
                     if hooks := loaded.settings.webhooks:
                         nursery.start_soon(control.tell_webhooks, hooks)
+                    if serving is None:
+                        board.enter("ready")
                     parts.scope.shield = True
                     try:
                         yield Runtime(home, loaded.settings, control)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import signal
-import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import time
@@ -16,36 +14,34 @@ from typing import TYPE_CHECKING
 import trio
 from trio_util import wait_any
 
-from forge_actors import __version__
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
-from forge_actors.edges.gateway import metrics
-from forge_actors.edges.gateway.auth import READY
-from forge_actors.edges.gateway.door import Door
-from forge_actors.edges.gateway.event_hub import EventHub
-from forge_actors.edges.gateway.front import Front
-from forge_actors.edges.gateway.handling import handler, holds
-from forge_actors.edges.gateway.messages import Limits
-from forge_actors.edges.gateway.pages import handler as pages
-from forge_actors.edges.gateway.server import Server
-from forge_actors.edges.gateway.state import ready
 from forge_actors.edges.machine import open_files, raise_open_files
+from forge_actors.edges.services.notify import Notifier
+from forge_actors.edges.services.power import holding as holding_off_sleep
+from forge_actors.edges.services.power import inhibitor
 from forge_actors.runtime import service_log
-from forge_actors.runtime.front_door import FrontDoor
+from forge_actors.runtime.entrance import Entrance
 from forge_actors.runtime.groups import only_failure
-from forge_actors.runtime.mcp import MCP_SOCKET, Mcp
+from forge_actors.runtime.herald import Herald
+from forge_actors.runtime.interface import Interface, client_limits
+from forge_actors.runtime.mcp import Mcp
 from forge_actors.runtime.no_room import lacks_room, wait_for_room
 from forge_actors.runtime.ownership import tell_serving
-from forge_actors.runtime.runtime import open_served
+from forge_actors.runtime.power import Power
+from forge_actors.runtime.readiness import FAILED, SERVED, Board
+from forge_actors.runtime.runtime import Serving, open_served
 from forge_actors.runtime.views import timestamp
+from forge_actors.runtime.vigil import ASKING, Vigil
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from forge_actors.domain.open_files import OpenFiles
-    from forge_actors.runtime.gateway_settings import GatewaySettings
+    from forge_actors.domain.releases import Release
     from forge_actors.runtime.handles import Runtime
+    from forge_actors.runtime.ownership import Incarnation
+    from forge_actors.runtime.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +53,8 @@ CONTROL_SOCKET = "control.sock"
 AGENT_SOCKET = "agent.sock"
 #: Exit status of a service in whose place another release is to be started.
 SUPERSEDED = 75
+#: Why it ended, where somebody asked for that.
+STOP_REQUESTED = "STOP_REQUESTED"
 
 
 def serve(
@@ -64,6 +62,7 @@ def serve(
     place: Callable[[str], str],
     *,
     ready_fd: int | None = None,
+    stages: bool = False,
     log_file: Path | None = None,
 ) -> int:
     """Serve the home until a signal or a request to stop; the exit status.
@@ -71,8 +70,9 @@ def serve(
     It is 75 if the service ends because another release was made the active one.
     `place` makes ready where a socket is to be, and says where that is.
     `ready_fd` is written an empty line to and closed once requests are answered; before
-    that, a line that says why for each time that the start has to wait. `log_file` is
-    what standard error is, where that file is ours to begin anew.
+    that, a line that says why for each time that the start has to wait, and with
+    `stages` one for each stage of the start. `log_file` is what standard error is,
+    where that file is ours to begin anew.
 
     Raises:
         ForgeError: it could not start, or one of its parts failed for good.
@@ -82,87 +82,234 @@ def serve(
     if files.limit is not None and files.limit < LEAST:
         raise Refused(f"{files}; a service needs at least {LEAST}")
     service_log.begin(service_log.settings_of(home), log_file)
+    board, notifier = Board(SERVED), Notifier(os.environ)
+    herald = Herald(home, board, notifier, ready_fd, stages=stages)
+    service = _Service(home, place, board, herald, notifier)
     try:
-        return trio.run(_serve, home, place, ready_fd)
-    except BaseExceptionGroup as group:
-        failure = only_failure(group)
-        if isinstance(failure, ForgeError | OSError):
+        status = trio.run(service.run)
+    except BaseException as error:
+        failure: BaseException = error
+        if isinstance(error, BaseExceptionGroup):
+            failure = only_failure(error)
+        herald.failed(failure)
+        if isinstance(failure, ForgeError | OSError) and failure is not error:
             raise failure from None
         raise
-
-
-async def _serve(home: Path, place: Callable[[str], str], ready_fd: int | None) -> int:
-    # What is made until then stays: to look through it time and again while a long
-    # queue is loaded would take as long as the loading. `_spare_collector` ends this.
-    gc.disable()
-    with (
-        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
-        trio.open_signal_receiver(signal.SIGHUP) as hangups,
-    ):
-        # Whoever starts us may have held them back, so that none came before this.
-        ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
-        status = 0
-        start = Start()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, signals, start, nursery.cancel_scope)
-            with start.scope:
-                async with open_with_room(home, place, start, ready_fd) as runtime:
-                    start.done = True
-                    door = Door(partial(place, CONTROL_SOCKET))
-                    nursery.start_soon(_look_on_signal, hangups, runtime, door)
-                    mcp = Mcp(runtime.settings.gateway)
-                    nursery.start_soon(mcp.load)
-                    await _answer(runtime, door, start.stop, ready_fd, mcp, place)
-                if runtime.control.successor is not None:
-                    status = SUPERSEDED
-            nursery.cancel_scope.cancel()
-        if not start.done:
-            log.info("it was stopped before it was ready")
+    herald.ended(status, board.now.ending or "STOPPED", "")
     return status
 
 
-@asynccontextmanager
-async def open_with_room(
-    home: Path, place: Callable[[str], str], start: Start, ready_fd: int | None
-) -> AsyncIterator[Runtime]:
-    """`open_served`, as soon as the disk of the home has room for it."""
-    started_at = timestamp(time())
-    while True:
-        async with AsyncExitStack() as stack:
+class _Service:
+    """The tasks of one service."""
+
+    def __init__(
+        self,
+        home: Path,
+        place: Callable[[str], str],
+        board: Board,
+        herald: Herald,
+        notifier: Notifier,
+    ) -> None:
+        self._home = home
+        self._place = place
+        self._board = board
+        self._herald = herald
+        self._notifier = notifier
+        self._start = Start(board)
+        self._mcp: Mcp | None = None
+        self._vigil = Vigil(home, board, herald, notifier)
+
+    async def run(self) -> int:
+        # What is made until it is ready stays: to look through it time and again while
+        # a long queue is loaded would take as long as the loading. `_spare_collector`
+        # ends this.
+        gc.disable()
+        with (
+            trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+            trio.open_signal_receiver(signal.SIGHUP) as hangups,
+            trio.open_signal_receiver(*ASKING) as asking,
+        ):
+            # Whoever starts us may have held them back, so that none came before this.
+            ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *ASKING)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
+            status, start = 0, self._start
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(
+                    _stop_on_signal, signals, start, nursery.cancel_scope
+                )
+                nursery.start_soon(self._vigil.report, asking)
+                with start.scope:
+                    async with self._open(nursery) as (runtime, entrance):
+                        nursery.start_soon(
+                            self._look_on_signal, hangups, runtime, entrance
+                        )
+                        nursery.start_soon(self._vigil.watch, runtime.control)
+                        await self._answer(runtime, entrance)
+                    if runtime.control.successor is not None:
+                        status = SUPERSEDED
+                nursery.cancel_scope.cancel()
+            if not start.done:
+                log.info("it was stopped before it was ready")
+        return status
+
+    @asynccontextmanager
+    async def _open(
+        self, nursery: trio.Nursery
+    ) -> AsyncIterator[tuple[Runtime, Entrance]]:
+        """The runtime and its entrance, as soon as the disk of the home has room."""
+        started_at = timestamp(time())
+        place = partial(self._place, CONTROL_SOCKET)
+        while True:
+            entrance = Entrance(
+                place,
+                self._board,
+                self._herald.start_status,
+                self._start.request_stop,
+                self._vigil.pulse,
+            )
+            self._start.entrance = entrance
             try:
-                opening = open_served(home, partial(place, AGENT_SOCKET))
-                runtime = await stack.enter_async_context(opening)
-            except (ForgeError, OSError) as error:
-                if not lacks_room(error, home):
-                    raise
-                failure = error
+                async with AsyncExitStack() as stack:
+                    opening = open_served(self._home, self._serving(nursery, entrance))
+                    try:
+                        runtime = await stack.enter_async_context(opening)
+                    except Exception as error:
+                        if not lacks_room(error, self._home):
+                            self._board.fail_start(error)
+                            raise
+                        failure = error
+                    else:
+                        yield runtime, entrance
+                        return
+            finally:
+                # Also after a request to stop: whoever waits is to hear of it.
+                with trio.CancelScope(shield=True):
+                    await entrance.end()
+            self._wait_for_room(failure)
+            await wait_for_room(
+                self._home,
+                place,
+                failure,
+                request_stop=self._start.request_stop,
+                started_at=started_at,
+            )
+            await trio.lowlevel.checkpoint_if_cancelled()
+            self._board.complain("room", None)
+
+    def _wait_for_room(self, failure: Exception) -> None:
+        self._herald.tell_starter(str(failure))
+        self._board.again()
+        self._board.complain("room", f"it waits for room on the disk: {failure}")
+
+    def _serving(self, nursery: trio.Nursery, entrance: Entrance) -> Serving:
+        async def owned(me: Incarnation, release: Release, settings: Settings) -> None:
+            self._herald.owned(me, release)
+            self._mcp = Mcp(settings.gateway)
+            nursery.start_soon(self._mcp.load)
+            # Another try, whose failure ends the start, is made for the transport.
+            with suppress(ForgeError, OSError):
+                await entrance.open(
+                    nursery, client_limits(settings.gateway, open_files())
+                )
+                self._herald.endpoints["socket"] = entrance.path
+
+        return Serving(partial(self._place, AGENT_SOCKET), self._board, owned)
+
+    async def _answer(self, runtime: Runtime, entrance: Entrance) -> None:
+        """Become ready; then answer until it is to end, and end what clients have."""
+        control, board = runtime.control, self._board
+        try:
+            with board.guarding("MCP_TRANSPORT_FAILED", "endToEnd"):
+                async with trio.open_nursery() as serving:
+                    interface = await self._become_ready(runtime, entrance, serving)
+                    power = runtime.settings.power
+                    serving.start_soon(
+                        Power(power, control, inhibitor, holding_off_sleep).run
+                    )
+                    serving.start_soon(self._vigil.watch_store, control)
+                    await wait_any(
+                        self._start.stop.wait,
+                        control.stop_requested.wait,
+                        control.watch_release,
+                    )
+                    if control.successor is not None:
+                        board.observe("releaseCoherence", "fail")
+                        board.end("RUNTIME_RELEASE_SUPERSEDED")
+                    board.end(STOP_REQUESTED)
+                    # Before connections are cut: an answer says that nothing comes.
+                    control.close()
+                    tell_serving(runtime.home, serving=False)
+                    await interface.end()
+                    serving.cancel_scope.cancel()
+        finally:
+            if board.now.ending is None and board.failure is None:
+                # Whose failure it was is known once all that depends on it has ended.
+                board.fail(FAILED, ForgeError("a part of it failed"), None)
+            control.close()
+            await entrance.cut()
+
+    async def _become_ready(
+        self, runtime: Runtime, entrance: Entrance, nursery: trio.Nursery
+    ) -> Interface:
+        board, mcp = self._board, self._mcp
+        assert mcp is not None, "it is made as soon as there are settings"
+        try:
+            board.enter("transport")
+            interface = Interface(runtime, entrance, mcp, self._place, self._herald)
+            await interface.open(nursery)
+            tell_serving(runtime.home, serving=True)
+            board.enter("probe")
+            await interface.probe()
+            if interface.has_mcp:
+                board.require("mcpEndToEnd")
+                await interface.probe_as_agent()
+                board.observe("mcpEndToEnd", "pass")
+            _spare_collector()
+            board.enter("ready")
+            self._start.done = True
+        except Exception as error:
+            board.fail_start(error)
+            raise
+        return interface
+
+    async def _look_on_signal(
+        self, signals: AsyncIterator[int], runtime: Runtime, entrance: Entrance
+    ) -> None:
+        """A hang-up asks to look at what is outside: the sockets, the file of the
+        log, and the settings."""
+        async for _ in signals:
+            entrance.check()
+            service_log.reopen()
+            if self._mcp is not None:
+                self._mcp.check()
+            self._notifier.reloading()
+            try:
+                changes = await runtime.control.reload_settings()
+            except ForgeError as error:
+                log.error("the settings were not reloaded: %s", error)
             else:
-                yield runtime
-                return
-        if ready_fd is not None:
-            _tell(ready_fd, f"{failure}\n".encode())
-        await wait_for_room(
-            home,
-            partial(place, CONTROL_SOCKET),
-            failure,
-            request_stop=start.request_stop,
-            started_at=started_at,
-        )
-        await trio.lowlevel.checkpoint_if_cancelled()
+                told = ", ".join(f"{c.name} {c.old!r} -> {c.new!r}" for c in changes)
+                log.info("the settings were reloaded: %s", told or "nothing changed")
+            self._notifier.ready(self._board.now.doing)
 
 
 class Start:
     """The start of a service, which a request to stop cuts short."""
 
-    def __init__(self) -> None:
+    def __init__(self, board: Board) -> None:
+        self._board = board
         self.scope = trio.CancelScope()
         self.done = False
         self.stop = trio.Event()
+        #: Where those wait who want to be answered.
+        self.entrance: Entrance | None = None
 
-    def request_stop(self) -> None:
+    def request_stop(self, reason: str = STOP_REQUESTED) -> None:
+        self._board.end(reason)
         self.stop.set()
         if not self.done:
+            if self.entrance is not None:
+                self.entrance.refuse()
             self.scope.cancel()
 
 
@@ -170,108 +317,9 @@ async def _stop_on_signal(
     signals: AsyncIterator[int], start: Start, scope: trio.CancelScope
 ) -> None:
     """The first signal asks for an orderly stop, the second cuts requests short."""
-    await anext(signals)
-    start.request_stop()
+    start.request_stop(f"SIGNAL_{signal.Signals(await anext(signals)).name}")
     await anext(signals)
     scope.cancel()
-
-
-async def _look_on_signal(
-    signals: AsyncIterator[int], runtime: Runtime, door: Door
-) -> None:
-    """A hang-up asks to look at what is outside: the socket, the file of the log, and
-    the settings."""
-    async for _ in signals:
-        door.check()
-        service_log.reopen()
-        try:
-            changes = await runtime.control.reload_settings()
-        except ForgeError as error:
-            log.error("the settings were not reloaded: %s", error)
-        else:
-            told = ", ".join(f"{c.name} {c.old!r} -> {c.new!r}" for c in changes)
-            log.info("the settings were reloaded: %s", told or "nothing changed")
-
-
-async def _answer(
-    runtime: Runtime,
-    door: Door,
-    stop: trio.Event,
-    ready_fd: int | None,
-    mcp: Mcp,
-    place: Callable[[str], str],
-) -> None:
-    gateway, control = runtime.settings.gateway, runtime.control
-    files = open_files()
-    limits = client_limits(gateway, files)
-    over_tcp = tcp_limits(gateway, files, limits)
-    taken = limits.connections + over_tcp.connections
-    hub = EventHub(control, files.streams(taken, gateway.streams))
-    front = Front()
-    front_door = FrontDoor(
-        runtime.home,
-        front,
-        port=gateway.port,
-        limits=over_tcp,
-        rate=gateway.tcp_requests,
-        tell=partial(setattr, control, "endpoint"),
-    )
-    front.add("v1", handler(control, front_door, hub), holds)
-    front.add(READY, partial(ready, control))
-    for first in pages.FIRST:
-        front.add(first, pages.handle)
-    server = Server(front, holds=front.holds, limits=limits)
-    own = partial(metrics.gateway_families, {"socket": server, "tcp": front_door}, hub)
-    front.add(metrics.PATH, metrics.handler(control, own))
-    try:
-        async with trio.open_nursery() as nursery:
-            await nursery.start(server.serve, [door])
-            await nursery.start(front_door.serve)
-            nursery.start_soon(door.keep)
-            nursery.start_soon(hub.run)
-            control.mcp_view = mcp.view
-            if await mcp.open(nursery, control, front, partial(place, MCP_SOCKET)):
-                await mcp.probe(place(CONTROL_SOCKET))
-            tell_serving(runtime.home, serving=True)
-            _spare_collector()
-            _say_ready(runtime, ready_fd)
-            await wait_any(
-                stop.wait,
-                runtime.control.stop_requested.wait,
-                runtime.control.watch_release,
-            )
-            # Before their connections are cut: an answer says that nothing more comes.
-            runtime.control.close()
-            hub.stop()
-            tell_serving(runtime.home, serving=False)
-            server.stop()
-            front_door.stop()
-            await mcp.end()
-    finally:
-        door.remove()
-
-
-def client_limits(gateway: GatewaySettings, files: OpenFiles) -> Limits:
-    """How many clients there may be: those of the settings, if so many files may."""
-    held, connections = gateway.held_requests, gateway.connections
-    if files.connections is not None and files.connections < connections:
-        # Places for short requests are left in the same share as by default.
-        connections = files.connections
-        held = min(held, connections * 2 // 3)
-    return Limits(held=held, connections=connections)
-
-
-def tcp_limits(gateway: GatewaySettings, files: OpenFiles, owner: Limits) -> Limits:
-    """The same for clients that come over TCP: what is left by those of the owner."""
-    connections = gateway.tcp_connections
-    if files.connections is not None:
-        # A few in any case: they fit into what the service keeps for itself.
-        connections = min(connections, max(4, files.connections - owner.connections))
-    return Limits(
-        held=min(gateway.held_requests, max(1, connections * 2 // 3)),
-        connections=connections,
-        body_bytes=gateway.tcp_body_bytes,
-    )
 
 
 def _spare_collector() -> None:
@@ -283,18 +331,3 @@ def _spare_collector() -> None:
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
     gc.enable()
-
-
-def _say_ready(runtime: Runtime, ready_fd: int | None) -> None:
-    line = {"event": "ready", "pid": os.getpid(), "home": str(runtime.home)}
-    with suppress(OSError):  # a log on a full disk
-        print(json.dumps({**line, "version": __version__}), file=sys.stderr, flush=True)
-    if ready_fd is not None:
-        _tell(ready_fd, b"\n")
-        os.close(ready_fd)
-
-
-def _tell(ready_fd: int, line: bytes) -> None:
-    """Tell the one who started us: an empty line is ready, others say why not yet."""
-    with suppress(OSError):  # it waits no more
-        os.write(ready_fd, line)

@@ -33,9 +33,12 @@ from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.log_settings import LogSettings
+from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
+from forge_actors.runtime.power import PowerSettings
 from forge_actors.runtime.retention_settings import DiskSettings, RetentionSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
+from forge_actors.runtime.watch_settings import WatchdogSettings
 from forge_actors.runtime.webhook_settings import WebhookTable, check_hooks
 from forge_actors.runtime.worktree_settings import WorktreeSettings
 
@@ -58,6 +61,7 @@ LIVE = frozenset(
         *("limits", "pressure", "scheduling", "retries", "output", "providers"),
         "effects",
         *("retention", "disk", "worktrees", "artifacts", "maintenance", "status"),
+        "watchdog",
     }
 )
 
@@ -111,21 +115,6 @@ class OutputSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stream_bytes: Annotated[int, Meta(ge=64 * 1024, le=1 << 40)] = 16 * 1024 * 1024
 
 
-class MaintenanceSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """When the clean-up runs, and how much it may do in one run."""
-
-    enabled: bool = True
-    #: From the begin of one run to that of the next, at least 30 s. Nothing runs while
-    #: nothing can be due.
-    period: str | float = "60s"
-    #: After so long a run begins nothing more.
-    time_limit: str | float = "40s"
-    memory_mb: Annotated[int, Meta(ge=128, le=1 << 20)] = 512
-    #: What each class may look at, and remove, in one visit.
-    scans: Annotated[int, Meta(ge=1, le=100_000_000)] = 200_000
-    removals: Annotated[int, Meta(ge=1, le=100_000_000)] = 10_000
-
-
 class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How the git status of the repositories is kept fresh."""
 
@@ -168,6 +157,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     artifacts: ArtifactSettings = ArtifactSettings()
     budgets: BudgetSettings = BudgetSettings()
     notify: NotifySettings = NotifySettings()
+    watchdog: WatchdogSettings = WatchdogSettings()
+    power: PowerSettings = PowerSettings()
     effects: EffectSettings = EffectSettings()
     webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
@@ -187,6 +178,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.worktree_seconds, self.artifacts.seconds
         _ = self.cleaning
         self.gateway.check()
+        _ = self.watchdog.seconds, self.power.grace
         self.notify.check()
         check_hooks(self.webhooks)
         _ = self.log.size

@@ -19,7 +19,7 @@ from tests.acceptance.bench import PATIENCE
 from tests.acceptance.service import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 pyte: Any = pytest.importorskip("pyte", reason="NOT RUN: pyte is not installed")
 
@@ -30,7 +30,9 @@ UP, DOWN, ESCAPE = "\x1b[A", "\x1b[B", "\x1b"
 class Terminal:
     """A program of ours on a terminal of 80 columns and 24 lines."""
 
-    def __init__(self, *words: str, **environ: str) -> None:
+    def __init__(
+        self, *words: str, program: Sequence[str] = (PROGRAM,), **environ: str
+    ) -> None:
         self.screen = pyte.Screen(COLUMNS, LINES)
         self._stream = pyte.ByteStream(self.screen)
         #: All that it printed.
@@ -42,7 +44,7 @@ class Terminal:
         unset = ("NO_COLOR", "COLORTERM")
         inherited = {k: v for k, v in os.environ.items() if k not in unset}
         self.child = subprocess.Popen(
-            [PROGRAM, *words],
+            [*program, *words],
             stdin=self._its,
             stdout=self._its,
             stderr=self._its,

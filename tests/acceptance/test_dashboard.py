@@ -59,7 +59,7 @@ class Seen:
     async def select(self, job: str) -> None:
         """Move the cursor to a job."""
         await self.until(lambda: job in self.dashboard.board.jobs)
-        await self.press("g")
+        await self.press("g", "j", "k")
         last = None
         while (chosen := self.jobs.selected) is None or chosen.id != job:
             assert chosen is None or chosen.id != last, "it is not in the list"
@@ -150,6 +150,36 @@ def test_the_cursor_stays_on_its_job(service: LiveService) -> None:
         await seen.until(lambda: "FINISHED 2" in seen.lines())
         assert seen.jobs.selected.id == chosen
         assert chosen in seen.text("detail")
+
+    play(service, scene)
+
+
+def test_until_somebody_moves_the_first_job_is_looked_at(
+    service: LiveService,
+) -> None:
+    service.add("app")
+    jobs = [
+        service.bash("app", f"exec sleep {marker()}", "--read-only") for _ in range(3)
+    ]
+    for each in jobs:
+        service.until(each, "job_running")
+
+    async def scene(seen: Seen) -> None:
+        await seen.until(lambda: len(seen.dashboard.board.jobs) == 3)
+
+        def chosen() -> str | None:
+            return None if seen.jobs.selected is None else seen.jobs.selected.id
+
+        await seen.until(lambda: chosen() == jobs[0])
+        service.cli("cancel", jobs[0], status=0)
+        await seen.until(lambda: chosen() == jobs[1])
+        await seen.press("tab")
+        assert chosen() == jobs[0]
+        service.cli("cancel", jobs[1], status=0)
+        await seen.until(lambda: "FINISHED 2" in seen.lines())
+        assert chosen() == jobs[0]
+        await seen.press("g")
+        assert chosen() == jobs[2]
 
     play(service, scene)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -224,6 +225,29 @@ def test_it_waits_for_a_service_that_ended(
     terminal.until(lambda text: "forge-actors  ready" in text)
     terminal.type("q")
     assert terminal.ended() == 0
+
+
+def test_an_error_of_its_own_is_one_line_on_a_terminal_as_it_was(
+    service: LiveService,
+) -> None:
+    code = (
+        "import sys\n"
+        "from forge_actors.cli.dashboard import words\n"
+        "words.heading = None\n"
+        "from forge_actors.cli.main import main\n"
+        "sys.exit(main())"
+    )
+    service.add("app")
+    service.bash("app", f"exec sleep {marker()}")
+    words = ("watch", "--home", str(service.home))
+    terminal = Terminal(*words, program=(sys.executable, "-c", code))
+    try:
+        assert terminal.ended() == 1
+        left = terminal.printed.rpartition(b"\x1b[?1049l")[2]
+        assert b"forge-actors: internal error: TypeError" in left
+        assert b"Traceback" not in terminal.printed
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])

@@ -88,6 +88,7 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "memory-repository",
         "agent-output",
         "agent-output-memory",
+        "limit-return",
         "restart",
         "idle-cpu",
         "idle-rss",

@@ -13,6 +13,7 @@ from benchmarks import (
     looks,
     memory,
     restart,
+    returning,
     service,
     starts,
     w1,
@@ -63,6 +64,12 @@ def test_a_row_has_a_number(
     assert [sample.name for sample in samples] == names
     assert all(sample.value and sample.value > 0 for sample in samples)
     assert bench.seen["synchronous"] == "FULL"
+
+
+def test_all_that_wait_for_a_limit_return_once_it_ends(bench: Bench) -> None:
+    [sample] = returning.measure(replace(bench, parked=8))
+    assert sample.value is not None
+    assert sample.value > 0
 
 
 def test_the_output_of_agents_is_read_in_little_memory(bench: Bench) -> None:

@@ -239,16 +239,34 @@ def test_the_file_that_leads_to_a_link_lets_in(
         page.wait_for_selector(".job-state")
 
 
-def test_a_login_ends_with_its_service(
-    visit: Callable[..., Visit], browser: Browser
+def test_one_logs_out_and_is_out(
+    service: LiveService, visit: Callable[..., Visit]
 ) -> None:
-    service = LiveService("[gateway]\nport = 0\n")
+    seen = visit(service)
+    page = seen.open("/")
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_selector("h1:has-text('You are logged out')")
+    seen.check()
+    answer = page.goto(f"{seen.origin}/jobs")
+    assert answer is not None
+    assert answer.status == 401
+
+
+def test_a_page_outlives_its_service_and_its_login_does_not(
+    visit: Callable[..., Visit],
+) -> None:
+    service = LiveService()
     service.start()
     try:
         seen = visit(service)
+        port = seen.origin.rpartition(":")[2]
         page = seen.open("/")
         service.terminate()
         page.wait_for_selector("#link:has-text('Reconnecting')")
         assert page.locator(".tallies").count() == 1
+        with open(service.home / "settings.toml", "a") as settings:
+            settings.write(f"[gateway]\nport = {port}\n")
+        service.start()
+        page.wait_for_selector("h1:has-text('You are logged out')")
     finally:
         service.close()

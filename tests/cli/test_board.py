@@ -136,8 +136,16 @@ def test_the_oldest_are_let_go_and_what_needs_a_person_stays(
     assert sections(board)["waiting"] == ["13", "14", "15"]
 
 
-def test_a_heading_says_how_many_are_not_shown() -> None:
+def test_a_heading_says_how_many_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     board = Board()
+    board.status = {"counts": {"queued": 3}}
+    board.begin([job(1), job(2)])
+    [heading, *_] = board.rows()
+    assert isinstance(heading, Heading)
+    assert words.heading(heading) == "WAITING 2", "the third is news, and will come"
+    monkeypatch.setattr(boards, "MAX_WAITING", 2)
     board.begin([job(1), job(2)])
     board.status = {"counts": {"queued": 1500, "waiting_for_limit": 1, "running": 0}}
     [heading, *_] = board.rows()

@@ -329,6 +329,12 @@ def test_a_gauge_says_how_many_there_were_in_each_part() -> None:
     assert gauge.averages() == [1, 2, 2, 1.4]
 
 
+def test_what_waited_is_counted_from_where_the_events_begin() -> None:
+    shown = told([event("job_held", 50, "j9"), dispatched(60)])
+    [depth] = [each for each in shown.depths if each.reason == "queued"]
+    assert sum(depth.jobs) * 100 / len(depth.jobs) == pytest.approx(10)
+
+
 def test_reading_is_bounded_on_both_sides() -> None:
     assert events_to_read(10, 20, 30) == (0, 30)
     much = 10 * MAX_EVENTS

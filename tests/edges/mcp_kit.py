@@ -139,3 +139,32 @@ async def refused(client: Client, tool: str, **arguments: Any) -> Any:
     assert answer.is_error, answer.content
     assert json.loads(answer.content[0].text) == answer.structured_content
     return answer.structured_content["error"]
+
+
+HEADERS = {"accept": "application/json, text/event-stream"}
+URL = "http://localhost/mcp"
+
+
+def message(method: str, number: int | None = 1, **params: object) -> dict[str, object]:
+    told: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": params}
+    return told if number is None else {**told, "id": number}
+
+
+INITIALIZE = message(
+    "initialize",
+    protocolVersion="2025-06-18",
+    capabilities={},
+    clientInfo={"name": "test", "version": "0"},
+)
+
+
+async def opened(
+    http: httpx2.AsyncClient, headers: dict[str, str] = HEADERS
+) -> dict[str, str]:
+    """The headers of a new session."""
+    answer = await http.post(URL, json=INITIALIZE, headers=headers)
+    assert answer.status_code == 200, answer.text
+    session = {**HEADERS, "mcp-session-id": answer.headers["mcp-session-id"]}
+    done = message("notifications/initialized", None)
+    assert (await http.post(URL, json=done, headers=session)).status_code == 202
+    return session

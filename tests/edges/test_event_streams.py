@@ -14,6 +14,7 @@ from forge_actors.domain.events import EventPage, EventQuery
 from forge_actors.edges.gateway import event_ring
 from forge_actors.edges.gateway.messages import Limits
 from forge_actors.testing.service import fake_service
+from tests.edges.http_kit import ask, head
 from tests.edges.routes_kit import open_api
 from tests.edges.sse_kit import listening
 
@@ -251,7 +252,9 @@ async def test_what_is_wrong_with_a_request_is_its_answer(
         assert f'"field":"{field}"'.encode() in it.refusal
 
 
-async def test_nobody_is_told_twice_or_waits_for_a_head(tmp_path: Path) -> None:
+async def test_whoever_asks_for_the_head_is_told_no_event(tmp_path: Path) -> None:
     async with open_api(tmp_path) as api:
-        status, body = await api.raw("HEAD", "/events?format=sse")
+        fill(api.control, 2)
+        lines = "HEAD /v1/events?format=sse&after=0 HTTP/1.1", "host: localhost"
+        status, body = await ask(api.path, head(*lines, "connection: close"))
         assert (status, body) == (200, b"")

@@ -13,8 +13,18 @@ import trio.testing
 
 from forge_actors.edges.gateway.mcp.caller import MAX_CALLS, Caller
 from forge_actors.edges.gateway.mcp.sessions import Session, SessionLimits, Sessions
+from forge_actors.edges.gateway.messages import Live, Request, Response
 from tests.edges.http_kit import connect
-from tests.edges.mcp_kit import called, leaves_generators, serving
+from tests.edges.mcp_kit import (
+    HEADERS,
+    INITIALIZE,
+    URL,
+    called,
+    leaves_generators,
+    message,
+    opened,
+    serving,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,31 +33,6 @@ if TYPE_CHECKING:
     import httpx2
 
 pytestmark = leaves_generators
-HEADERS = {"accept": "application/json, text/event-stream"}
-URL = "http://localhost/mcp"
-
-
-def message(method: str, number: int | None = 1, **params: object) -> dict[str, object]:
-    told: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": params}
-    return told if number is None else {**told, "id": number}
-
-
-INITIALIZE = message(
-    "initialize",
-    protocolVersion="2025-06-18",
-    capabilities={},
-    clientInfo={"name": "test", "version": "0"},
-)
-
-
-async def opened(http: httpx2.AsyncClient) -> dict[str, str]:
-    """The headers of a new session."""
-    answer = await http.post(URL, json=INITIALIZE, headers=HEADERS)
-    assert answer.status_code == 200, answer.text
-    session = {**HEADERS, "mcp-session-id": answer.headers["mcp-session-id"]}
-    done = message("notifications/initialized", None)
-    assert (await http.post(URL, json=done, headers=session)).status_code == 202
-    return session
 
 
 async def status_in(http: httpx2.AsyncClient, session: dict[str, str]) -> int:
@@ -186,6 +171,42 @@ async def test_a_client_killed_in_the_middle_of_a_wait_ends_it(tmp_path: Path) -
         await served.control.until_held(1)
         await stream.aclose()
         await served.control.until_held(0)
+
+
+async def test_a_client_that_leaves_with_its_answer_has_a_session(
+    tmp_path: Path,
+) -> None:
+    told = {**HEADERS, "content-type": "application/json"}
+    body = json.dumps(INITIALIZE).encode()
+    request = Request("POST", ("mcp",), "", told, body)
+    async with serving(tmp_path) as served, served.http() as http:
+        answer = await served.gateway.handler(request)
+        assert isinstance(answer, Live)
+        reply = Leaving()
+        with reply.scope:
+            await answer.run(reply)
+        assert reply.scope.cancelled_caught
+        session = {**HEADERS, "mcp-session-id": reply.headers["mcp-session-id"]}
+        assert await status_in(http, session) == 200
+
+
+class Leaving:
+    """A client that reads no further than what it wants to know."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.headers: dict[str, str] = {}
+
+    async def whole(self, answer: Response) -> None:
+        raise AssertionError("it is a stream")
+
+    async def begin(self, head: Response) -> None:
+        self.headers = head.headers
+
+    async def send(self, data: bytes) -> None:
+        if b"serverInfo" in data:
+            self.scope.cancel()
+        await trio.lowlevel.checkpoint()
 
 
 async def test_a_session_has_only_so_many_calls_in_progress(tmp_path: Path) -> None:

@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 from mcp.shared.exceptions import MCPError
+from msgspec import structs
 
+from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.edges.gateway.mcp.answers import MAX_ANSWER
 from forge_actors.edges.gateway.mcp.tools import TOOLS
-from tests.edges.mcp_kit import called, leaves_generators, refused, serving
+from tests.edges.mcp_kit import (
+    HEADERS,
+    URL,
+    called,
+    leaves_generators,
+    message,
+    opened,
+    refused,
+    serving,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +116,30 @@ async def test_a_question_is_answered(
         assert row["job"]["state"] == state
         if decision != "deny":
             assert served.control.answers == {made["id"]: text}
+
+
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+async def test_no_agent_allows_what_only_a_person_may(
+    decision: str, tmp_path: Path
+) -> None:
+    told = {"parent": {"job": "j9", "attempt": 1, "fence": 1}}
+    async with serving(tmp_path) as served:
+        async with (
+            served.client("legacy") as by_http,
+            served.stream_client() as by_stream,
+            served.stream_client(introduction=told) as within_a_job,
+        ):
+            made = await called(by_http, "submit", repo="app", command=["x"])
+            served.control.end(made["id"], "waiting_for_approval", exit_code=None)
+            held = EffectsView(automated=True, declared=["push"], held_back=["push"])
+            view = structs.replace(served.control.views[made["id"]], effects=held)
+            served.control.views[made["id"]] = view
+            for client in (by_http, by_stream, within_a_job):
+                error = await refused(
+                    client, "approve", job=made["id"], decision=decision
+                )
+                assert error["code"] == "REFUSED"
+        assert served.control.views[made["id"]].state == "waiting_for_approval"
 
 
 # Errors
@@ -290,6 +325,18 @@ async def test_a_job_that_submits_names_itself_as_the_parent(tmp_path: Path) -> 
     assert request.origin == "job:j000009"
     assert request.parent is not None
     assert request.parent.fence == 7
+
+
+async def test_a_client_of_http_says_of_which_job_it_is(tmp_path: Path) -> None:
+    headers = {**HEADERS, "forge-job": "j000009"}
+    async with serving(tmp_path) as served, served.http() as http:
+        session = await opened(http, headers)
+        job = {"repo": "app", "command": ["x"]}
+        asked = message("tools/call", name="submit", arguments=job)
+        answer = await http.post(URL, json=asked, headers=session)
+        assert answer.status_code == 200
+        [request] = served.control.requests.values()
+    assert request.origin == "job:j000009"
 
 
 async def test_without_a_folder_a_repository_has_to_be_named(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from forge_actors.domain.errors import WriterFenced
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime import ownership
-from forge_actors.runtime.runtime import STORE_FILE, open_served
+from forge_actors.runtime.readiness import Board
+from forge_actors.runtime.runtime import STORE_FILE, Serving, open_served
 from tests.runtime.control_kit import controlled
 from tests.runtime.embedding_kit import (
     home,
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from forge_actors.runtime.handles import Runtime
 
 __all__ = ["home", "lasting", "repo"]
+
+
+async def _owned(*_: object) -> None:
+    """Nobody is told."""
+    await trio.lowlevel.checkpoint()
 
 
 async def take_over(home: Path) -> Owner:
@@ -163,7 +169,8 @@ class Gate:
         self.ended = trio.Event()
 
     def open(self) -> AbstractAsyncContextManager[Runtime]:
-        return open_served(self.home, lambda: str(self.home / "agent.sock"))
+        socket = str(self.home / "agent.sock")
+        return open_served(self.home, Serving(lambda: socket, Board(), _owned))
 
     async def run(self, task_status: trio.TaskStatus[tuple[Runtime, str]]) -> None:
         """Run until another one has the home."""

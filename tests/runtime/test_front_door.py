@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import trio
+import trio.testing
 
 from forge_actors.client.wire import ResponseReader
 from forge_actors.domain.errors import InvalidInput, Refused, Unavailable
@@ -238,9 +239,27 @@ async def test_a_link_opens_what_was_closed(tmp_path: Path) -> None:
         assert tcp.told == [tcp.door.endpoint]
         target = "/" + second.url.split("/", 3)[3]
         assert (await tcp("GET", target)).headers["location"] == "/x"
-    door = FrontDoor(tmp_path, Front(), port=None, limits=LIMITS, rate=1.0)
     with pytest.raises(Unavailable):
-        await door.login_link()
+        await tcp.door.login_link()
+
+
+async def test_a_link_that_is_asked_for_early_is_one_to_the_port_of_the_settings(
+    tmp_path: Path,
+) -> None:
+    door = FrontDoor(tmp_path, Front(), port=0, limits=LIMITS, rate=1.0)
+    links: list[str] = []
+
+    async def ask() -> None:
+        links.append((await door.login_link()).endpoint)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        assert links == []
+        await nursery.start(door.serve)
+        await trio.testing.wait_all_tasks_blocked()
+        assert links == [door.endpoint]
+        door.stop()
 
 
 async def test_a_stranger_sends_no_body(tmp_path: Path) -> None:

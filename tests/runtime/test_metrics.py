@@ -10,6 +10,9 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from forge_actors.domain.agents import Usage
+from forge_actors.domain.changes import AttemptUsed
+from forge_actors.domain.spending import AttemptUsage
 from forge_actors.edges.gateway.event_hub import EventHub
 from forge_actors.edges.gateway.metrics import gateway_families, handler, text_of
 from forge_actors.edges.gateway.server import Server
@@ -148,3 +151,26 @@ async def test_every_metric_is_in_the_documentation(tmp_path: Path) -> None:
         families = [*await case.control.metrics(), *own]
     there = {f.name + "_total" * (f.kind == "counter") for f in families}
     assert there == documented
+
+
+async def test_what_agents_used_is_told_by_provider(tmp_path: Path) -> None:
+    async with controlled(tmp_path) as case:
+        job = await case.submit()
+        await case.control.wait([job])
+        store, now = case.control._store, case.control._clock.wall()
+        for number, provider, usage in (
+            (1, "codex", Usage(100, 7, 3, 0.5)),
+            (2, "codex", Usage(1, None, None, None)),
+            (3, None, Usage(5, 1, 0, 0.25)),
+        ):
+            row = AttemptUsage(job, number, "r", provider, "a", usage, now + number)
+            store.save([AttemptUsed(row)])
+        early = AttemptUsage(job, 9, "r", "codex", "a", Usage(1000), now - 1000)
+        await store.save([AttemptUsed(early)]).wait()
+        found = await scraped(case)
+        assert found["forge_agent_attempts_total", "codex"] == 2
+        assert found["forge_agent_tokens_total", "codex", "input"] == 101
+        assert found["forge_agent_tokens_total", "codex", "output"] == 7
+        assert found["forge_agent_tokens_total", "cached", "none"] == 0
+        assert found["forge_agent_cost_dollars_total", "codex"] == 0.5
+        assert found["forge_agent_cost_dollars_total", "none"] == 0.25

@@ -11,7 +11,7 @@ import pytest
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.open_files import OpenFiles
 from forge_actors.runtime.gateway_settings import GatewaySettings
-from forge_actors.runtime.service import client_limits
+from forge_actors.runtime.interface import client_limits
 from forge_actors.runtime.settings import Settings, checked, settings_from
 from forge_actors.runtime.sources import given, load, overruled
 

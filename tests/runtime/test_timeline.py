@@ -128,3 +128,27 @@ async def test_a_long_log_is_read_in_pieces(
         assert {run.job for run in shown.runs} > set(jobs)
         assert {wait.job for wait in shown.waits if wait.ended is None} == set(left)
         assert len(shown.waits) == len(whole.waits)
+        assert shown.complete_from == 0
+
+
+async def test_what_is_too_long_ago_is_said_to_be_not_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with controlled(tmp_path) as case:
+        for _ in range(3):
+            await finished(case)
+        whole = await case.control.timeline(TimelineQuery())
+        last = whole.runs[-1]
+
+        def only_the_last(begins: int, ends: int, last: int) -> tuple[int, int]:
+            return last - 3, last
+
+        for module in (control_timeline, offline_timeline):
+            monkeypatch.setattr(module, "events_to_read", only_the_last)
+        shown = await case.control.timeline(TimelineQuery())
+        assert [run.job for run in shown.runs] == [last.job]
+        assert whole.runs[-2].ended is not None
+        assert last.ended is not None
+        moved = whole.epoch - shown.epoch
+        assert whole.runs[-2].ended <= shown.complete_from - moved <= last.ended
+        assert kept(case, shown) == shown

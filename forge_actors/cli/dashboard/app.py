@@ -135,12 +135,21 @@ class Dashboard(App[int]):
 
     # -- what is told ------------------------------------------------------------------
 
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether there is a screen; there is none any more while it ends."""
+        return bool(self.screen_stack and self.screen_stack[0].query("#head"))
+
     def _on_screen(self) -> Collection[str]:
+        if not self._is_drawn:
+            return ()
         jobs = self.screen_stack[0].query_one(JobList)
         chosen = jobs.selected
         return [*([] if chosen is None else [chosen.id]), *jobs.on_screen()]
 
     def _changed(self) -> None:
+        if not self._is_drawn:
+            return
         words_wanted = self._field.value.casefold().split()
         self._jobs.show(self.board.rows(words_wanted))
         self._draw()
@@ -151,7 +160,8 @@ class Dashboard(App[int]):
         self._draw()
 
     def _grow_older(self) -> None:
-        self._jobs.refresh()
+        if self._is_drawn:
+            self._jobs.refresh()
 
     @property
     def _jobs(self) -> JobList:
@@ -163,6 +173,8 @@ class Dashboard(App[int]):
 
     def _draw(self) -> None:
         """Everything but the list."""
+        if not self._is_drawn:
+            return
         screen, columns = self.screen_stack[0], self._columns
         head = words.head(self.board, columns, self._trouble)
         screen.query_one("#head", Static).update("\n".join(head))
@@ -174,6 +186,8 @@ class Dashboard(App[int]):
 
     def _say(self, message: str) -> None:
         self._message = message
+        if not self._is_drawn:
+            return
         text = message or KEYS
         word = self._field.value
         if word and not message:
@@ -197,6 +211,8 @@ class Dashboard(App[int]):
 
     async def _ask_why(self, job: JobView) -> None:
         sentence = await self.feed.why(job.id)
+        if not self._is_drawn:
+            return
         chosen = self._jobs.selected
         if chosen is not None and chosen.id == job.id:
             self._sentence = sentence

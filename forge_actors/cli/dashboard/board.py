@@ -193,10 +193,13 @@ class Board:
             key=lambda job: (job.finished_at or "", job.id), reverse=True
         )
         counts = self.counts()
+        # The counts may be a moment older or newer: they tell only of those let go.
+        full = {PENDING: MAX_WAITING, FINISHED: MAX_FINISHED - len(self.attention)}
         rows: list[Row] = []
         for name, jobs in by_section.items():
             if jobs:
-                known = len(jobs) if words else max(len(jobs), counts[name])
+                all_known = words or len(jobs) < full.get(name, len(jobs) + 1)
+                known = len(jobs) if all_known else max(len(jobs), counts[name])
                 rows += [Heading(name, len(jobs), known), *jobs]
         return rows
 

@@ -29,7 +29,7 @@ _CURSOR = Style(reverse=True)
 
 
 class JobList(ScrollView, can_focus=True):
-    """The rows of a board, with a cursor that stays on its job."""
+    """The rows of a board, with a cursor that stays on the job that somebody chose."""
 
     DEFAULT_CSS = """
     JobList { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }
@@ -39,7 +39,7 @@ class JobList(ScrollView, can_focus=True):
         Binding("down,j", "move(1)", show=False),
         Binding("pageup,ctrl+b", "page(-1)", show=False),
         Binding("pagedown,ctrl+f,space", "page(1)", show=False),
-        Binding("home,g", "move(-10000000)", show=False),
+        Binding("home,g", "top", show=False),
         Binding("end,G", "move(10000000)", show=False),
         Binding("tab,right_square_bracket", "section(1)", show=False),
         Binding("shift+tab,left_square_bracket", "section(-1)", show=False),
@@ -53,6 +53,8 @@ class JobList(ScrollView, can_focus=True):
         self._rows: Sequence[Row] = ()
         self._cursor = 0
         self._job: str | None = None
+        #: Nobody has moved it, or to the first job: it stays there.
+        self._at_top = True
         self._repo = words.REPO
 
     @property
@@ -70,21 +72,18 @@ class JobList(ScrollView, can_focus=True):
         return [row.id for row in shown if not isinstance(row, Heading)]
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show these; the cursor stays on its job, or where that was."""
+        """Show these; the cursor stays on its job, where that was, or at the top."""
         self._rows = rows
         self._repo = words.repo_columns(
             row for row in rows if not isinstance(row, Heading)
         )
         self.virtual_size = Size(0, len(rows))
-        place = next(
-            (
-                number
-                for number, row in enumerate(rows)
-                if not isinstance(row, Heading) and row.id == self._job
-            ),
-            None,
-        )
-        self._put(min(self._cursor, len(rows) - 1) if place is None else place, 1)
+        place = 0
+        if not self._at_top:
+            ids = (None if isinstance(row, Heading) else row.id for row in rows)
+            found = (n for n, job in enumerate(ids) if job == self._job)
+            place = next(found, min(self._cursor, len(rows) - 1))
+        self._put(place, 1)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -103,13 +102,19 @@ class JobList(ScrollView, can_focus=True):
         return whole.crop(0, columns)
 
     def action_move(self, by: int) -> None:
+        self._at_top = False
         self._put(self._cursor + by, 1 if by > 0 else -1)
+
+    def action_top(self) -> None:
+        self._at_top = True
+        self._put(0, 1)
 
     def action_page(self, by: int) -> None:
         self.action_move(by * max(self.size.height - 1, 1))
 
     def action_section(self, by: int) -> None:
         """To the first job of the next section, or of the one before."""
+        self._at_top = False
         heads = [n for n, row in enumerate(self._rows) if isinstance(row, Heading)]
         if by > 0:
             after = [n for n in heads if n > self._cursor]

@@ -51,7 +51,7 @@ class LogView(ScrollView, can_focus=True):
     ]
 
     class Moved(Message):
-        """Another part is shown, or it follows or does so no more."""
+        """Somebody went to another part, or has it follow again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class LogView(ScrollView, can_focus=True):
         self._columns = max([self._columns, *map(cell_len, new)])
         self.virtual_size = Size(self._columns, len(self.log_lines.lines))
         if self.follows:
-            self.action_follow()
+            self._to_end()
         elif self.log_lines.dropped > before:
             self._to(int(top) - (self.log_lines.dropped - before))
         self.refresh()
@@ -93,11 +93,13 @@ class LogView(ScrollView, can_focus=True):
             return False
         self.follows = False
         self._to(place)
+        self.post_message(self.Moved())
         return True
 
     def action_by(self, lines: int) -> None:
         self.follows = False
         self._to(int(self.scroll_offset.y) + lines)
+        self.post_message(self.Moved())
 
     def action_pages(self, pages: int) -> None:
         self.action_by(pages * max(self.size.height - 1, 1))
@@ -108,18 +110,21 @@ class LogView(ScrollView, can_focus=True):
 
     def action_follow(self) -> None:
         self.follows = True
+        self._to_end()
+        self.post_message(self.Moved())
+
+    def _to_end(self) -> None:
         self._to(len(self.log_lines.lines))
 
     def _to(self, line: int) -> None:
         last = max(len(self.log_lines.lines) - self.size.height, 0)
         y = max(0, min(line, last))
-        self.post_message(self.Moved())
         self.scroll_to(y=y, animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:
         if self.follows:
             # How far it can scroll is known once it is laid out.
-            self.call_after_refresh(self.action_follow)
+            self.call_after_refresh(self._to_end)
 
 
 class LogScreen(Screen[None]):
@@ -143,6 +148,8 @@ class LogScreen(Screen[None]):
         self._client = client
         self._job = job
         self._state = "waiting for output"
+        #: What is to be said until somebody goes on.
+        self._said = ""
 
     def compose(self) -> ComposeResult:
         yield Static(id="log-title", markup=False)
@@ -181,6 +188,7 @@ class LogScreen(Screen[None]):
         note = f"{len(lines.lines):,} lines, {how}"
         if lines.dropped:
             note = f"the last {note}"
+        note = self._said or note
         self.query_one("#log-title", Static).update(fit(clean(name), columns))
         self.query_one("#log-keys", Static).update(
             fit(f"{clean(note)}  {KEYS}", columns)
@@ -190,6 +198,7 @@ class LogScreen(Screen[None]):
         self._tell()
 
     def on_log_view_moved(self) -> None:
+        self._said = ""
         self._tell()
 
     def action_back(self) -> None:
@@ -223,10 +232,9 @@ class LogScreen(Screen[None]):
             self._find(word, step, on=True)
 
     def _find(self, word: str, step: int, *, on: bool) -> None:
-        if not self.query_one(LogView).find(word, step, on=on) and word:
-            self.query_one("#log-keys", Static).update(
-                fit(clean(f"nothing has {word!r}  {KEYS}"), self.size.width)
-            )
+        found = self.query_one(LogView).find(word, step, on=on)
+        self._said = "" if found or not word else f"nothing has {word!r}"
+        self._tell()
 
 
 def _marked(line: str, word: str) -> list[Segment]:

@@ -28,10 +28,16 @@ def caller(request: Request) -> str | None:
     Raises:
         InvalidInput: the header names none.
     """
-    job = request.headers.get(HEADER)
-    if job is not None and not _JOB.fullmatch(job):
+    told = request.headers.get(HEADER)
+    job = job_in(told)
+    if told is not None and job is None:
         raise InvalidInput(HEADER, "is no id of a job")
     return job
+
+
+def job_in(told: str | None) -> str | None:
+    """The job that the header names; None if it names none."""
+    return told if told is not None and _JOB.fullmatch(told) else None
 
 
 def named(request: Request) -> str | None:

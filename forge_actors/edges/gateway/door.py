@@ -46,6 +46,11 @@ class Door(trio.abc.Listener[trio.SocketStream]):
         self._asked = trio.Event()
         self._open()
 
+    @property
+    def path(self) -> str:
+        """Where the socket is."""
+        return self._path
+
     async def accept(self) -> trio.SocketStream:
         short = False
         while True:

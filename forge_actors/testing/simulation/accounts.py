@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 #: Seconds between two dispatches that two grants with the right distance may lack.
 TOLERANCE = 0.01
-#: Seconds until a person has logged in.
-PERSON_SECONDS = 3.0
 
 
 class AccountRules:
@@ -42,7 +40,7 @@ class AccountRules:
             # Somebody sees to it.
             resume = Operation(0.0, "resume", account.token, True)
             self._world.timers.after(
-                PERSON_SECONDS, lambda: self._world.clients.do(resume)
+                self._world.plan.person, lambda: self._world.clients.do(resume)
             )
 
     def closed(self, tokens: tuple[str, ...]) -> bool:

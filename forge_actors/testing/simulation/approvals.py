@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.testing.simulation.plan import Operation
-from forge_actors.testing.simulation.steps import PERSON_SECONDS
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import JobAdded, JobApproved
@@ -35,7 +34,7 @@ class ApprovalRules:
         verb = "deny" if ord(job[-1]) % DENIED == 0 else "approve"
         decision = Operation(0.0, verb, job)
         self._world.timers.after(
-            PERSON_SECONDS, lambda: self._world.clients.do(decision)
+            self._world.plan.person, lambda: self._world.clients.do(decision)
         )
 
     def approved(self, change: JobApproved) -> None:

@@ -82,6 +82,8 @@ class Clients:
             case "suspend machine":
                 assert isinstance(operation.value, float)
                 world.clock.shift(operation.value)
+            case "power":
+                world.cut_power()
             case "pressure":
                 world.pressure = "simulated" if operation.value else None
             case "move":

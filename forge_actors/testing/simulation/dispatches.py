@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.world import World
 
 
+#: The states of those that wait for a person, or for a moment of their own.
+NOT_IN_LINE = ("waiting_for_approval", "waiting_for_retry", "waiting_for_limit")
+
+
 class Dispatches:
     """Judges each dispatch by the books, as they were just before it."""
 
@@ -89,7 +93,7 @@ class Dispatches:
         for other in others:
             if (
                 not other.waiting
-                or other.state == "waiting_for_approval"
+                or other.state in NOT_IN_LINE
                 or other.held
                 or other.known_at > self._world.now
                 or other.rank(at) >= mine
@@ -99,7 +103,7 @@ class Dispatches:
             alike = other.claims == case.claims and other.tokens == case.tokens
             if case.step == "check":
                 continue  # what it has kept for that is in the way of others only
-            if alike and other.state not in ("waiting_for_retry", "waiting_for_limit"):
+            if alike:
                 self._world.fail("order", f"{case.job} before {other.job}")
             if (
                 at - other.queued_at > self._world.limits.overtake_after
@@ -118,7 +122,7 @@ class Dispatches:
         mine = case.rank(at)
         return not any(
             other.waiting
-            and other.state != "waiting_for_approval"
+            and other.state not in NOT_IN_LINE
             and other.tokens == case.tokens
             and other.rank(at) < mine
             for other in others

@@ -87,6 +87,9 @@ class Process:
         #: It is that of a check.
         self.checks = is_check(order["argv"])
         self.wall: float | None = order["wall"]
+        self.cwd: str = order["cwd"]
+        #: Seconds that it was there, paused or not, whatever became of the wall clock.
+        self.ran = 0.0
         self.run = run
         #: What refused it.
         self.limit: LimitHit | None = None
@@ -99,7 +102,7 @@ class Process:
         self._machine = machine
         self._timer: Timer | None = None
         self._left = run.seconds
-        self._since = trio.current_time()
+        self._since = self._began = trio.current_time()
         self._paused_at: float | None = None
         self._stopping: float | None = None
         machine.world.statuses.change(self.repo)
@@ -172,6 +175,7 @@ class Process:
             return
         self._cancel()
         now = self._machine.world.clock.wall()
+        self.ran = trio.current_time() - self._began
         self.ended = Ended(now, exit_code, signal, asked, forced)
         self._machine.gone(self)
         if self.watcher is not None:
@@ -232,6 +236,15 @@ class Machine:
             return (process.identity,)
         process.kill()
         return ()
+
+    def lose_power(self) -> None:
+        """Nothing runs any more, and of what was written last a part is not there."""
+        for process in list(self.processes.values()):
+            process.watcher = None
+            process.kill()
+        chance = self.world.random
+        self.journal = {k: v for k, v in self.journal.items() if chance.random() < 0.5}
+        self.boot_id += "'"
 
     def end_stopped(self) -> None:
         """A person ends what stands still and has no agent to let it go on."""

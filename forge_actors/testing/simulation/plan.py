@@ -116,6 +116,13 @@ class Plan(Struct, frozen=True):
     operations: tuple[Operation, ...]
     faults: tuple[Fault, ...]
     outages: tuple[Outage, ...] = ()
+    #: Seconds within which everything is begun, after them until all must have ended,
+    #: and until a person sees to what needs one.
+    horizon: float = HORIZON
+    patience: float = 1200.0
+    person: float = 3.0
+    #: No two agents may ever be in one folder: none of them only reads.
+    apart: bool = False
 
     def without(
         self, operations: Iterable[Operation] = (), faults: Iterable[Fault] = ()

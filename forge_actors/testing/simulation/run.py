@@ -20,7 +20,7 @@ from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.scopes import EVERYTHING
 from forge_actors.testing.simulation.looks import Looks
-from forge_actors.testing.simulation.plan import HORIZON, Operation, Plan, draw
+from forge_actors.testing.simulation.plan import Operation, Plan, draw
 from forge_actors.testing.simulation.service import Service
 from forge_actors.testing.simulation.timers import Timers
 from forge_actors.testing.simulation.world import World
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.books import Violation
     from forge_actors.testing.simulation.faults import Fault
 
-#: Seconds after the last operation within which everything must have ended.
-PATIENCE = 1200.0
 #: Seconds that clients have to come to an end by themselves.
 CLIENTS_SECONDS = 20.0
 #: Seconds in which what was saved of the repositories comes to be true.
@@ -134,7 +132,7 @@ class _Simulation:
         for operation in plan.operations:
             do = partial(world.clients.do, operation)
             world.timers.after(operation.at, do)
-        await trio.sleep(HORIZON)
+        await trio.sleep(plan.horizon)
         await self._settle()
 
     def _add_repository(self, name: str) -> None:
@@ -173,7 +171,7 @@ class _Simulation:
         world = self._world
         world.faults.heal()
         world.pressure = None
-        with trio.move_on_after(PATIENCE) as patience:
+        with trio.move_on_after(self._plan.patience) as patience:
             with trio.move_on_after(CLIENTS_SECONDS):
                 # Some may wait for what only the relief lets happen.
                 await world.until(lambda: world.clients.idle)
@@ -209,7 +207,10 @@ class _Simulation:
         if world.service is not None:
             left |= await Looks(world, world.service).reasons()
         text = "; ".join(f"{job}: {why}" for job, why in left.items())
-        world.fail("every wait ends", f"after {PATIENCE:.0f} s: {text or 'a client'}")
+        world.fail(
+            "every wait ends",
+            f"after {self._plan.patience:.0f} s: {text or 'a client'}",
+        )
 
     def _relief(self) -> list[Operation]:
         scopes = [EVERYTHING, *(f"repo:{name}" for name in self._plan.repositories)]

@@ -87,6 +87,8 @@ class Service:
         self.store = SimulatedStore(world, limits, self.clock)
         world.referee.starts(self.clock.now())
         process = ProcessIdentity(world.machine.boot_id, 1, world.epoch + 1)
+        last = self.store.durable.owner
+        self._same_boot = last is None or last.process.boot_id == process.boot_id
         instance = f"service-{world.epoch + 1}"
         owner = self.store.take_over(instance, process, "simulated", self.clock.now())
         self.epoch = owner.epoch
@@ -170,7 +172,7 @@ class Service:
         store.save([Noted(event), Noted(in_force(self.settings, now))])
         self._hold_limits(self.settings)
         reserved = {(job.id, job.attempt): None for job in store.reserved}
-        await self.launcher.reconcile(reserved, same_boot=True)
+        await self.launcher.reconcile(reserved, same_boot=self._same_boot)
         rows, agents = store.durable, SimulatedAgents()
         context = supervisor.Context(
             limits=self.settings.token_limits(),

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from forge_actors.testing.simulation.coverage import Coverage
+from forge_actors.testing.simulation.plan import draw
 from forge_actors.testing.simulation.run import run
 from forge_actors.testing.simulation.shrinking import Shrinking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from forge_actors.domain.jobs import State
     from forge_actors.testing.simulation.faults import Fault
+    from forge_actors.testing.simulation.plan import Plan
     from forge_actors.testing.simulation.run import Result
 
 #: Seeds that one process is given at a time.
@@ -41,8 +44,12 @@ class Simulation:
     With `processes` they are spread over so many; the results are the same.
     """
 
-    def __init__(self, *, processes: int = 1) -> None:
+    def __init__(
+        self, *, processes: int = 1, draw: Callable[[int], Plan] = draw
+    ) -> None:
         self._processes = processes
+        self._brief_of = partial(brief_of, draw=draw)
+        self._draw = draw
         self.coverage = Coverage()
         self.seeds = 0
         self.steps = 0
@@ -62,24 +69,24 @@ class Simulation:
 
     def minimal(self, seed: int) -> Result:
         """The least run that breaks the same rule as this seed does."""
-        found = run(seed)
+        found = run(self._draw(seed))
         return Shrinking(found).shrink() if found.violation else found
 
     @contextmanager
     def _mapped(self, seeds: Iterable[int]) -> Iterator[Iterator[Brief]]:
         if self._processes == 1:
-            yield map(brief_of, seeds)
+            yield map(self._brief_of, seeds)
             return
         with ProcessPoolExecutor(self._processes) as pool:
             try:
-                yield pool.map(brief_of, seeds, chunksize=_CHUNK)
+                yield pool.map(self._brief_of, seeds, chunksize=_CHUNK)
             finally:
                 pool.shutdown(cancel_futures=True)
 
 
-def brief_of(seed: int) -> Brief:
+def brief_of(seed: int, draw: Callable[[int], Plan] = draw) -> Brief:
     """Run a seed, and keep of it what many runs are judged by."""
-    result = run(seed)
+    result = run(draw(seed))
     violation = None if result.violation is None else str(result.violation)
     return Brief(seed, violation, result.steps, result.hits, result.pairs)
 

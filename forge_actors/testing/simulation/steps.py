@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.machine import Process
     from forge_actors.testing.simulation.world import World
 
-#: Seconds until a person has answered what an agent asks.
-PERSON_SECONDS = 3.0
 #: What a check takes.
 CHECK_TOKENS = ("workers", "heavy_checks")
 
@@ -32,6 +30,10 @@ class StepRules:
 
     def began(self, case: Case, process: Process) -> None:
         """Only what is of the step begins."""
+        for other in self._world.machine.processes.values():
+            alone = self._world.plan.apart and not (process.checks or other.checks)
+            if alone and other.cwd == process.cwd:
+                self._fail("one agent a folder", case, f"beside {other.key[0]}")
         if process.checks != (case.step == "check"):
             what = "its check" if process.checks else "its agent"
             self._fail("step by step", case, f"{what} begins at the step {case.step}")
@@ -41,7 +43,7 @@ class StepRules:
         if change.state == "waiting_for_approval":
             answer = Operation(0.0, "answer", case.job)
             self._world.timers.after(
-                PERSON_SECONDS, lambda: self._world.clients.do(answer)
+                self._world.plan.person, lambda: self._world.clients.do(answer)
             )
         step = change.verify
         if step is None:
@@ -65,8 +67,7 @@ class StepRules:
     def _mends(self, case: Case, step: Verify, process: Process) -> None:
         ended = process.ended
         assert ended is not None, "it has ended"
-        ran = ended.at - process.started_at - process.paused_seconds
-        over = process.wall is not None and ran >= process.wall
+        over = process.wall is not None and process.ran >= process.wall
         died = ended.signal is not None and ended.signal == process.run.signal
         own = bool(ended.exit_code) or died
         if case.step != "check" or not (own or (over and ended.asked)):

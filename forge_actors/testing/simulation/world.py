@@ -193,6 +193,14 @@ class World:
         if self.living is not None:
             self.living.die()
 
+    def cut_power(self) -> None:
+        """The machine stops, and starts again."""
+        self.note("power")
+        self.crash_service()
+        if self.agent is not None:
+            self.agent.die()
+        self.machine.lose_power()
+
     def start_agent(self) -> Agent:
         self._agents += 1
         self.agent = Agent(self, self._agents)

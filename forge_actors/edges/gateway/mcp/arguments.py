@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from forge_actors.domain.effects import Effect
 from forge_actors.domain.jobs import Kind, State
 from forge_actors.domain.spending import Group
 
@@ -138,6 +139,23 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     budget_cost: Annotated[
         float | None, _about("What that agent may cost in all, in US dollars.")
     ] = None
+    budget_tokens: Annotated[
+        int | None, _about("The tokens that it may use in all.")
+    ] = None
+    verify: Annotated[
+        str | None,
+        _about(
+            """A shell command that the work of that agent has to pass, for example make
+            test. What it finds goes back to the agent, to mend it."""
+        ),
+    ] = None
+    effects: Annotated[
+        list[Effect],
+        _about(
+            """What it does outside of this machine, such as push. Where no person began
+            it, it waits for one who allows that."""
+        ),
+    ] = []
     unique: Annotated[
         str | None,
         _about(

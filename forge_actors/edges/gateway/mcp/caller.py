@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 from msgspec import Struct
 
+from forge_actors.domain.effects import OF_JOB
 from forge_actors.domain.requests import Parent
 
 #: Calls of one session that are in progress at once. A wait is one.
@@ -23,16 +24,24 @@ class Introduction(Struct, frozen=True, omit_defaults=True):
 class Caller:
     """One session, or one request that belongs to none."""
 
-    def __init__(self, introduction: Introduction | None = None) -> None:
+    def __init__(
+        self, introduction: Introduction | None = None, *, job: str | None = None
+    ) -> None:
         told = introduction or Introduction()
         self.folder = told.folder
         self.parent = told.parent
+        #: The job that the agent is a part of.
+        self.job = job if told.parent is None else told.parent.job
         self.calls = 0
 
     @property
     def origin(self) -> str:
         """What marks the jobs that it submits."""
-        return "mcp" if self.parent is None else f"job:{self.parent.job}"
+        return "mcp" if self.job is None else f"{OF_JOB}{self.job}"
+
+    def __str__(self) -> str:
+        """It, and that it is no person."""
+        return "an agent" if self.job is None else f"job {self.job}"
 
 
 CALLER: ContextVar[Caller] = ContextVar("CALLER")

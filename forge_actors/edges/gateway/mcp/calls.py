@@ -160,8 +160,7 @@ async def retry(call: Call, wanted: arguments.Retry) -> Json:
 
 
 async def approve(call: Call, wanted: arguments.Approve) -> Json:
-    control, parent = call.control, call.caller.parent
-    agent = "an agent" if parent is None else f"job {parent.job}"
+    control, agent = call.control, str(call.caller)
     match wanted.decision:
         case "approve":
             # Only people allow effects, and whoever calls here is an agent.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from forge_actors.edges.gateway.callers import HEADER, job_in
 from forge_actors.edges.gateway.mcp.caller import CALLER, Caller
 from forge_actors.edges.gateway.mcp.sessions import Session
 from forge_actors.edges.gateway.messages import RETRY_AFTER
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
 
+JOB_HEADER = HEADER.encode()
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 FULL = "mcp_session_capacity_exhausted"
@@ -55,13 +57,13 @@ class HttpSessions:
             await self._answer_in(name.decode("latin-1"), scope, receive, send)
         elif version and version.decode("latin-1") not in HANDSHAKE_PROTOCOL_VERSIONS:
             # A request that is complete in itself belongs to no session.
-            CALLER.set(Caller())
+            CALLER.set(_caller(headers))
             await self._manager.handle_request(scope, receive, send)
         elif not await self._sessions.make_room():
             await _refuse(send)
         else:
             with self._sessions.opening():
-                await self._open(scope, receive, send)
+                await self._open(_caller(headers), scope, receive, send)
 
     async def _answer_in(
         self, name: str, scope: Message, receive: Receive, send: Send
@@ -85,11 +87,19 @@ class HttpSessions:
         if gone or scope["method"] == "DELETE":
             self._sessions.forget(name)
 
-    async def _open(self, scope: Message, receive: Receive, send: Send) -> None:
-        caller = Caller()
+    async def _open(
+        self, caller: Caller, scope: Message, receive: Receive, send: Send
+    ) -> None:
         CALLER.set(caller)
+        answer: list[Message] = []
 
-        async def watched(message: Message) -> None:
+        async def collect(message: Message) -> None:
+            answer.append(message)
+
+        # Many a client leaves as soon as it has read what it wants. If that cancelled
+        # the rest, the SDK would take the session for one that never began.
+        await self._manager.handle_request(scope, receive, collect)
+        for message in answer:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 for header, value in message.get("headers", ()):
                     if header.lower() == SESSION_HEADER:
@@ -97,14 +107,16 @@ class HttpSessions:
                         self._sessions.add(name, self._session(name, caller))
             await send(message)
 
-        await self._manager.handle_request(scope, receive, watched)
-
     def _session(self, name: str, caller: Caller) -> Session:
         async def close() -> None:
             # As if its client had said goodbye: all that waits for it ends.
             await self._manager.handle_request(_goodbye(name), _nothing, _drop)
 
         return Session(caller, close)
+
+
+def _caller(headers: dict[bytes, bytes]) -> Caller:
+    return Caller(job=job_in(headers.get(JOB_HEADER, b"").decode("latin-1")))
 
 
 def _goodbye(name: str) -> Message:

@@ -185,7 +185,8 @@ TOOLS = (
         calls.approve,
         """Answer a job in the state waiting_for_approval, whose agent asks something:
         `show` has the question. Decide only what the user has left to you; otherwise
-        ask the user.""",
+        ask the user. What a job may do outside of this machine only a person can allow,
+        with `forge-actors approve`.""",
         destroys=True,
     ),
     _tool(

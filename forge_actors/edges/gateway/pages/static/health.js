@@ -31,7 +31,7 @@ export function health({ root, signal, named }) {
     part(disk, "disk", status.disk ?? null, () => diskOf(status.disk));
     part(upkeep, "upkeep", status.maintenance ?? null, () => upkeepOf(status.maintenance));
     part(kept, "kept", [status.quarantined, status.poisoned], () => keptOf(status));
-    part(limits, "limits", [status.open_files, status.pressure, status.store, status.repositories], () => limitsOf(status));
+    part(limits, "limits", [status.open_files, status.pressure, status.store, status.repositories, status.mcp], () => limitsOf(status));
     part(agents, "agents", status.agents, () => agentsOf(status.agents));
   }
 
@@ -56,6 +56,7 @@ function stateOf(status) {
         ["Release", service.release && h("bdi", { class: "mono" }, service.release.id)],
         ["Process", number(service.pid).replaceAll(",", "")],
         ["Agent process", service.agent_pid && String(service.agent_pid)],
+        ["Address", service.endpoint],
         ["Home", h("bdi", { class: "mono" }, service.home)],
         ["Installation", h("span", { class: "mono" }, service.installation)],
         ["Instance", h("span", { class: "mono" }, service.instance)],
@@ -129,10 +130,16 @@ function limitsOf(status) {
       ["Open files", files?.limit && number(files.limit)],
       ["Short of", files?.short_of?.length ? files.short_of.join(", ") : null],
       ["Repositories", `${number(status.repositories.known)} known, ${number(status.repositories.awake)} awake`],
+      ["Tools for agents", status.mcp && toolsOf(status.mcp)],
       ["Events", number(status.store.last_event)],
       ["Store", `synchronous ${status.store.synchronous.toLowerCase()}`],
     ]),
   );
+}
+
+function toolsOf(mcp) {
+  if (!mcp.available) return mcp.note;
+  return `${number(mcp.tools)}, ${number(mcp.sessions.used)} of ${plural(mcp.sessions.limit, "session")}`;
 }
 
 function agentsOf(agents) {

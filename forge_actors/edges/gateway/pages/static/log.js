@@ -33,7 +33,10 @@ export class Log {
     this.search = new Search(this.body, () => this.setFollowing(false));
     this.element = h("section", { class: "block", "aria-labelledby": "output" }, h("h2", { id: "output" }, "Output"), this.bar, this.body, this.status);
     document.addEventListener("visibilitychange", () => this.seen(), { signal });
-    signal.addEventListener("abort", () => this.stop());
+    signal.addEventListener("abort", () => {
+      this.stop();
+      this.search.clear();
+    });
   }
 
   /** Show the output of a job; called again whenever something happened to it. */
@@ -108,6 +111,8 @@ export class Log {
       this.open_ = false;
     } catch (error) {
       if (reading.signal.aborted) return;
+      // It is read anew when the page is loaded again, as it is once a service answers.
+      this.key_ = "";
       fill(this.status, error.message || "The output broke off.");
       return;
     }

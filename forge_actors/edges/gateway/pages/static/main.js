@@ -1,6 +1,6 @@
 // Which page is shown, how one gets to another, and the keyboard.
 
-import { get, page } from "/assets/api.js";
+import { get, page, post } from "/assets/api.js";
 import { note, say, show } from "/assets/dialog.js";
 import { fill, h } from "/assets/dom.js";
 import { health } from "/assets/health.js";
@@ -33,13 +33,15 @@ const PAGES = [
   [/^\/health$/, health],
 ];
 /** Milliseconds that what happens is gathered for before the page is told, unless it
- * wants another pause. */
+ * wants another pause; and how often as long as loading it took. */
 const GATHER = 400;
+const REST = 3;
 
 const main = document.getElementById("main");
 let shown = null;
 let events = [];
 let missed = false;
+let took = 0;
 let gathering = null;
 
 function open({ keepFocus = false } = {}) {
@@ -80,11 +82,13 @@ async function refresh() {
     return;
   }
   busy(mine, true);
+  const began = performance.now();
   try {
     await mine.page.load();
   } catch (error) {
     if (!mine.leaving.signal.aborted && error.status !== 401) mine.page.failed?.(error) ?? failed(error);
   } finally {
+    took = performance.now() - began;
     busy(mine, false);
   }
   if (mine.again && mine === shown) {
@@ -134,7 +138,7 @@ const live = new Live((told) => {
     const [happened, all] = [events, missed];
     [events, missed] = [[], false];
     if (all || (shown?.page?.concerns?.(happened) ?? true)) refresh();
-  }, shown?.page?.pause ?? GATHER);
+  }, Math.max(shown?.page?.pause ?? GATHER, REST * took));
 }, linked);
 
 const LINK = {
@@ -164,14 +168,22 @@ function loggedOut() {
     h(
       "div",
       { class: "empty big" },
-      h("h1", null, "You are not logged in"),
-      h("p", null, "This login has ended. A link from the command line lets this browser in again:"),
+      h("h1", null, "You are logged out"),
+      h("p", null, "A link from the command line lets this browser in again:"),
       h("pre", { class: "command" }, "forge-actors open"),
       h("p", null, "On another machine, ", h("code", null, "forge-actors open --print"), " prints the link."),
     ),
   );
 }
 
+document.getElementById("leave").addEventListener("click", async () => {
+  try {
+    await post(["logout"]);
+    document.dispatchEvent(new Event("forge:login"));
+  } catch (error) {
+    note(error.message, "bad");
+  }
+});
 document.addEventListener("forge:login", () => {
   live.stop();
   live.tell("out");

@@ -18,6 +18,7 @@ const ITEMS = {
   approval: ["Waits to be allowed", "lock"],
   effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
+  webhook: ["A webhook is closed", "lock"],
   aside: ["Set aside", "alert"],
   claims: ["Claims are kept", "lock"],
   job: ["A job needs a look", "alert"],

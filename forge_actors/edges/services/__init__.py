@@ -1,0 +1,1 @@
+"""The managers of services: what they are told, and what they ask for."""
