@@ -101,7 +101,7 @@ def a_submit_is_answered_before_it_is_saved(patch: pytest.MonkeyPatch) -> None:
         for request in requests:
             repo, _ = await self._registry.find(request.repo)
             places.append(Place("", repo, repo.path))
-        return (await self._accept(requests, places))[0]
+        return (await self._accept(requests, places, None))[0]
 
     patch.setattr(Admission, "submit", submit)
 
