@@ -60,9 +60,10 @@ def test_a_job_is_found_looked_at_and_cancelled(
     terminal.until("filter: sleep")
 
     terminal.type("\r")
-    terminal.until("hello from it")
+    shown = terminal.until("1 line, following")
+    assert "\nhello from it\n" in shown
     terminal.type("/")
-    terminal.until("search")
+    terminal.until(lambda text: text.endswith("\nsearch"))
     terminal.type("nowhere\r")
     terminal.until("nothing has 'nowhere'")
     terminal.type("q")
@@ -207,7 +208,8 @@ def test_names_and_output_steer_nothing(
     shown = terminal.until("evil")
     assert "evil[bold red]x[/]" in shown
     terminal.type("\r")
-    terminal.until("abcd [bold]e[/]")
+    terminal.until("1 line, following")
+    assert "\nabcd [bold]e[/]\n" in terminal.text()
     assert "\u202e" not in terminal.text()
     assert b"title\x07" not in terminal.printed
     terminal.type("qq")

@@ -138,6 +138,16 @@ async def test_an_idle_service_is_asked_nothing(
             await seen.until(lambda: calls == 2)
 
 
+async def test_a_service_that_is_not_ready_is_waited_for(tmp_path: Path) -> None:
+    async with fake_service(tmp_path) as control:
+        control.set_ready(False)
+        async with watched(tmp_path) as seen:
+            await seen.until(lambda: seen.lost == [None])
+            assert not seen.board.status["ready"]
+            control.set_ready(True)
+            await seen.until(lambda: seen.board.status["ready"])
+
+
 async def test_many_new_jobs_are_fetched_in_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

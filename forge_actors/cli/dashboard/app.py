@@ -244,7 +244,7 @@ class Dashboard(App[int]):
     def action_filter(self) -> None:
         self._field.display = True
         self.query_one("#keys").display = False
-        self._field.focus()
+        self.screen.set_focus(self._field)  # at once: what is seen takes what is typed
 
     def on_input_changed(self) -> None:
         self._changed()

@@ -79,10 +79,16 @@ class Feed:
             self._changed()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._look)
+                if not self._board.status.get("ready"):
+                    tasks.start_soon(self._wait_until_ready)
                 async for event in events:
                     self._board.apply(event)
                     self.wake()
                 tasks.cancel_scope.cancel()
+
+    async def _wait_until_ready(self) -> None:
+        self._board.status = await self.client.status(wait="ready")
+        self._changed()
 
     async def _look(self) -> None:
         while True:

@@ -159,7 +159,7 @@ class LogScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._tell()
-        self.query_one(LogView).focus()
+        self.set_focus(self.query_one(LogView))
         self.run_worker(self._read(), group="log", exclusive=True)
 
     async def _read(self) -> None:
@@ -216,7 +216,7 @@ class LogScreen(Screen[None]):
         field = self.query_one(Input)
         field.display = True
         self.query_one("#log-keys").display = False
-        field.focus()
+        self.set_focus(field)  # at once: what is seen takes what is typed
 
     def _close_search(self) -> None:
         self.query_one(Input).display = False
