@@ -51,6 +51,9 @@ class Interface:
         self.limits = client_limits(gateway, files)
         over_tcp = tcp_limits(gateway, files, self.limits)
         taken = self.limits.connections + over_tcp.connections
+        # Each program that an agent started is a connection beside those.
+        self._agents = max(1, files.streams(taken, gateway.mcp_sessions))
+        taken += self._agents if mcp.serves else 0
         self._hub = EventHub(self._control, files.streams(taken, gateway.streams))
         self._front = Front()
         self._front_door = FrontDoor(
@@ -87,7 +90,11 @@ class Interface:
         nursery.start_soon(self._hub.run)
         self._control.mcp_view = self._mcp.view
         self.has_mcp = await self._mcp.open(
-            nursery, self._control, self._front, partial(self._place, MCP_SOCKET)
+            nursery,
+            self._control,
+            self._front,
+            partial(self._place, MCP_SOCKET),
+            sessions=self._agents,
         )
         tools = self._mcp.view().get("fingerprint")
         self._herald.tools = tools if isinstance(tools, str) else None

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from forge_actors.edges.gateway.mcp.gateway import McpGateway
     from forge_actors.runtime.gateway_settings import GatewaySettings
 
-log = logging.getLogger(__name__)
-
 MCP_SOCKET = "mcp.sock"
 ABSENT = (
     "its extra is not installed: pip install 'forge-actors[gateway]' where the service"
@@ -96,6 +94,11 @@ class Mcp:
         self._door: Door | None = None
         self._ended = trio.Event()
 
+    @property
+    def serves(self) -> bool:
+        """Whether there is, or will be, something to serve agents with."""
+        return self._loading is not None and self._loading.installed
+
     async def load(self) -> None:
         """Load what it needs, beside the rest of the start."""
         if self._loading is not None:
@@ -107,9 +110,11 @@ class Mcp:
         control: Control,
         front: Front,
         place: Callable[[], str],
+        *,
+        sessions: int,
     ) -> bool:
-        """Serve agents from now on, on `/mcp` of `front` and on the socket at `place`;
-        False: there is nothing to serve them with.
+        """Serve agents from now on, so many at once, on `/mcp` of `front` and on the
+        socket at `place`; False: there is nothing to serve them with.
 
         Raises:
             GatewayBroken: it cannot be loaded.
@@ -119,7 +124,7 @@ class Mcp:
             self._ended.set()
             return False
         await self._loading.wait()
-        self._gateway = _gateway(control, self._settings)
+        self._gateway = _gateway(control, sessions, self._settings.mcp_idle)
         self._door = Door(place)
         front.add("mcp", self._gateway.handler, self._gateway.holds)
         await nursery.start(self._serve, self._gateway, self._door)
@@ -166,9 +171,9 @@ class Mcp:
         return {"available": True, **self._gateway.view()}
 
 
-def _gateway(control: Control, settings: GatewaySettings) -> McpGateway:
+def _gateway(control: Control, sessions: int, idle: float) -> McpGateway:
     from forge_actors.edges.gateway.mcp.gateway import McpGateway
     from forge_actors.edges.gateway.mcp.sessions import SessionLimits
 
-    limits = SessionLimits(sessions=settings.mcp_sessions, idle=settings.mcp_idle)
+    limits = SessionLimits(sessions=sessions, idle=idle)
     return McpGateway(control, __version__, limits)

@@ -79,6 +79,18 @@ async def test_an_agent_that_is_a_job_says_so(tmp_path: Path) -> None:
             assert found == parents
 
 
+async def test_a_home_with_a_long_path_has_its_socket_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, short = tmp_path / ("long" * 30), tmp_path / "s"
+    home.mkdir()
+    short.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    async with serving(home) as served:
+        assert served.home not in served.stream_path
+        await ask_through(program_of(served), "auto")
+
+
 async def test_it_ends_when_the_agent_closes_it(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         command = [*RELAY, "--home", served.home]
