@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     def served() -> Found:
         query = [("attempt", args.attempt)]
         found = service.get("jobs", args.job, "artifacts", query=query)
+        del found["next"]  # all of them are on this page
 
         def pieces(path: str) -> Iterator[bytes]:
             place = ("jobs", args.job, "artifacts", *path.split("/"))

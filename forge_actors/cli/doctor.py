@@ -12,12 +12,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.agent_text import found_here, unseen
 from forge_actors.cli.disk_text import home_text
+from forge_actors.cli.doctor_check import Check, State
+from forge_actors.cli.doctor_more import more
+from forge_actors.cli.doctor_system import system
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import print_json
+from forge_actors.cli.verb import note, print_json
 from forge_actors.client.errors import NoService
 from forge_actors.client.home import published, resolve_home, socket_path
 from forge_actors.client.sync import Service
@@ -32,29 +35,23 @@ HELP = "Check what this machine offers. Exits with 1 when something is broken."
 EXAMPLES = """\
   forge-actors doctor
   forge-actors doctor --json
+  forge-actors doctor --bundle forge.tar.gz
 """
 #: The first version of SQLite whose write-ahead log is safe with several connections.
 SQLITE_LEAST = (3, 51, 3)
 GIT_LEAST = (2, 25)
 AGENT_SECONDS = 20.0
-PR_SET_CHILD_SUBREAPER = 36
 #: How it begins what a status file says of a service that cannot answer.
 LOOP_BLOCKED = "the loop of the service does not turn"
 
-State = Literal["ok", "missing", "broken"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """What was found. Jobs run without what is missing, not with what is broken."""
-
-    name: str
-    state: State
-    detail: str
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Only the options that every verb has."""
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE",
+        help="write all this, and what the home says, to a .tar.gz for whoever helps;"
+        " without secrets, arguments and output of jobs",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,13 +68,12 @@ def run(args: argparse.Namespace) -> int:
         *_last_words(home),
         _agent(),
         *(Check("agents", state, text) for state, text in found_here()),
-        _proc(),
-        _subreaper(),
-        _pidfd(),
-        _cgroup(),
-        _limits(),
+        *system(),
+        *(Check(*found) for found in more(home, Service(args.home))),
     ]
     broken = any(check.state == "broken" for check in checks)
+    if args.bundle is not None:
+        return _bundle(args, home, checks)
     if args.json:
         found = [dataclasses.asdict(check) for check in checks]
         print_json({"ok": not broken, "checks": found})
@@ -85,6 +81,20 @@ def run(args: argparse.Namespace) -> int:
         for check in checks:
             print(clean(f"{check.state:<8} {check.name:<10} {check.detail}"))
     return 1 if broken else 0
+
+
+def _bundle(args: argparse.Namespace, home: str, checks: list[Check]) -> int:
+    from forge_actors.cli.doctor_bundle import write
+
+    path = Path(os.path.abspath(os.path.expanduser(args.bundle)))
+    found = [dataclasses.asdict(check) for check in checks]
+    names = write(path, home, Service(args.home), found)
+    if args.json:
+        print_json({"file": str(path), "parts": names})
+    else:
+        print(clean(str(path)))
+        note(f"{len(names)} parts; look through it before you give it away")
+    return 0
 
 
 def _python() -> Check:
@@ -337,55 +347,3 @@ def _agent() -> Check:
     lines = words.decode("utf-8", "replace").strip().splitlines()
     reason = lines[-1] if lines else f"ended with status {agent.returncode}"
     return Check("agent", "broken", reason)
-
-
-def _proc() -> Check:
-    if os.path.exists("/proc/self/stat"):
-        return Check("proc", "ok", "/proc is mounted")
-    return Check("proc", "missing", "no /proc: processes are found by psutil only")
-
-
-def _subreaper() -> Check:
-    if not sys.platform.startswith("linux"):
-        return Check("subreaper", "missing", "only Linux has it")
-    import ctypes
-
-    # Of this process, which ends at once; nothing else changes.
-    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
-        return Check("subreaper", "ok", "orphans of jobs can be inherited")
-    return Check("subreaper", "missing", "the kernel refuses it")
-
-
-def _pidfd() -> Check:
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError) as error:
-        return Check("pidfd", "missing", str(error))
-    return Check("pidfd", "ok", "processes can be waited for without their parent")
-
-
-def _cgroup() -> Check:
-    from forge_actors.runtime.job_limits import limits_here
-
-    here = limits_here()
-    if here.cgroups is None:
-        return Check("cgroup", "missing", here.reason)
-    return Check(
-        "cgroup", "ok", f"node agents and jobs with limits get one in {here.cgroups}"
-    )
-
-
-def _limits() -> Check:
-    """What `--memory` and `--pids` of a job mean here."""
-    from forge_actors.runtime.job_limits import limits_here
-
-    here = limits_here()
-    memory, pids = "memory per process", "pids per user"
-    if here.memory_of_job:
-        memory = "memory of the whole job"
-    if here.pids_of_job:
-        pids = "pids of the whole job"
-    elif not here.pids:
-        pids = "no pids of root"
-    why = f" (rlimits, as {here.reason})" if here.reason else " (cgroups)"
-    return Check("limits", "ok" if here.pids else "missing", f"{memory}, {pids}{why}")

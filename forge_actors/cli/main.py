@@ -49,6 +49,7 @@ VERBS = {
     "watch": "the jobs of a service, live, in the whole terminal",
     "status": "the service, its limits and what it does",
     "open": "the pages of the service in a browser",
+    "service": "have the system keep the service running",
     "drain": "start nothing more and wait for what runs",
     "stop": "stop the service",
     "release": "which build serves a home, and changing to another",
@@ -63,6 +64,7 @@ VERBS = {
     "purge": "remove everything that is ours",
     "doctor": "check what this machine offers",
     "mcp": "what agents start to use the service as tools",
+    "man": "the manual page",
     "completions": "a script that completes all this in a shell",
 }
 #: How the list of verbs is divided; a verb that is in none of them comes last.
@@ -73,6 +75,7 @@ GROUPS = {
         "open",
         "stop",
         "drain",
+        "service",
         "release",
         "settings",
         "secret",
@@ -98,7 +101,7 @@ GROUPS = {
         "quarantine",
     ),
     "a home as a whole": ("backup", "restore", "export", "import", "clean", "purge"),
-    "the shell": ("completions",),
+    "the shell": ("completions", "man"),
 }
 USAGE = """\
 usage: forge-actors VERB [options]

@@ -84,11 +84,13 @@ def _activate(service: Service, args: argparse.Namespace) -> int:
 
     from forge_actors.runtime.ownership import prepare_home
     from forge_actors.runtime.release import activate, this_release
+    from forge_actors.runtime.service_install import renew_launcher
 
     home = prepare_home(Path(service.home))
     # Before, since a service that notices by itself may be gone right after.
     running = _running(service)
     active, changed = activate(home, this_release())
+    renew_launcher(home)
     if running is not None:
         _tell(service)
     if args.json:

@@ -169,6 +169,13 @@ class WorktreeFailed(ForgeError):
     code = "WORKTREE_FAILED"
 
 
+class ServiceManagerFailed(ForgeError):
+    """The manager of services did not do what it was asked."""
+
+    code = "SERVICE_MANAGER_FAILED"
+    exit_code = 3
+
+
 class ActorStopped(ForgeError):
     """The actor ended without answering; whether it acted is unknown."""
 

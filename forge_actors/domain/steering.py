@@ -174,6 +174,7 @@ class Steerable(JobQueue):
             self._lanes.leave(job)
             self._lanes.release(job_id)
         edit.apply(job)
+        self._keep_for_check(job)
         if ready:
             self._lanes.enter(job)
         if edit.queue_timeout is not UNSET and job_id not in self._unmet:

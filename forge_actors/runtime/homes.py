@@ -51,6 +51,8 @@ DIAGNOSTICS = "diagnostics"
 CLONES = "clones"
 #: Stores that a restore has replaced.
 REPLACED = "replaced"
+#: What a manager of services starts.
+LAUNCHER = "launch"
 #: What programs show that ask over TCP.
 TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
 #: What led a browser to a login link last.
@@ -72,6 +74,7 @@ NAMES = (
     "agent.log",
     "agent.sock",
     "control.sock",
+    LAUNCHER,
     "mcp.sock",
     "release.json",
     "release.lock",

@@ -89,6 +89,8 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "agent-output",
         "agent-output-memory",
         "limit-return",
+        "schedule-idle",
+        "schedule-due",
         "restart",
         "idle-cpu",
         "idle-rss",

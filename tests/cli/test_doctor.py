@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_actors.cli import doctor
+from forge_actors.cli import doctor, doctor_system
 from forge_actors.runtime import job_limits
 from forge_actors.runtime.job_limits import LimitsHere
 
@@ -46,5 +46,5 @@ def test_what_keeps_the_limits_is_told(
     limits: tuple[str, str],
 ) -> None:
     monkeypatch.setattr(job_limits, "limits_here", lambda: here)
-    assert doctor._cgroup() == doctor.Check("cgroup", *cgroup)  # type: ignore[arg-type]
-    assert doctor._limits() == doctor.Check("limits", *limits)  # type: ignore[arg-type]
+    assert doctor_system._cgroup() == doctor.Check("cgroup", *cgroup)  # type: ignore[arg-type]
+    assert doctor_system._limits() == doctor.Check("limits", *limits)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from forge_actors.domain.accounts import Account
 from forge_actors.domain.agents import AgentReport, Usage
 from forge_actors.domain.capacity import CHECK_TOKENS, provider_token, tokens_for
 from forge_actors.domain.changes import AttemptUsed, JobRequeued
+from forge_actors.domain.edits import Edit
 from forge_actors.domain.jobs import AgentChoice
 from forge_actors.domain.launch import Receipt
 from forge_actors.domain.ledger import Ledger
@@ -174,6 +175,18 @@ def test_a_held_check_says_so_and_keeps_its_state() -> None:
     made.steer("a", "unhold", 4.0)
     assert made.jobs["a"].state == "waiting_for_heavy_check"
     assert [offer.tokens for offer in made.offers(4.0)] == [CHECK_TOKENS]
+
+
+def test_what_is_kept_for_a_check_is_what_the_job_claims_by_now() -> None:
+    others = [
+        make_job("b", "write:repo-content:*"),
+        make_job("c", "write:build-cache:one"),
+    ]
+    made = worked(agent_job("a", "write:repo-content:*"), *others)
+    edit = Edit(claims=others[1].claims)
+    assert made.edit("a", edit, 3.0)[1] is None
+    assert made.waiting("c", 3.0).holders == ("a",)
+    assert {offer.job for offer in made.offers(3.0)} == {"a", "b"}
 
 
 def test_a_queue_budget_is_for_the_start_and_not_for_the_check() -> None:

@@ -90,6 +90,14 @@ def test_the_fingerprint_changes_with_what_decides_on_a_call(
     assert (tools.fingerprint() != before) == (field != "title")
 
 
+async def test_the_work_of_an_agent_can_have_to_pass_a_check(tmp_path: Path) -> None:
+    asked = {"agent": "codex", "prompt": "Go.", "verify": "make test"}
+    async with serving(tmp_path) as served, served.client("legacy") as client:
+        made = await called(client, "submit", repo="app", command=[], **asked)
+        request = served.control.requests[made["id"]]
+    assert {name: getattr(request, name) for name in asked} == asked
+
+
 async def test_every_tool_answers(tmp_path: Path) -> None:
     async with serving(tmp_path) as served, served.client() as client:
         control = served.control

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs, to_builtins
 
-from forge_actors.cli.job_text import TAIL, title
+from forge_actors.cli.job_text import title
 from forge_actors.cli.text import clean
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobError, JobView
 from forge_actors.domain.requests import convert
@@ -220,7 +220,7 @@ def _section_of(state: str) -> str:
 
 
 def _searched(job: JobView) -> str:
-    parts = (job.id[-TAIL:], shown_title(job), job.repo, job.kind, job.provider or "")
+    parts = (job.id, shown_title(job), job.repo, job.kind, job.provider or "")
     return " ".join((*parts, job.priority, *job.labels)).casefold()
 
 
