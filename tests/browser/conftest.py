@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,9 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                reason = "NOT RUN: there is no chromium here"
+            if missing := _missing():
+                reason = f"NOT RUN: there is no {missing} here"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _missing() -> str | None:
+    if CHROMIUM is None:
+        return "chromium"
+    return None if find_spec("playwright") else "playwright (tox -e browser has it)"
 
 
 @pytest.fixture(scope="session")
