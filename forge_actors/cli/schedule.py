@@ -24,7 +24,6 @@ HELP = (
 EXAMPLES = """\
   forge-actors schedule add nightly --cron "30 2 * * *" -- make test
   forge-actors schedule add poll --every 15m --overlap skip --timeout 10m -- ./poll
-  forge-actors schedule next nightly --count 5
   forge-actors schedule apply schedules.toml
 """
 TAKES_COMMAND = True
