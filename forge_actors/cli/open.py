@@ -36,7 +36,7 @@ _PAGE = """<!doctype html>
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("job", nargs="?", help="begin with the page of this job")
+    add("job", nargs="?", metavar="JOB", help="begin with the page of this job")
     add("--print", action="store_true", help="print the link and start nothing")
     add(
         "--direct",

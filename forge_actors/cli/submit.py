@@ -14,7 +14,6 @@ from forge_actors.cli.prompts import add_prompt, read_bytes
 from forge_actors.cli.verb import UsageError, note, origin, print_json
 from forge_actors.client.errors import InputRefused
 from forge_actors.client.sync import Service
-from forge_actors.domain.deadlines import parse_duration
 
 if TYPE_CHECKING:
     import argparse
@@ -103,6 +102,9 @@ def _submit_later(service: Service, args: argparse.Namespace) -> int:
     repo = request.pop("repo")
     at = args.at
     if at is None:
+        # Not for others: it loads what jobs are made of.
+        from forge_actors.domain.deadlines import parse_duration
+
         moment = time.time() + parse_duration(args.delay, field="in")
         at = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     body = {

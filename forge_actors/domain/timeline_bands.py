@@ -36,13 +36,12 @@ class Bands:
         #: Those that go on, by kind and scope: since when, and why.
         self._open: dict[tuple[str, str], tuple[float, str | None, str | None]] = {}
         self._last: float | None = None
-        self._runs = False
 
     def apply(self, event: Event) -> None:
         kind, data, at = event.kind, event.data, event.at
         if kind == "runtime_started":
-            if self._runs and self._last is not None:
-                # It died, somewhen behind the last that it told.
+            if self._last is not None:
+                # If it did not stop: it died, somewhen behind the last that it told.
                 self._begin(DOWN, "", self._last, "it did not stop in order", None)
             for ended in ((PRESSURE, ""), (DRAIN, ""), (DOWN, "")):
                 self._end(ended, at)
@@ -55,7 +54,6 @@ class Bands:
         elif kind in _END:
             scope = str(data.get("scope") or data.get("provider") or "")
             self._end((_END[kind], scope), at)
-        self._runs = kind != "runtime_stopped"
         self._last = at
 
     def _begin(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.service import LiveService
-from tests.browser.site import Visit
+from tests.browser.site import SECONDS, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,15 +30,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                reason = "NOT RUN: there is no chromium here"
+            if missing := _missing():
+                reason = f"NOT RUN: there is no {missing} here"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _missing() -> str | None:
+    if CHROMIUM is None:
+        return "chromium"
+    return None if find_spec("playwright") else "playwright (tox -e browser has it)"
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=SECONDS * 1000)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
             executable_path=CHROMIUM,

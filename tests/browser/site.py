@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Where screenshots are kept for somebody to look at; nowhere unless it is set.
 SHOTS = os.environ.get("PAGES_SCREENSHOTS")
+#: Longest that anything in a page may take which a test waits for.
+SECONDS = 30
 WIDE, NARROW = (1280, 800), (390, 844)
 #: Characters that must never be in a page as they are.
 UNSEEN = re.compile(
@@ -53,7 +55,7 @@ class Visit:
         self.context: BrowserContext = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
         )
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(SECONDS * 1000)
         self.context.add_init_script(TELL_VIOLATIONS)
         self.page: Page = self.context.new_page()
         self.page.on("console", lambda told: self._hear(told.type, told.text))

@@ -252,21 +252,27 @@ def test_one_logs_out_and_is_out(
     assert answer.status == 401
 
 
-def test_a_page_outlives_its_service_and_its_login_does_not(
-    visit: Callable[..., Visit],
+def test_a_page_whose_login_ended_elsewhere_says_so(
+    service: LiveService, visit: Callable[..., Visit]
 ) -> None:
+    seen = visit(service)
+    other = seen.context.new_page()
+    other.goto(f"{seen.origin}/jobs")
+    other.wait_for_selector("#link.live")
+    seen.page.get_by_role("button", name="Log out").click()
+    seen.page.wait_for_selector("h1:has-text('You are logged out')")
+    service.bash("app", "true")
+    other.wait_for_selector("h1:has-text('You are logged out')")
+
+
+def test_a_page_outlives_its_service(visit: Callable[..., Visit]) -> None:
     service = LiveService()
     service.start()
     try:
         seen = visit(service)
-        port = seen.origin.rpartition(":")[2]
         page = seen.open("/")
         service.terminate()
         page.wait_for_selector("#link:has-text('Reconnecting')")
         assert page.locator(".tallies").count() == 1
-        with open(service.home / "settings.toml", "a") as settings:
-            settings.write(f"[gateway]\nport = {port}\n")
-        service.start()
-        page.wait_for_selector("h1:has-text('You are logged out')")
     finally:
         service.close()

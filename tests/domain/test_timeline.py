@@ -195,6 +195,12 @@ def test_what_the_events_told_of_is_not_told_again_by_the_store() -> None:
     assert told([ended(5)], structs.replace(facts(), finished_at=None)).runs[0].ended
 
 
+def test_what_comes_late_of_a_job_that_ended_is_none_of_it() -> None:
+    late = event("job_running", 11, pid=7)
+    shown = told([accepted(0), dispatched(1), ended(10), late])
+    assert [(run.ended, run.outcome) for run in shown.runs] == [(10, "succeeded")]
+
+
 def test_what_is_outside_the_window_is_not_shown() -> None:
     before = [accepted(-50, "j1"), dispatched(-40), ended(-10)]
     after = [accepted(110, "j2"), dispatched(120, "j2"), ended(130, job="j2")]

@@ -71,6 +71,29 @@ async def test_an_event_is_read_once_however_many_want_it() -> None:
         nursery.cancel_scope.cancel()
 
 
+async def test_of_a_busy_log_many_are_told_together_and_never_late() -> None:
+    control = FakeControl()
+    async with hub_of(control) as hub, trio.open_nursery() as nursery:
+        told: list[float] = []
+
+        async def listen() -> None:
+            with hub.reader(EventQuery(after=0)) as reader:
+                while await reader.next():
+                    told.append(trio.current_time())
+
+        for _ in range(500):
+            nursery.start_soon(listen)
+        await trio.testing.wait_all_tasks_blocked()
+        begin = trio.current_time()
+        for _ in range(180):
+            control.emit("job_running", job="j")
+            await trio.sleep(0.01)
+        rounds = sorted({at - begin for at in told})
+        # The first is told at once, then each half of a second.
+        assert rounds == pytest.approx([0.0, 0.5, 1.0, 1.5], abs=0.02)
+        nursery.cancel_scope.cancel()
+
+
 async def test_an_event_wakes_only_those_who_want_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

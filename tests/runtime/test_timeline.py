@@ -105,6 +105,7 @@ async def test_what_has_run_for_long_is_told_from_the_store(
             return last, last
 
         monkeypatch.setattr(control_timeline, "events_to_read", nothing)
+        monkeypatch.setattr(control_timeline, "LOOKED_AT_ONCE", 1)
         shown = await case.control.timeline(TimelineQuery())
         [run] = shown.runs
         assert (run.job, run.name, run.tokens) == (job, "old", ("workers",))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs, to_builtins
 
-from forge_actors.cli.job_text import TAIL, title
+from forge_actors.cli.job_text import title
 from forge_actors.cli.text import clean
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobError, JobView
 from forge_actors.domain.requests import convert
@@ -58,6 +58,8 @@ _OF_INBOX = frozenset(
         "worktree_kept",
     }
 )
+#: Items of the inbox that are about a job, and not about what it left or met.
+_OF_JOBS = ("job", "question", "approval", "effect")
 #: States after which a job may be in the inbox no more.
 _ANSWERED = "waiting_for_approval"
 
@@ -118,7 +120,7 @@ class Board:
         self.attention = {
             item.job
             for item in inbox.items
-            if item.kind in ("job", "question") and item.job is not None
+            if item.kind in _OF_JOBS and item.job is not None
         }
         self.inbox_stale = False
 
@@ -220,7 +222,7 @@ def _section_of(state: str) -> str:
 
 
 def _searched(job: JobView) -> str:
-    parts = (job.id[-TAIL:], shown_title(job), job.repo, job.kind, job.provider or "")
+    parts = (job.id, shown_title(job), job.repo, job.kind, job.provider or "")
     return " ".join((*parts, job.priority, *job.labels)).casefold()
 
 

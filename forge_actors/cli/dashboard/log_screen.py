@@ -185,7 +185,8 @@ class LogScreen(Screen[None]):
         how = self._state
         if how == "following" and not view.follows:
             how = "stopped; f follows"
-        note = f"{len(lines.lines):,} lines, {how}"
+        count = len(lines.lines)
+        note = f"{count:,} {'line' if count == 1 else 'lines'}, {how}"
         if lines.dropped:
             note = f"the last {note}"
         note = self._said or note

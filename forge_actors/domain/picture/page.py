@@ -86,7 +86,7 @@ def _sayings(timeline: Timeline) -> Iterable[str]:
     )
     if timeline.complete_from > 0:
         shown = written(since + timeline.complete_from)
-        yield f"Not everything is shown: all of it is from {shown} on."
+        yield f"Not everything before {shown} is shown."
     if not timeline.runs and not timeline.depths:
         yield "Nothing ran or waited then."
 

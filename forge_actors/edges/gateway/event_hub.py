@@ -44,7 +44,8 @@ HUB_PAGE = 1000
 READER_PAGE = 256
 #: Of a busy log, seconds between two tellings for each reader that is woken: many
 #: readers are told of more at once, or they would cost more than the jobs.
-SECONDS_A_READER = 0.001
+SECONDS_A_READER = 0.002
+MOST_SECONDS = 0.5
 #: Seconds after which a reader that was told of nothing hears that we are there; after
 #: twice as many at the latest.
 KEEP_ALIVE_SECONDS = 25.0
@@ -142,7 +143,8 @@ class EventHub:
             woken = self._tell(page)
             query = page.next
             if len(page.events) < HUB_PAGE:
-                await trio.sleep(max(GATHER_SECONDS, woken * SECONDS_A_READER))
+                seconds = max(GATHER_SECONDS, woken * SECONDS_A_READER)
+                await trio.sleep(min(seconds, MOST_SECONDS))
 
     def _tell(self, page: EventPage) -> int:
         """Keep what came, and wake those who want some of it; how many these are."""

@@ -230,7 +230,7 @@ const KEYS = [
   ["j  k", "the next, the previous row"],
   ["Enter", "open it"],
   ["/", "find a job by its id; on the page of a job, search its output"],
-  ["g then o j r t u h", "overview, jobs, repositories, timeline, usage, health"],
+  ["g  o j r t u h", "overview, jobs, repositories, timeline, usage, health"],
   ["f", "follow the output, or stop following"],
   ["Esc", "leave a field, close a question"],
   ["?", "these keys"],
