@@ -37,9 +37,13 @@ class InboxCalls(ABC):
             await self._call("POST", "jobs", job, "answer", body=body), JobView
         )
 
-    async def approve(self, job: str) -> JobView:
-        """The same without words."""
-        return convert(await self._call("POST", "jobs", job, "approve"), JobView)
+    async def approve(self, job: str, *, how: str = "http") -> JobView:
+        """The same without words, or allow what a job would do to the outside.
+
+        `how` is by what it was approved, as it is saved.
+        """
+        answer = await self._call("POST", "jobs", job, "approve", body={"how": how})
+        return convert(answer, JobView)
 
     async def deny(self, job: str, reason: str | None = None) -> JobView:
         """End a job that asks something."""

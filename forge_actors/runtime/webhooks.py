@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from msgspec import Struct, json, structs
@@ -36,10 +36,9 @@ from forge_actors.runtime.views import timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.domain.events import EventView
+    from forge_actors.domain.events import EventPage, EventView
     from forge_actors.domain.ports import Clock, Store
     from forge_actors.domain.webhooks import Answered, Closing, Sender
-    from forge_actors.runtime.event_log import EventLog
     from forge_actors.runtime.secrets import SecretFolder
     from forge_actors.runtime.webhook_settings import WebhookTable
 
@@ -47,6 +46,15 @@ log = logging.getLogger(__name__)
 
 #: Events that are told before it is saved how far a hook is.
 SAVED_AFTER = 50
+
+
+class Events(Protocol):
+    """The event log, as far as a hook reads it."""
+
+    @property
+    def last(self) -> int: ...
+
+    async def page(self, query: EventQuery, *, wait: bool) -> EventPage: ...
 
 
 class Payload(Struct, frozen=True):
@@ -103,7 +111,7 @@ class Hook:
         self,
         table: WebhookTable,
         mailer: Mailer,
-        events: EventLog,
+        events: Events,
         store: Store,
         clock: Clock,
         instance: str,
@@ -319,7 +327,7 @@ class Webhooks:
 def open_webhooks(
     tables: Sequence[WebhookTable],
     make_mailer: Callable[[], Mailer],
-    events: EventLog,
+    events: Events,
     store: Store,
     clock: Clock,
     instance: str,

@@ -106,6 +106,32 @@ def test_what_asks_is_approved_or_denied(
     play(service, scene)
 
 
+def test_what_a_job_may_do_to_the_outside_is_asked_for_by_name(
+    service: LiveService,
+) -> None:
+    service.add("app")
+    options = ("--origin", "schedule:nightly", "--effects", "push")
+    held = service.bash("app", "true", *options)
+    service.until(held, "job_waiting_for_approval")
+
+    async def scene(seen: Seen) -> None:
+        await seen.select(held)
+        assert seen.lines()[0] == "ATTENTION 1"
+        await seen.press("a")
+        await seen.until(lambda: isinstance(seen.dashboard.screen, Confirm))
+        asked = str(seen.dashboard.screen.query_one(Static).content)
+        assert "Allow this job to push? schedule:nightly began it." in asked
+        await seen.press("enter")
+        assert service.show(held)["state"] == "waiting_for_approval"
+        await seen.press("a", "y")
+        board = seen.dashboard.board
+        await seen.until(lambda: board.jobs[held].state == "succeeded")
+
+    play(service, scene)
+    [approval] = service.show(held)["effects"]["approvals"]
+    assert approval["how"] == "watch"
+
+
 def test_what_cannot_be_done_is_said(service: LiveService) -> None:
     service.add("app")
     ended = service.submit("--repo", "app", "--", "true")

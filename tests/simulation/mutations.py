@@ -13,12 +13,14 @@ from forge_actors.actors.tokens import Grant, Grants
 from forge_actors.domain import job_queue, lanes, ledger, priority, recovery, steering
 from forge_actors.domain.accounts import Accounts
 from forge_actors.domain.capacity import Capacity
+from forge_actors.domain.changes import JobApproved
 from forge_actors.domain.jobs import Job, JobError
 from forge_actors.domain.looking import Look
 from forge_actors.domain.recovery import Outcome
 from forge_actors.edges.node.agent.desk import Desk
 from forge_actors.runtime.admission import Admission, Place
 from forge_actors.runtime.registry import Registry
+from forge_actors.testing.rows import Rows as MemoryRows
 from forge_actors.testing.simulation.store import SimulatedStore
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def a_submit_is_answered_before_it_is_saved(patch: pytest.MonkeyPatch) -> None:
         for request in requests:
             repo, _ = await self._registry.find(request.repo)
             places.append(Place("", repo, repo.path))
-        return (await self._accept(requests, places))[0]
+        return (await self._accept(requests, places, None))[0]
 
     patch.setattr(Admission, "submit", submit)
 
@@ -318,6 +320,31 @@ def a_closed_account_is_forgotten_at_a_restart(patch: pytest.MonkeyPatch) -> Non
     patch.setattr(Accounts, "__init__", init)
 
 
+def what_nobody_allowed_starts(patch: pytest.MonkeyPatch) -> None:
+    real = job_queue.JobQueue._enter
+
+    def enter(self: Any, job: Any, now: float) -> None:
+        if job_queue.awaits_approval(job):
+            job.state = "queued"
+        real(self, job, now)
+
+    patch.setattr(job_queue.JobQueue, "_enter", enter)
+
+
+def an_approval_is_forgotten_at_a_crash(patch: pytest.MonkeyPatch) -> None:
+    real = MemoryRows.apply
+
+    def apply(self: Any, change: Any) -> None:
+        if not isinstance(change, JobApproved):
+            real(self, change)
+            return
+        spec = self.specs[change.job]
+        real(self, change)
+        self.specs[change.job] = spec
+
+    patch.setattr(MemoryRows, "apply", apply)
+
+
 #: Those that the store refuses: the actor that asks for it fails, time and again.
 REFUSED: tuple[Mutation, ...] = (the_fence_begins_anew_with_each_ledger,)
 
@@ -361,4 +388,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     a_refused_attempt_counts,
     any_number_of_jobs_try_a_closed_account,
     a_closed_account_is_forgotten_at_a_restart,
+    what_nobody_allowed_starts,
+    an_approval_is_forgotten_at_a_crash,
 )

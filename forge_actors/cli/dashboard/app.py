@@ -39,6 +39,7 @@ ENDED_BY = {
 }
 #: Actions that are about the list, and about the job that is chosen in it.
 OF_LIST = frozenset({"act", "pause", "pause_all", "filter", "show_all", "log", "help"})
+QUESTION_COLUMNS = 70
 #: What is asked before something is done that cannot be undone.
 QUESTIONS = {
     "cancel": "Cancel this job?",
@@ -274,11 +275,12 @@ class Dashboard(App[int]):
             if yes:
                 self.run_worker(self._act(what, job), group="act")
 
-        if what in QUESTIONS:
-            name = fit(f"{job.id}  {job.repo}  {shown_title(job)}", 70)
-            self.push_screen(Confirm(f"{QUESTIONS[what]}\n{clean(name)}"), answered)
-        else:
+        question = _question(what, job)
+        if question is None:
             answered(True)
+            return
+        name = fit(f"{job.id}  {job.repo}  {shown_title(job)}", QUESTION_COLUMNS)
+        self.push_screen(Confirm(f"{clean(question)}\n{clean(name)}"), answered)
 
     async def _act(self, what: str, job: JobView) -> None:
         try:
@@ -315,6 +317,16 @@ class Dashboard(App[int]):
         except ForgeError as error:
             said = str(error)
         self._say(said)
+
+
+def _question(what: str, job: JobView) -> str | None:
+    """What to ask before it is done; None if it is done at once."""
+    held_back = [] if job.effects is None else job.effects.held_back
+    if what == "approve" and job.effects is not None and held_back:
+        began = job.effects.began or "no person"
+        effects = " and ".join(held_back)
+        return fit(f"Allow this job to {effects}? {began} began it.", QUESTION_COLUMNS)
+    return QUESTIONS.get(what)
 
 
 def _is_held(job: JobView) -> bool:

@@ -58,6 +58,8 @@ _OF_INBOX = frozenset(
         "worktree_kept",
     }
 )
+#: Items of the inbox that are about a job, and not about what it left or met.
+_OF_JOBS = ("job", "question", "approval", "effect")
 #: States after which a job may be in the inbox no more.
 _ANSWERED = "waiting_for_approval"
 
@@ -118,7 +120,7 @@ class Board:
         self.attention = {
             item.job
             for item in inbox.items
-            if item.kind in ("job", "question") and item.job is not None
+            if item.kind in _OF_JOBS and item.job is not None
         }
         self.inbox_stale = False
 

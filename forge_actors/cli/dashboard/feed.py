@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from forge_actors.cli.dashboard.board import Board
     from forge_actors.domain.jobs import JobView, State
 
+#: By what something was approved, as it is saved.
+HOW = "watch"
 #: Jobs in one answer.
 PAGE = 500
 #: Seconds between two looks while events come, and two tries to reach a service.
@@ -169,7 +171,7 @@ class Feed:
             [new] = await client.retry(job.id)
             return f"it runs again as {new.id}"
         elif what == "approve":
-            await client.approve(job.id)
+            await client.approve(job.id, how=HOW)
         elif what == "deny":
             await client.deny(job.id)
         elif what == "pause":
