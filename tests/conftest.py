@@ -15,7 +15,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-TEST_SECONDS = 30
+TEST_SECONDS = 60
 
 # How long an example takes says more of the machine than of us.
 settings.register_profile("untimed", deadline=None)

@@ -12,7 +12,6 @@ from forge_actors.cli.text import clean
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
 from forge_actors.client.schedule_files import read_schedules
 from forge_actors.client.sync import Service
-from forge_actors.domain.schedules import Misfire, Overlap
 
 if TYPE_CHECKING:
     import argparse
@@ -23,12 +22,11 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors schedule add nightly --cron "30 2 * * *" -- make test
-  forge-actors schedule add poll --every 15m --overlap skip --timeout 10m -- ./poll
   forge-actors schedule apply schedules.toml
 """
 TAKES_COMMAND = True
-_MISFIRES: tuple[Misfire, ...] = ("skip", "once", "all")
-_OVERLAPS: tuple[Overlap, ...] = ("skip", "queue", "cancel")
+_MISFIRES = ("skip", "once", "all")
+_OVERLAPS = ("skip", "queue", "cancel")
 #: Options that go into a schedule under their own name.
 _PLAIN = (
     *("every", "cron", "at", "timezone", "misfire", "catch_up", "catch_up_most"),

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from forge_actors.domain.effects import (
     EFFECTS,
+    OF_JOB,
     Approval,
     Submitter,
     again,
@@ -18,6 +19,7 @@ from forge_actors.domain.effects import (
     beyond,
     held_back,
     in_order,
+    is_automated,
     job_of,
 )
 from forge_actors.domain.errors import InvalidInput, Refused
@@ -56,6 +58,8 @@ class Authorities:
         Raises:
             InvalidInput: an effect is unknown. Refused: a job allows more than it may.
         """
+        if speaks_of_nothing(request):
+            return None
         declared = effects_of(request.effects, f"{prefix}effects")
         authorised = effects_of(request.authorised, f"{prefix}authorised")
         parent = request.parent
@@ -125,6 +129,13 @@ class Authorities:
             known = Submitter(job, spec_from(rows[0]).authority) if rows else None
             self._submitters[job] = known
         return self._submitters[job]
+
+
+def speaks_of_nothing(request: JobRequest) -> bool:
+    """It is a person's that declares nothing, as nearly all are."""
+    told = request.effects or request.authorised or request.parent is not None
+    origin = request.origin
+    return not (told or is_automated(origin) or origin.startswith(OF_JOB))
 
 
 def first_state(*, asks: bool, met: bool) -> State:

@@ -212,8 +212,8 @@ class Herald:
 
     def _say_failed(self, failure: Failure) -> None:
         self._notifier.status(f"{failure.code}: {failure.message}")
-        # Whoever starts a second service by mistake is not to hear it twice.
-        if self._identity:
+        # Of a start that fails the one who started it hears in words, and only once.
+        if failure.stage == "ready":
             line = {"event": "failed", "instance": self._identity["instance"]}
             _say({**line, **_failure(failure), "at": timestamp(time())})
 

@@ -110,8 +110,6 @@ class Power:
         grace = self._settings.grace
         while True:
             await trio.sleep(grace)
-            if self._activity.runs_jobs():
-                continue
             with trio.move_on_after(grace) as limit:
                 if not await self._begins():
                     return

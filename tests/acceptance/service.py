@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAM = str(Path(sysconfig.get_path("scripts")) / "forge-actors")
 #: Longest that one call of the command line may take.
-CALL_SECONDS = 20.0
+CALL_SECONDS = 60.0
 
 #: Whatever else the machine does, it is under no pressure.
 SETTINGS = """\

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,35 +46,37 @@ def test_those_who_send_no_head_keep_nobody_out(served: LiveService) -> None:
     with connected(tcp, PLACES) as slow:
         for connection in slow:
             connection.sendall(b"GET /v1/jobs HTTP/1.1\r\nx-")
-        assert answers_its_owner(served)
         # There is no place, and that is said at once.
         with tcp.connect() as late:
             assert status_of(late) == 503
+        assert answers_its_owner(served)
         for letter in (b"a", b"b", b"c"):
             for connection in slow:
-                connection.sendall(letter)
+                # On a slow machine its time may be over already.
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(letter)
             assert answers_its_owner(served)
-        # They are not waited for: each is told that it took too long.
-        assert {status_of(connection) for connection in slow} == {408}
+        # They are not waited for: each is told that it took too long, or cut off.
+        assert {status_of(connection) for connection in slow} - {None} == {408}
     # It has seen by then that they are gone.
     assert answers_its_owner(served)
     assert tcp.ask("GET", "/v1/jobs").status == 200
     assert descriptors(served.pid) <= before + 1
 
 
-def test_thousands_of_connections_are_turned_away_at_once(
-    served: LiveService,
-) -> None:
+def test_a_crowd_of_connections_is_turned_away_at_once(served: LiveService) -> None:
     tcp = Tcp(served)
-    with connected(tcp, PLACES):
-        begin = time.monotonic()
-        for _ in range(20):
+    token = f"authorization: Bearer {tcp.token}"
+    # A minute may pass until the rest of one of these is there.
+    waiting = tcp.head("POST /v1/jobs HTTP/1.1", "content-length: 9", token)
+    with connected(tcp, PLACES) as holders:
+        for holder in holders:
+            holder.sendall(waiting)
+        for _ in range(10):
             with connected(tcp, 100) as crowd:
-                for connection in crowd:
-                    # One that has to wait for its turn is no wait for a place.
-                    assert status_of(connection) == 503
-        assert time.monotonic() - begin < 40
+                assert {status_of(connection) for connection in crowd} == {503}
         assert answers_its_owner(served)
+    assert answers_its_owner(served)
     assert tcp.ask("GET", "/v1/jobs").status == 200
 
 

@@ -86,6 +86,7 @@ def test_help_of_a_verb_teaches_with_examples(
 
 
 CLIENT_VERBS = (
+    "schedule list",
     "submit -- x",
     "jobs",
     "show j000001",

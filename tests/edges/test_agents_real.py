@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from forge_actors.cli.mcp import VARIABLES
 from forge_actors.edges.agents.finding import adapter
 from forge_actors.testing.agents import NAMES
 from forge_actors.testing.agents.model_api import ModelApi, serving
@@ -148,17 +149,14 @@ def test_the_real_codex_tells_when_its_limit_ends(
     _within(PATIENCE, partial(run))
 
 
-async def test_the_real_claude_calls_a_tool_through_the_program_it_starts(
-    tmp_path: Path, api: ModelApi
+@pytest.mark.parametrize("name", ["claude", "codex"])
+async def test_the_real_program_calls_a_tool_through_the_one_that_it_starts(
+    name: str, tmp_path: Path, api: ModelApi
 ) -> None:
-    stage = RealStage(tmp_path, "claude", api)
-    api.tool = ("forge-actors__submit", {"command": ["make", "check"], "kind": "check"})
+    stage = RealStage(tmp_path, name, api)
+    api.tool = ("actors__submit", {"command": ["make", "check"], "kind": "check"})
     api.play("tool")
     async with mcp_serving(tmp_path) as served:
-        words = ["-m", "forge_actors", "mcp", "--home", served.home]
-        entry = {"command": sys.executable, "args": words}
-        config = tmp_path / "mcp.json"
-        config.write_text(json.dumps({"mcpServers": {"forge-actors": entry}}))
         parent = {"FORGE_JOB_ID": "j7", "FORGE_ATTEMPT": "1", "FORGE_FENCE": "3"}
         async with running(
             stage.adapter,
@@ -166,10 +164,7 @@ async def test_the_real_claude_calls_a_tool_through_the_program_it_starts(
             "Go.",
             cwd=stage.folder,
             env={**stage.env, **parent, "FORGE_CONTROLLER_HOME": served.home},
-            arguments=(
-                *("--mcp-config", str(config), "--strict-mcp-config"),
-                *("--allowedTools", "mcp__forge-actors__submit"),
-            ),
+            arguments=(*stage.arguments, *_with_tools(name, tmp_path, served.home)),
         ) as ran:
             pass
         [(job, request)] = served.control.requests.items()
@@ -180,3 +175,27 @@ async def test_the_real_claude_calls_a_tool_through_the_program_it_starts(
     assert request.parent is not None
     assert (request.origin, request.parent.fence) == ("job:j7", 3)
     assert job in json.dumps(api.tool_answers)
+
+
+def _with_tools(name: str, folder: Path, home: str) -> tuple[str, ...]:
+    """The arguments with which a program has our tools, and may use one."""
+    words = ["-m", "forge_actors", "mcp", "--home", home]
+    if name == "claude":
+        entry = {"command": sys.executable, "args": words}
+        config = folder / "mcp.json"
+        config.write_text(json.dumps({"mcpServers": {"forge-actors": entry}}))
+        return (
+            *("--mcp-config", str(config), "--strict-mcp-config"),
+            *("--allowedTools", "mcp__forge-actors__submit"),
+        )
+    server = "mcp_servers.forge-actors"
+    settings = {
+        "model": "m",
+        f"{server}.command": sys.executable,
+        f"{server}.args": json.dumps(words),
+        f"{server}.env_vars": json.dumps(list(VARIABLES)),
+        f"{server}.default_tools_approval_mode": "approve",
+    }
+    return tuple(
+        part for key, value in settings.items() for part in ("-c", f"{key}={value}")
+    )

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
+from forge_actors.edges.gateway.mcp import arguments, tools
 from forge_actors.edges.gateway.mcp.answers import MAX_ANSWER
 from forge_actors.edges.gateway.mcp.tools import TOOLS
 from tests.edges.mcp_kit import (
@@ -75,6 +76,18 @@ async def test_the_tools_are_told_of_as_they_are(
     assert changing == [
         *("add_repository", "submit", "batch", "cancel", "retry", "approve"),
     ]
+
+
+@pytest.mark.parametrize("field", ["name", "description", "arguments", "title"])
+def test_the_fingerprint_changes_with_what_decides_on_a_call(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tools.fingerprint()
+    value: Any = arguments.Usage if field == "arguments" else "other"
+    changed = structs.replace(TOOLS[0], **{field: value})
+    monkeypatch.setattr(tools, "TOOLS", (changed, *TOOLS[1:]))
+    assert len(before) == 64
+    assert (tools.fingerprint() != before) == (field != "title")
 
 
 async def test_the_work_of_an_agent_can_have_to_pass_a_check(tmp_path: Path) -> None:

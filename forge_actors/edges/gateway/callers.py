@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.effects import OF_JOB, job_of
+from forge_actors.domain.effects import OF_JOB
 from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def named(request: Request) -> str | None:
 
 
 def origin_of(request: Request, origin: str) -> str:
-    """The same origin, or the job that asks: it cannot pass for a person."""
+    """The same origin, or the job that asks: it passes for nobody else."""
     job = caller(request)
-    return origin if job is None or job_of(origin) is not None else f"{OF_JOB}{job}"
+    return origin if job is None else f"{OF_JOB}{job}"
 
 
 def mark_callers(request: Request, jobs: Iterable[JobRequest]) -> None:

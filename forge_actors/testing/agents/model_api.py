@@ -43,7 +43,7 @@ class ModelApi:
 
     def play(self, mode: Mode) -> None:
         """Answer so; with `works` a request is held until `let_go`, and with `tool` an
-        agent that speaks to Anthropic is told to call one first."""
+        agent is told to call one first."""
         self.mode = mode
         self.asked.clear()
         self.let_go.clear()
@@ -102,26 +102,27 @@ class _Handler(BaseHTTPRequestHandler):
             api.let_go.wait(HELD_SECONDS)
         # The other end may have been killed meanwhile.
         with suppress(ConnectionError):
-            if mode == "tool" and (call := self._tool_call(body)) is not None:
+            if mode == "tool" and (call := self._tool_call(path, body)) is not None:
                 self._stream((event["type"], event) for event in call)
             elif mode in ("success", "works", "tool"):
                 self._answer(path)
             else:
                 self._refuse(mode)
 
-    def _tool_call(self, body: bytes) -> list[dict[str, Any]] | None:
+    def _tool_call(self, path: str, body: bytes) -> list[dict[str, Any]] | None:
         """A call of the tool, unless it was answered or is not offered."""
-        asked = json.loads(body)
-        for message in asked["messages"]:
-            blocks = message["content"] if isinstance(message["content"], list) else []
-            found = [each for each in blocks if each["type"] == "tool_result"]
-            self.api.tool_answers += [each["content"] for each in found]
-        name, arguments = self.api.tool
-        offered = [each["name"] for each in asked.get("tools", [])]
-        named = next((each for each in offered if each.endswith(name)), None)
+        asked, (ending, arguments) = json.loads(body), self.api.tool
+        find, told = (_messages_tools, _messages_answers)
+        if path.endswith("/responses"):
+            find, told = (_responses_tools, _responses_answers)
+        self.api.tool_answers += told(asked)
+        offered = find(asked)
+        named = next((each for each in offered if each.endswith(ending)), None)
         if named is None or self.api.tool_answers:
             return None
-        return list(_messages({"name": named, "input": arguments}))
+        call = {"input": arguments, **offered[named]}
+        make = _responses if path.endswith("/responses") else _messages
+        return list(make(call))
 
     def _refuse(self, mode: Mode) -> None:
         if mode == "auth":
@@ -190,9 +191,48 @@ def _messages(call: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _responses() -> Iterator[dict[str, Any]]:
+def _messages_tools(asked: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The tools that are offered, by their whole names, as a call names them."""
+    return {each["name"]: {"name": each["name"]} for each in asked.get("tools", [])}
+
+
+def _messages_answers(asked: dict[str, Any]) -> list[Any]:
+    """What tools have answered."""
+    blocks = [
+        block
+        for message in asked["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+    ]
+    return [each["content"] for each in blocks if each["type"] == "tool_result"]
+
+
+def _responses_tools(asked: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {
+        f"{space['name']}__{each['name']}": {
+            "name": each["name"],
+            "namespace": space["name"],
+        }
+        for space in asked.get("tools", [])
+        if space["type"] == "namespace"
+        for each in space["tools"]
+    }
+
+
+def _responses_answers(asked: dict[str, Any]) -> list[Any]:
+    kind = "function_call_output"
+    return [each["output"] for each in asked["input"] if each["type"] == kind]
+
+
+def _responses(call: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """A short answer; or one call of a tool."""
     said = [{"type": "output_text", "text": ANSWER}]
     item = {"type": "message", "role": "assistant", "id": "m1", "content": said}
+    if call is not None:
+        arguments = json.dumps(call["input"])
+        item = {"type": "function_call", "id": "f1", "call_id": "c1", **call}
+        del item["input"]
+        item["arguments"] = arguments
     usage = {
         "input_tokens": INPUT_TOKENS,
         "input_tokens_details": {"cached_tokens": CACHED_TOKENS},
