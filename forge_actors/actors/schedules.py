@@ -52,6 +52,7 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    over,
     rule,
     ruled,
     set_back,
@@ -169,7 +170,9 @@ class _Schedules:
         before, self._seen = self._seen, self._wall
         if self._seen < before - LEAST_STEP:
             for schedule in self._agenda:
-                self._agenda.save(set_back(schedule, self._seen), None)
+                # Of one that cannot be read nothing may be written over.
+                if schedule.state != "quarantined":
+                    self._agenda.save(set_back(schedule, self._seen), None)
 
     def look(self) -> None:
         """Decide about every schedule whose moment has come; set the alarm."""
@@ -203,17 +206,18 @@ class _Schedules:
 
     def _decide(self, schedule: Schedule) -> None:
         wall = self._wall
-        schedule, told = advance(schedule, wall)
+        told: list[Occurrence] = []
+        if schedule.state == "active":
+            schedule, told = advance(schedule, wall)
         for index, one in enumerate(told):
             schedule, told[index] = self._if_it_ran(schedule, one)
         for entry in schedule.progress.pending:
             if entry.moment > wall or schedule.id in self._agenda.busy:
                 continue
-            schedule, more = self._rule(schedule, entry, wall)
-            told += more
-            if schedule.state != "active":
-                break
-        self._agenda.save(schedule, None, *told)
+            if schedule.state == "active" or entry.asked:
+                schedule, more = self._rule(schedule, entry, wall)
+                told += more
+        self._agenda.save(over(schedule), None, *told)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence

@@ -59,7 +59,7 @@ class Wishes:
                     case Put():
                         self._put(message)
                     case Pause(name, why, reply):
-                        schedule = self._agenda.named(name)
+                        schedule = self._usable(name)
                         paused = structs.replace(schedule, state="paused", why=why)
                         event = self._agenda.event(
                             "schedule_paused", paused, reason=why
@@ -68,7 +68,7 @@ class Wishes:
                             paused, event, then=partial(reply.answer, paused)
                         )
                     case Resume(name, reply):
-                        schedule = resumed(self._agenda.named(name), self._wall)
+                        schedule = resumed(self._usable(name), self._wall)
                         event = self._agenda.event("schedule_resumed", schedule)
                         self._agenda.save(
                             schedule, event, then=partial(reply.answer, schedule)
@@ -79,6 +79,20 @@ class Wishes:
                         self._run_now(message)
             except ForgeError as error:
                 message.reply.refuse(error)
+
+    def _usable(self, name: str) -> Schedule:
+        """The schedule with this name, unless only a change brings it back.
+
+        Raises:
+            NotFound: there is none. Refused: it is set aside.
+        """
+        schedule = self._agenda.named(name)
+        if schedule.state == "quarantined":
+            raise Refused(
+                f"schedule {name!r} is set aside: {schedule.why}; give it what can be"
+                f" used with forge-actors schedule edit {name}"
+            )
+        return schedule
 
     def _put(self, message: Put) -> None:
         definition, wall = message.definition, self._wall
@@ -114,6 +128,10 @@ class Wishes:
         schedule = structs.replace(
             known, definition=definition, revision=known.revision + 1
         )
+        if definition.source is None and known.definition.source is not None:
+            # It stays one of its file, which has it as it was when it is applied next.
+            definition = structs.replace(definition, source=known.definition.source)
+            schedule = structs.replace(schedule, definition=definition)
         if definition.trigger != known.definition.trigger:
             # Its windows are others: what was due by the old ones is not by these.
             pending = tuple(e for e in known.progress.pending if e.asked)
@@ -122,7 +140,7 @@ class Wishes:
             )
             schedule = structs.replace(schedule, progress=progress)
         if schedule.state in ("done", "quarantined"):
-            schedule = structs.replace(schedule, state="active", why=None)
+            schedule = resumed(schedule, wall)
         event = self._agenda.event("schedule_changed", schedule)
         self._agenda.save(schedule, event, then=partial(message.reply.answer, schedule))
 
@@ -132,9 +150,7 @@ class Wishes:
         self._agenda.drop(schedule, then=partial(reply.answer, schedule))
 
     def _run_now(self, message: RunNow) -> None:
-        schedule = self._agenda.named(message.name)
-        if schedule.state == "quarantined":
-            raise Refused(f"schedule {schedule.name!r} is set aside: {schedule.why}")
+        schedule = self._usable(message.name)
         entry = Pending(message.key, self._wall, self._wall, asked=True)
         ruling = rule(schedule, entry, self._situation(schedule))
         if ruling.verdict == "drop":

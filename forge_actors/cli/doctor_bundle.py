@@ -37,6 +37,7 @@ _PRIVATE = frozenset(
     {
         *("argv", "env", "cwd", "labels", "name", "job_name", "result", "prompt"),
         *("stdin", "message", "detail", "commands", "command", "verify"),
+        "after_job",
     }
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forge_actors.cli.job_options import add_job_options, job_of
 from forge_actors.cli.prompts import add_prompt
@@ -12,9 +13,6 @@ from forge_actors.cli.text import clean
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
 from forge_actors.client.schedule_files import read_schedules
 from forge_actors.client.sync import Service
-
-if TYPE_CHECKING:
-    import argparse
 
 HELP = (
     "Have jobs submitted at intervals, at the times of a cron expression, or once.\n"
@@ -33,14 +31,14 @@ _PLAIN = (
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
-_FLAGS = ("manual", "when_clean", "shadow")
+_FLAGS = ("when_clean", "shadow")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     add = actions.add_parser("add", help="add a schedule; its command is behind --")
     edit = actions.add_parser(
-        "edit", help="change when it runs or under which policy; behind --, its job"
+        "edit", help="change when it runs, a policy or an option; behind --, its job"
     )
     for changed in (add, edit):
         changed.add_argument("name", metavar="SCHEDULE", help="what it is called")
@@ -129,10 +127,14 @@ def _add_policies(group: argparse._ArgumentGroup) -> None:
     add("--until", metavar="TIME", help="be done at this time")
     add(
         "--when-clean",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         help="not while the checkout has changes that are not committed",
     )
-    add("--shadow", action="store_true", help="decide and tell, but submit nothing")
+    add(
+        "--shadow",
+        action=argparse.BooleanOptionalAction,
+        help="decide and tell, but submit nothing",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -196,15 +198,27 @@ def _edit(service: Service, args: argparse.Namespace) -> int:
     if any(name in changes for name in ("every", "cron", "at", "manual")):
         for name in ("every", "cron", "at", "manual", "timezone"):
             before.pop(name, None)
-    job = before["job"]
-    if args.command or args.agent is not None:
-        job = _job(args)
+    another = args.command or args.agent is not None
+    job = _job(args) if another else _changed(before["job"], args)
     wanted = {**before, **changes, "job": job}
     revision = known["revision"] if args.revision is None else args.revision
     body = {"schedule": wanted, "revision": revision}
     view = service.post("schedules", args.name, "edit", body=body)
     _print(args, view, lambda: [view["name"]])
     return 0
+
+
+def _changed(job: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
+    """The same job with what the options say of it."""
+    given = _job(args)
+    given.pop("argv", None)
+    if args.cwd is None:
+        given.pop("cwd", None)
+        if args.repo is not None:  # its folder was in the other one
+            job = {name: value for name, value in job.items() if name != "cwd"}
+    if "env" in given:
+        given["env"] = {**job.get("env", {}), **given["env"]}
+    return {**job, **given}
 
 
 def _wanted(args: argparse.Namespace, *, repo: bool = True) -> dict[str, Any]:
@@ -216,9 +230,12 @@ def _wanted(args: argparse.Namespace, *, repo: bool = True) -> dict[str, Any]:
         value = getattr(args, name)
         if value is not None:
             wanted[name] = value
+    if args.manual:
+        wanted["manual"] = True
     for name in _FLAGS:
-        if getattr(args, name):
-            wanted[name] = True
+        value = getattr(args, name)
+        if value is not None:
+            wanted[name] = value
     return wanted
 
 

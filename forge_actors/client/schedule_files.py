@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from typing import Any
@@ -30,7 +31,7 @@ def read_schedules(path: str) -> list[dict[str, Any]]:
         table = tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise InvalidInput("file", f"{path} is no UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput("file", f"{path}: {error}") from None
     for key in table:
         if key not in _KEYS:
@@ -40,9 +41,11 @@ def read_schedules(path: str) -> list[dict[str, Any]]:
         isinstance(entry, dict) for entry in schedules
     ):
         raise InvalidInput("schedule", "is written [[schedule]], once for each")
+    # TOML has times of its own; others say them as text.
+    schedules = json.loads(json.dumps(schedules, default=str))
     beside = os.path.dirname(os.path.realpath(path))
     for entry in schedules:
         repo = entry.get("repo")
         if isinstance(repo, str) and (os.sep in repo or repo in (".", "..")):
             entry["repo"] = os.path.normpath(os.path.join(beside, repo))
-    return schedules
+    return list(schedules)

@@ -62,9 +62,12 @@ class Situation(Struct, frozen=True):
 
 def next_moment(schedule: Schedule) -> float:
     """When there is something to decide about a schedule; infinite for never."""
-    if schedule.state != "active":
-        return math.inf
     progress = schedule.progress
+    if schedule.state != "active":
+        # What somebody asked for runs whatever holds back its times.
+        asked = (entry.moment for entry in progress.pending if entry.asked)
+        aside = schedule.state == "quarantined"
+        return math.inf if aside else min(asked, default=math.inf)
     moments = [pending.moment for pending in progress.pending]
     trigger = schedule.definition.trigger
     first = next(windows(trigger, progress.cursor, progress.number), None)
@@ -75,9 +78,12 @@ def next_moment(schedule: Schedule) -> float:
 
 def set_back(schedule: Schedule, wall: float) -> Schedule:
     """A schedule after the clock was set back: an interval begins anew, or nothing
-    would run until the clock is where it was; what waits for a moment looks again."""
+    would run until the clock is where it was; what waits for a moment looks again.
+
+    Times of the day wait, unless the clock was wrong by more than a day."""
     progress, trigger = schedule.progress, schedule.definition.trigger
-    if isinstance(trigger, Every) and progress.cursor > wall:
+    ahead = 0.0 if isinstance(trigger, Every) else DAY
+    if progress.cursor > wall + ahead:
         progress = structs.replace(progress, cursor=wall)
     pending = tuple(
         structs.replace(entry, moment=min(entry.moment, max(entry.due, wall)))
@@ -153,7 +159,11 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     wall = now.wall
     if entry.asked:
         return _overlapping(schedule) or Ruling("run", "somebody asked for it", "run")
-    late = wall - entry.due
+    jitter = jitter_of(schedule.id, entry.key, policies.jitter)
+    late = wall - entry.due - jitter
+    if policies.misfire == "skip" and not entry.reason and wall - entry.moment > GRACE:
+        reason = f"it is {_ago(late)} late, and misfire is skip"
+        return Ruling("drop", reason, "missed")
     if late > policies.catch_up + GRACE:
         why = f": {entry.reason}" if entry.reason else ""
         reason = f"it was held back for longer than catch_up{why}"
@@ -300,7 +310,7 @@ def resumed(schedule: Schedule, wall: float) -> Schedule:
         progress,
         cursor=max(found.after, progress.cursor),
         number=found.number,
-        pending=(),
+        pending=tuple(entry for entry in progress.pending if entry.asked),
         failures=0,
     )
     return over(structs.replace(schedule, state="active", why=None, progress=progress))
@@ -340,7 +350,11 @@ def preview(schedule: Schedule, wall: float) -> Iterator[tuple[float, bool, str]
     trigger, progress = schedule.definition.trigger, schedule.progress
     policies = schedule.definition.policies
     last_end, runs = progress.last_end, progress.runs
-    for window in windows(trigger, max(progress.cursor, 0.0), progress.number):
+    # From now on: in a pause a year of them may have passed.
+    begin = passed(
+        trigger, progress.cursor, progress.number, wall - policies.jitter - 1.0, 1
+    )
+    for window in windows(trigger, max(progress.cursor, begin.after), begin.number):
         due = window.due + jitter_of(schedule.id, window.key, policies.jitter)
         if due < wall:
             continue

@@ -167,12 +167,12 @@ def windows(trigger: Trigger, after: float, number: int) -> Iterator[Window]:
             return
         case Once(moment):
             if number == 0:
-                yield Window("once", moment)
+                yield _once(moment)
         case Every(seconds):
-            due = after
-            while (due := due + seconds) < LAST_MOMENT:
-                number += 1
-                yield Window(f"every-{number}", due)
+            step = 1
+            while (due := after + step * seconds) < LAST_MOMENT:
+                yield _interval(number + step, due)
+                step += 1
         case Cron():
             for due in _steps(trigger, after, reverse=False):
                 yield Window(f"cron-{due:.0f}", due)
@@ -203,15 +203,25 @@ def passed(
             count = max(0, math.floor((until - after) / seconds))
             first = max(0, count - most)
             last = [
-                Window(f"every-{number + step}", after + step * seconds)
+                _interval(number + step, after + step * seconds)
                 for step in range(first + 1, count + 1)
             ]
             begin = after + count * seconds
             return Passed(last, first > 0, begin, number + count)
         case Once(moment) if number == 0 and moment <= until:
-            return Passed([Window("once", moment)], False, until, 1)
+            return Passed([_once(moment)], False, until, 1)
         case _:
             return Passed([], False, after, number)
+
+
+# A schedule that is given another trigger counts anew, so a number alone, or none,
+# would name a window that had its job before.
+def _interval(number: int, due: float) -> Window:
+    return Window(f"every-{number}-{due:.0f}", due)
+
+
+def _once(moment: float) -> Window:
+    return Window(f"once-{moment:.3f}", moment)
 
 
 def _times_back(trigger: Cron, until: float) -> Iterator[float]:

@@ -15,6 +15,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import Definition, Policies, check_name
 from forge_actors.domain.triggers import (
+    LAST_MOMENT,
     Cron,
     Every,
     Manual,
@@ -101,7 +102,10 @@ def moment_of(text: str, timezone: str | None, *, field: str) -> float:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=checked_zone(timezone or local_zone()))
-    return moment.timestamp()
+    seconds = moment.timestamp()
+    if not 0 <= seconds < LAST_MOMENT:
+        raise InvalidInput(field, f"{text!r} is not between 1970 and 9998")
+    return seconds
 
 
 def local_zone() -> str:
@@ -140,7 +144,10 @@ def _policies(request: ScheduleRequest) -> Policies:
 
 
 def request_from(definition: Definition, repo: str) -> dict[str, Any]:
-    """What a definition was made of, with the name of its repository."""
+    """What a definition was made of, with the name of its repository, or the path of a
+    checkout besides the one that is registered."""
+    if "/" in definition.request.repo:
+        repo = definition.request.repo
     job: dict[str, Any] = msgspec.to_builtins(definition.request)
     job.pop("repo", None)
     wanted: dict[str, Any] = {"name": definition.name, "repo": repo}

@@ -62,14 +62,20 @@ class Scheduling:
         self._mailbox: Mailbox[Message] | None = None
         self._started = trio.Event()
         self._scope = trio.CancelScope()
+        #: No actor is started any more.
+        self._over = False
         #: Why nothing is decided any more.
         self.given_up: str | None = None
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Decide about schedules; return after `stop`, or when that fails for good."""
-        with self._scope:
-            await self._run()
+        try:
+            with self._scope:
+                await self._run()
+        finally:
+            self._over = True
+            self._started.set()
 
     def stop(self) -> None:
         """Submit nothing more. What is due then is late for the next runtime."""
@@ -81,14 +87,15 @@ class Scheduling:
         Raises:
             Unavailable: it does not run.
         """
-        while self.given_up is None:
+        while not self._over:
             await self._started.wait()
             if self._mailbox is not None:
                 try:
                     return await self._mailbox.ask(make)
                 except MailboxClosed:
                     await trio.lowlevel.checkpoint()
-        raise Unavailable(f"schedules are not looked at any more: {self.given_up}")
+        why = self.given_up or "the service ends"
+        raise Unavailable(f"schedules are not looked at any more: {why}")
 
     def tell(self, message: Message) -> None:
         if self._mailbox is not None:
@@ -118,5 +125,7 @@ class Scheduling:
                 if not history.allow(trio.current_time()):
                     self.given_up = cause(error)
             finally:
-                self._mailbox, self._started = None, trio.Event()
-        self._started.set()
+                # Whoever waits for this one waits for the next.
+                before, self._started = self._started, trio.Event()
+                self._mailbox = None
+                before.set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.errors import NotFound, Refused, ServiceManagerFailed
@@ -67,6 +68,9 @@ def install(
         notes = manager.install(service, start=start)
     except ServiceManagerFailed:
         if before is None:
+            # Half of it would start what is not there, and nothing would take it out.
+            with suppress(ServiceManagerFailed):
+                manager.uninstall(service)
             (home / LAUNCHER).unlink(missing_ok=True)
         raise
     return manager.state(service), notes

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from msgspec import structs
 
 from forge_actors.actors.schedules_messages import (
     Pause,
@@ -275,6 +276,76 @@ async def test_another_time_counts_from_the_change_on() -> None:
         assert not world.requests
         await trio.sleep(20)
         assert len(world.requests) == 1
+
+
+@pytest.mark.parametrize("other", [Every(30.0), "once"])
+async def test_another_time_is_no_window_that_had_its_job(other: Every | str) -> None:
+    async with World().open() as world:
+        first = Every(60.0) if other != "once" else Once(world.clock.wall() + 60)
+        await world.add("s", first)
+        await trio.sleep(60 + SOON)
+        world.end("job0")
+        await trio.sleep(SOON)
+        then = Once(world.clock.wall() + 30) if isinstance(other, str) else other
+        await world.mailbox.ask(partial(Put, made("s", then), 0))
+        await trio.sleep(30 + SOON)
+        assert len(world.requests) == 2
+        assert (await world.told())[-1].job == "job1"
+
+
+async def test_what_is_asked_for_runs_in_a_pause_and_is_kept_by_its_end() -> None:
+    async with World().open() as world:
+        await world.add(overlap="queue")
+        await world.mailbox.ask(partial(Pause, "s", "for a test"))
+        await world.mailbox.ask(partial(RunNow, "s", "asked-1"))
+        await trio.sleep(SOON)
+        assert len(world.requests) == 1
+        await world.mailbox.ask(partial(RunNow, "s", "asked-2"))
+        await trio.sleep(100)
+        await world.mailbox.ask(partial(Resume, "s"))
+        world.end("job0")
+        await trio.sleep(SOON)
+        assert [r.request_id for r in world.requests.values()] == [
+            one.id for one in await world.told()
+        ]
+        assert len(world.requests) == 2
+
+
+async def test_one_that_cannot_be_read_is_never_written_over() -> None:
+    world = World()
+    async with world.open():
+        await world.add()
+        world.store.save([ScheduleSaved("x", "bad", b"{nothing")])
+        await trio.sleep(SOON)
+    saved = world.store.durable.schedules["x"]
+    async with world.open():
+        for ask in (partial(Pause, "bad", "x"), partial(Resume, "bad")):
+            with pytest.raises(Refused, match="schedule edit bad"):
+                await world.mailbox.ask(ask)
+        await trio.sleep(10)
+        world.timer.set(-3600)
+        await trio.sleep(SOON)
+        assert world.store.durable.schedules["x"] == saved
+
+
+async def test_a_moment_that_is_missed_ends_what_comes_once() -> None:
+    world = World()
+    async with world.open():
+        await world.add("s", Once(world.clock.wall() + 60), catch_up=0.0)
+    await trio.sleep(1000)
+    async with world.open():
+        await trio.sleep(SOON)
+        schedule = await world.now()
+        assert (schedule.state, schedule.why) == ("done", "its moment has passed")
+
+
+async def test_one_of_a_file_stays_one_of_it() -> None:
+    async with World().open() as world:
+        of_file = structs.replace(made(), source="/some/file.toml")
+        await world.mailbox.ask(partial(Put, of_file, None))
+        changed = await world.mailbox.ask(partial(Put, made(jitter=5.0), 1))
+        assert changed.definition.source == "/some/file.toml"
+        assert changed.definition.policies.jitter == 5.0
 
 
 async def test_what_is_removed_runs_no_more() -> None:

@@ -54,6 +54,30 @@ async def test_one_is_added_changed_and_removed(tmp_path: Path, shell: Shell) ->
         assert (status, "no schedule 'tick'" in err) == (2, True)
 
 
+async def test_options_change_what_they_name(tmp_path: Path, shell: Shell) -> None:
+    async with fake_service(tmp_path) as control:
+        words = ("schedule", "add", "tick", "--repo", "app", "--every", "15m")
+        await shell(*words, "--shadow", "--env", "A=1", "--", "make")
+        edit = ("schedule", "edit", "tick", "--timeout", "10m", "--env", "B=2")
+        assert (await shell(*edit, "--no-shadow"))[0] == 0
+        made = control.kept_schedules["tick"].definition
+        assert not made.get("shadow")
+        assert made["job"] == {
+            "argv": ["make"],
+            "env": {"A": "1", "B": "2"},
+            "timeout": "10m",
+        }
+
+
+async def test_a_time_of_toml_is_a_time(tmp_path: Path, shell: Shell) -> None:
+    path = tmp_path / "schedules.toml"
+    path.write_text(FILE.replace('cron = "30 2 * * *"', "at = 2030-01-02T03:04:00"))
+    async with fake_service(tmp_path) as control:
+        assert (await shell("schedule", "apply", str(path)))[0] == 0
+        made = control.kept_schedules["nightly"].definition
+        assert made["at"] == "2030-01-02 03:04:00"
+
+
 async def test_a_job_can_come_later(tmp_path: Path, shell: Shell) -> None:
     async with fake_service(tmp_path) as control:
         status, out, err = await shell("submit", "--in", "90m", "--", "make")

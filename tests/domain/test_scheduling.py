@@ -172,7 +172,20 @@ def test_a_window_that_waits_makes_room_for_the_next() -> None:
     for number in (2, 3):
         schedule, told = at(schedule, START + 60 * number)
     assert [each.decision for each in told] == ["merged"]
-    assert [entry.key for entry in schedule.progress.pending] == ["every-3"]
+    assert [entry.key for entry in schedule.progress.pending] == [
+        f"every-3-{START + 180:.0f}"
+    ]
+
+
+def test_jitter_is_no_delay() -> None:
+    schedule, _ = at(made(Every(DAY), jitter=7200.0, catch_up=0.0), START + DAY)
+    [entry] = schedule.progress.pending
+    assert entry.moment > START + DAY + 120
+    found = ruling(schedule, entry.moment)
+    assert (found.verdict, found.reason) == ("run", "it is time")
+    skips, _ = at(made(Every(DAY), jitter=7200.0, misfire="skip"), START + DAY)
+    assert ruling(skips, entry.moment).verdict == "run"
+    assert ruling(skips, entry.moment + 3600).decision == "missed"
 
 
 def test_contradicting_policies_are_refused() -> None:
@@ -265,6 +278,8 @@ def test_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() -> None:
     often = run_once(at(made(), START + 60)[0], START + 60)
     assert next_moment(set_back(often, START - 7200)) <= START - 7200 + 60
     assert next_moment(set_back(schedule, START)) == next_moment(schedule)
+    wrong, _ = at(daily, START + 3650 * DAY)
+    assert next_moment(set_back(wrong, START)) < START + DAY
 
 
 def test_what_is_ahead_says_what_would_become_of_it() -> None:

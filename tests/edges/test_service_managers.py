@@ -15,6 +15,7 @@ from forge_actors.domain.services import ManagedService, service_name
 from forge_actors.edges.services import launchd
 from forge_actors.edges.services.launchd import Launchd
 from forge_actors.edges.services.systemd import Systemd, quoted, unit, unit_path
+from forge_actors.runtime import service_install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +102,17 @@ def test_who_logs_out_and_takes_the_service_along_is_told(managed: Managed) -> N
     [note] = Systemd().install(managed.service, start=False)
     assert "loginctl enable-linger" in note
     assert not any("restart" in call for call in managed.calls())
+
+
+def test_an_installation_that_fails_leaves_nothing(managed: Managed) -> None:
+    managed.answers(failing="restart")
+    home = managed.root / "home"
+    home.mkdir(exist_ok=True)
+    with pytest.raises(ServiceManagerFailed, match="it would not"):
+        service_install.install(home, "systemd", start=True)
+    assert service_install.installed_with(home) is None
+    assert any("disable --now" in call for call in managed.calls())
+    assert not list((managed.root / "config").rglob("*.service"))
 
 
 def test_a_manager_that_fails_says_why(managed: Managed) -> None:

@@ -17,7 +17,9 @@ SECONDS = 60.0
 SHOWN = 300
 
 
-def called(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def called(
+    argv: Sequence[str], seconds: float = SECONDS
+) -> subprocess.CompletedProcess[str]:
     """Run a program of the manager.
 
     Raises:
@@ -30,7 +32,7 @@ def called(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
         )
     except FileNotFoundError:
@@ -41,13 +43,13 @@ def called(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
         raise ServiceManagerFailed(f"{argv[0]}: {error.strerror}") from None
 
 
-def done(argv: Sequence[str]) -> str:
+def done(argv: Sequence[str], seconds: float = SECONDS) -> str:
     """What a program of the manager printed.
 
     Raises:
         ServiceManagerFailed: it failed; with its words.
     """
-    result = called(argv)
+    result = called(argv, seconds)
     if result.returncode:
         words = (result.stderr or result.stdout).strip()[:SHOWN]
         raise ServiceManagerFailed(

@@ -23,6 +23,8 @@ USER = ("systemctl", "--user")
 #: Seconds without a sign of life after which it is started anew; until it is ready,
 #: which waits for room on the disk; and for its stop.
 WATCHDOG, START, STOP = 60, 900, 150
+#: Seconds that the manager may need besides.
+PATIENCE = 30
 #: What a path in a unit has to say differently.
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "%": "%%", "$": "$$"}
 
@@ -75,14 +77,15 @@ class Systemd:
         done([*USER, "daemon-reload"])
         done([*USER, "enable", _unit_name(service)])
         if start:
-            done([*USER, "restart", _unit_name(service)])
+            words = [*USER, "restart", _unit_name(service)]
+            done(words, STOP + START + PATIENCE)
         return _lingering()
 
     def uninstall(self, service: ManagedService) -> list[str]:
         """See the port."""
         path = unit_path(service)
         if path.exists():
-            done([*USER, "disable", "--now", _unit_name(service)])
+            done([*USER, "disable", "--now", _unit_name(service)], STOP + PATIENCE)
             path.unlink(missing_ok=True)
             done([*USER, "daemon-reload"])
             called([*USER, "reset-failed", _unit_name(service)])

@@ -1,0 +1,80 @@
+"""The schedules of a runtime: asked while they start, and what they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+from msgspec import structs
+
+from forge_actors.actors import schedules
+from forge_actors.actors.mailbox import open_mailbox, serving
+from forge_actors.actors.schedules_messages import Tell
+from forge_actors.domain.errors import InvalidInput, Unavailable
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedules import Definition
+from forge_actors.domain.triggers import Manual
+from forge_actors.runtime.schedule_requests import moment_of, request_from
+from forge_actors.runtime.scheduling import Scheduling
+
+
+def _scheduling() -> Scheduling:
+    nothing: Any = None
+    return Scheduling(nothing, nothing, nothing, nothing)
+
+
+async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts = 0
+
+    async def run(_: object, *, task_status: trio.TaskStatus[Any]) -> None:
+        nonlocal starts
+        starts += 1
+        await trio.sleep(0.01)
+        if starts == 1:
+            raise ValueError("it cannot be loaded")
+        mailbox, inbox = open_mailbox()
+        with serving(inbox):
+            task_status.started(mailbox)
+            while True:
+                (await inbox.receive()).reply.answer([])
+
+    monkeypatch.setattr(schedules, "run", run)
+    scheduling = _scheduling()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(scheduling.run)
+        with trio.fail_after(5):
+            assert await scheduling.ask(Tell) == []
+        nursery.cancel_scope.cancel()
+    assert starts == 2
+
+
+async def test_who_asks_at_the_end_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(_: object, *, task_status: object) -> None:
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(schedules, "run", run)
+    scheduling = _scheduling()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(scheduling.run)
+        await trio.sleep(0.01)
+        scheduling.stop()
+        with trio.fail_after(5), pytest.raises(Unavailable, match="the service ends"):
+            await scheduling.ask(Tell)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59", "0001-01-01", "1969-01-01"])
+def test_a_moment_that_cannot_be_told_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="at: "):
+        moment_of(text, "America/New_York", field="at")
+
+
+def test_a_checkout_of_its_own_stays_the_one_that_was_meant() -> None:
+    request = JobRequest(repo="app", argv=["true"])
+    definition = Definition("s", "repo", Manual(), request)
+    assert request_from(definition, "app")["repo"] == "app"
+    linked = structs.replace(request, repo="/srv/app-next")
+    definition = structs.replace(definition, request=linked)
+    assert request_from(definition, "app")["repo"] == "/srv/app-next"
