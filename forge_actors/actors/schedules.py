@@ -32,6 +32,7 @@ from forge_actors.actors.schedules_messages import (
 from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
 from forge_actors.domain.errors import (
+    ActorStopped,
     ForgeError,
     MailboxClosed,
     Refused,
@@ -73,7 +74,7 @@ TRY_AGAIN = 30.0
 #: Seconds by which the clock has to be set back to count.
 LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
-_FOR_NOW = (StoreFailed, Unavailable, Refused)
+_FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
 
 @trio.lowlevel.enable_ki_protection
@@ -124,7 +125,13 @@ class _Schedules:
                 log.error("schedule %s is set aside: %s", name, problem)
             elif schedule.progress.cursor > self._wall + LEAST_STEP:
                 schedule = set_back(schedule, self._wall)
-            self._agenda.keep(schedule)
+            try:
+                self._agenda.keep(schedule)
+            except Exception as error:
+                log.exception("schedule %s failed and is set aside", name)
+                why = f"its next time cannot be told: {type(error).__name__}: {error}"
+                schedule = structs.replace(schedule, state="quarantined", why=why)
+                self._agenda.keep(schedule)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
         self.look()

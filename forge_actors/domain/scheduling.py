@@ -347,6 +347,8 @@ def preview(schedule: Schedule, wall: float) -> Iterator[tuple[float, bool, str]
 
     As if each job ended at once and well; of what cannot be known it says nothing.
     """
+    if schedule.state == "quarantined":
+        return
     trigger, progress = schedule.definition.trigger, schedule.progress
     policies = schedule.definition.policies
     last_end, runs = progress.last_end, progress.runs

@@ -18,9 +18,16 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
     Tell,
 )
-from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.errors import (
+    ActorStopped,
+    ForgeError,
+    InvalidInput,
+    NotFound,
+    Refused,
+)
 from forge_actors.domain.schedule_changes import ScheduleSaved
-from forge_actors.domain.triggers import Every, Manual, Once
+from forge_actors.domain.schedule_records import encoded
+from forge_actors.domain.triggers import Cron, Every, Manual, Once
 from forge_actors.testing.clock import START
 from tests.actors.schedules_kit import World, made
 
@@ -170,13 +177,16 @@ async def test_a_clock_that_is_set_is_noticed_at_once() -> None:
         assert len(world.requests) >= 2, "it does not wait for the old time to come"
 
 
-async def test_a_job_that_is_refused_for_now_is_tried_again() -> None:
+@pytest.mark.parametrize("refusal", [Refused("the queue is full"), ActorStopped()])
+async def test_a_job_that_is_refused_for_now_is_tried_again(
+    refusal: ForgeError,
+) -> None:
     async with World().open() as world:
-        world.refusal = Refused("the queue is full")
+        world.refusal = refusal
         await world.add("s", Once(world.clock.wall() + 10))
         await trio.sleep(15)
         [told] = await world.told()
-        assert (told.decision, "queue is full" in told.reason) == ("deferred", True)
+        assert (told.decision, str(refusal) in told.reason) == ("deferred", True)
         world.refusal = None
         await trio.sleep(31)
         assert [one.decision for one in await world.told()] == ["run"]
@@ -309,6 +319,21 @@ async def test_what_is_asked_for_runs_in_a_pause_and_is_kept_by_its_end() -> Non
             one.id for one in await world.told()
         ]
         assert len(world.requests) == 2
+
+
+async def test_one_whose_next_time_cannot_be_told_is_set_aside() -> None:
+    world = World()
+    async with world.open():
+        await world.add("bad", Manual())
+        await world.add("good")
+        wrong = made("bad", Cron("61 * * * *", "UTC"))
+        schedule = structs.replace(await world.now("bad"), definition=wrong)
+        world.store.save([ScheduleSaved(schedule.id, "bad", encoded(schedule))])
+        await trio.sleep(SOON)
+    async with world.open():
+        assert (await world.now("bad")).state == "quarantined"
+        await trio.sleep(70)
+        assert len(world.requests) == 1
 
 
 async def test_one_that_cannot_be_read_is_never_written_over() -> None:

@@ -295,6 +295,11 @@ def test_what_is_ahead_says_what_would_become_of_it() -> None:
     [(_, runs, reason)] = islice(preview(paused, START), 1)
     assert (runs, "somebody paused it" in reason) == (False, True)
     assert list(preview(made(Manual()), START)) == []
+    aside = structs.replace(made(Cron("61 * * * *", "UTC")), state="quarantined")
+    assert list(preview(aside, START)) == []
+    begun = structs.replace(made(), progress=Progress(0.0))
+    [(due, *_)] = islice(preview(begun, START), 1)
+    assert START <= due <= START + 60
 
 
 def test_what_is_stored_comes_back_or_is_set_aside() -> None:
