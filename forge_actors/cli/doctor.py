@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         _agent(),
         *(Check("agents", state, text) for state, text in found_here()),
         *system(),
-        *(Check(*found) for found in more(home, Service(args.home))),
+        *(Check(*found) for found in more(home, _asked(args, home))),
     ]
     broken = any(check.state == "broken" for check in checks)
     if args.bundle is not None:
@@ -83,12 +83,19 @@ def run(args: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
+def _asked(args: argparse.Namespace, home: str) -> Service | None:
+    """The service; None if it would not answer, and whoever asks would wait."""
+    told = published(home)
+    blocked = told.get("stage") == "ready" and _loop(told)
+    return None if blocked else Service(args.home)
+
+
 def _bundle(args: argparse.Namespace, home: str, checks: list[Check]) -> int:
     from forge_actors.cli.doctor_bundle import write
 
     path = Path(os.path.abspath(os.path.expanduser(args.bundle)))
     found = [dataclasses.asdict(check) for check in checks]
-    names = write(path, home, Service(args.home), found)
+    names = write(path, home, _asked(args, home), found)
     if args.json:
         print_json({"file": str(path), "parts": names})
     else:

@@ -42,7 +42,9 @@ _PRIVATE = frozenset(
 )
 
 
-def write(path: Path, home: str, service: Service, checks: list[Any]) -> list[str]:
+def write(
+    path: Path, home: str, service: Service | None, checks: list[Any]
+) -> list[str]:
     """Write the file, readable for its owner alone; the names of what is in it.
 
     Raises:
@@ -78,29 +80,36 @@ def _clean(text: str, roots: Roots) -> str:
     return scrub(redact(text), roots)
 
 
-def _parts(home: str, service: Service, checks: list[Any]) -> Iterator[tuple[str, str]]:
+def _parts(
+    home: str, service: Service | None, checks: list[Any]
+) -> Iterator[tuple[str, str]]:
     yield "versions.txt", _versions()
     yield "doctor.json", json.dumps(checks, indent=2)
-    for name, path, query in (
-        ("status.json", ("status",), ()),
-        ("settings.json", ("settings",), ()),
-        ("inbox.json", ("inbox",), ()),
-        ("quarantine.json", ("quarantine",), ()),
-        ("repositories.json", ("repositories",), ()),
-        ("schedules.json", ("schedules",), ()),
-        ("jobs.json", ("jobs",), (("limit", JOBS),)),
-    ):
-        try:
-            answer = service.get(*path, query=list(query))
-        except ForgeError as error:
-            yield f"{name}.error", f"{error}\n"
-        else:
-            yield name, json.dumps(_without(answer), indent=2)
-    yield "events.jsonl", _events(service)
+    if service is not None:
+        yield from _answers(service)
     for log in (*LOGS, STATUS):
         text = _end(Path(home, log))
         if text is not None:
             yield log.replace("/", "-"), text
+
+
+def _answers(service: Service) -> Iterator[tuple[str, str]]:
+    for name, query in (
+        ("status", ()),
+        ("settings", ()),
+        ("inbox", ()),
+        ("quarantine", ()),
+        ("repositories", ()),
+        ("schedules", ()),
+        ("jobs", (("limit", JOBS),)),
+    ):
+        try:
+            answer = service.get(name, query=list(query))
+        except ForgeError as error:
+            yield f"{name}.error", f"{error}\n"
+        else:
+            yield f"{name}.json", json.dumps(_without(answer), indent=2)
+    yield "events.jsonl", _events(service)
 
 
 def _versions() -> str:

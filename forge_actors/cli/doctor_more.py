@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.client.errors import NoService
 from forge_actors.domain.errors import ForgeError
 
 if TYPE_CHECKING:
@@ -34,13 +33,14 @@ EXTRAS = {
 }
 
 
-def more(home: str, service: Service) -> Iterator[Found]:
+def more(home: str, service: Service | None) -> Iterator[Found]:
     """What was found, each as a name, a state and a text."""
     yield _extras()
     yield _clock()
     yield _watches()
     yield _managed(home)
-    yield from _kept(service)
+    if service is not None:
+        yield from _failed(service)
 
 
 def _extras() -> Found:
@@ -105,16 +105,13 @@ def _managed(home: str) -> Found:
     return "manager", "ok" if state.installed else "broken", state.detail
 
 
-def _kept(service: Service) -> Iterator[Found]:
-    """What a service keeps for a person, and what failed last."""
+def _failed(service: Service) -> Iterator[Found]:
+    """What failed last, if a service tells."""
     try:
-        kept: list[Any] = service.get("quarantine")["quarantined"]
-        failed = service.get("jobs", query=[("failed", 1), ("limit", ERRORS)])["jobs"]
-    except (NoService, ForgeError, KeyError):
+        query = [("failed", 1), ("limit", ERRORS)]
+        failed: list[Any] = service.get("jobs", query=query)["jobs"]
+    except ForgeError:
         return
-    if kept:
-        text = f"{len(kept)} jobs left something that may live: see quarantine"
-        yield "quarantine", "missing", text
     if failed:
         told = "; ".join(
             f"{job['id'][-6:]} {(job['error'] or {}).get('code', job['state'])}"
