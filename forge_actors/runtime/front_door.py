@@ -92,12 +92,14 @@ class FrontDoor:
         Raises:
             Refused, InvalidInput: it cannot be; or there is no such place.
         """
-        if self._stopped.is_set():
-            raise Unavailable("the service ends")
         # The socket is answered a moment before the port of the settings is open.
         await self._begun.wait()
         async with self._one_at_a_time:
+            if self._stopped.is_set():
+                raise Unavailable("the service ends")
             gate = self._gate or await self._open(0)
+            if self._stopped.is_set():
+                raise Unavailable("the service ends")
         endpoint = self.endpoint or ""
         url = f"{endpoint}/{LOGIN}?ticket={gate.ticket(place)}"
         return LoginLink(url, endpoint, TICKET_SECONDS)
@@ -126,10 +128,13 @@ class FrontDoor:
         listeners = [
             trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets
         ]
+        # Before it begins: whoever stops us meanwhile has to stop it too.
+        self._server = server
         await self._nursery.start(server.serve, listeners)
-        self._server, self._gate = server, gate
+        self._gate = gate
         self.endpoint = f"http://{hosts[0]}"
-        self._tell(self.endpoint)
+        if not self._stopped.is_set():
+            self._tell(self.endpoint)
         return gate
 
     async def _login(self, request: Request) -> Response:

@@ -41,3 +41,10 @@ def test_what_it_submits_is_its_own() -> None:
     assert (plain.origin, child.origin) == (f"job:{JOB}", "x")
     mark_callers(request(None), [other := JobRequest("app", ["true"])])
     assert other.origin == "cli"
+
+
+def test_it_submits_for_no_other_job() -> None:
+    other = JobRequest("app", ["true"], parent=Parent("another", 1, 1))
+    with pytest.raises(InvalidInput, match="is not the job that asks"):
+        mark_callers(request(JOB), [other])
+    mark_callers(request(None), [other])

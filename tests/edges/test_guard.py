@@ -197,10 +197,11 @@ def test_no_value_of_an_argument_is_written_down(ground: Ground) -> None:
     ground.fake("git")
     ground.run("gh", "secret", "set", "X", "--body", "hunter2-hunter2")
     ground.run("gh", "HUNTER2", "x")
+    ground.run("gh", "pr", "--title", "hunter2", "create")
     ground.run("git", "push", "https://u:hunter2-hunter2@host/x")
     told = (ground.home / "logs" / f"{JOB}.2.effects").read_text()
     assert "hunter2" not in told.lower()
-    assert len(ground.refused()) == 3
+    assert len(ground.refused()) == 4
 
 
 def test_what_is_written_down_is_bounded_and_private(ground: Ground) -> None:
@@ -224,6 +225,29 @@ def test_a_job_that_names_itself_otherwise_is_refused_too(
     done = subprocess.run([program, "push"], env=env, capture_output=True, check=False)
     assert done.returncode == HELD_BACK
     assert list((ground.home / "logs").iterdir()) == []
+
+
+def test_wrappers_before_wrappers_come_to_the_program(ground: Ground) -> None:
+    # As where a service runs within a job of another one.
+    ground.fake("git")
+    inner = Wrappers(str(ground.home.parent / "other" / "guard")).folder(())
+    env = ground.env("push")
+    env["PATH"] = env["PATH"].replace(":", f":{inner}:", 1)
+    done = subprocess.run(
+        ["git", "status"], env=env, capture_output=True, check=False, timeout=30
+    )
+    assert (done.returncode, ground.arguments()) == (0, [b"status"])
+    done = subprocess.run(
+        ["git", "push"], env=env, capture_output=True, check=False, timeout=30
+    )
+    assert done.returncode == HELD_BACK
+
+
+def test_those_of_another_job_of_the_home_are_left_out(ground: Ground) -> None:
+    folder, others = ground.wrappers.folder(["push"]), ground.wrappers.folder(())
+    path = f"{others}:/a:{folder}:/b"
+    added = environment(folder, {"PATH": path}, "/c", may_push=True)
+    assert added == {"PATH": f"{folder}:/a:/b"}
 
 
 def test_without_the_program_it_says_so(ground: Ground) -> None:

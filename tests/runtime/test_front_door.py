@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import stat
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -260,6 +260,36 @@ async def test_a_link_that_is_asked_for_early_is_one_to_the_port_of_the_settings
         await trio.testing.wait_all_tasks_blocked()
         assert links == [door.endpoint]
         door.stop()
+
+
+@pytest.mark.parametrize("moments", range(8))
+async def test_it_ends_while_a_link_is_being_made(tmp_path: Path, moments: int) -> None:
+    told: list[str | None] = []
+    door = FrontDoor(
+        tmp_path, Front(), port=None, limits=LIMITS, rate=1000.0, tell=told.append
+    )
+
+    async def ask() -> None:
+        with suppress(Unavailable):
+            await door.login_link()
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(door.serve)
+            nursery.start_soon(ask)
+            for _ in range(moments):
+                await trio.lowlevel.checkpoint()
+            door.stop()
+    assert told[-1] is None
+
+
+async def test_a_refusal_repeats_what_the_request_is_called(tmp_path: Path) -> None:
+    async with opened(tmp_path) as tcp:
+        for method in ("GET", "PUT"):
+            answer = await tcp(method, "/v1/jobs", x_request_id="mine-1")
+            assert answer.status == 401
+            assert answer.headers["x-request-id"] == "mine-1"
+            assert answer.value["request_id"] == "mine-1"
 
 
 async def test_a_stranger_sends_no_body(tmp_path: Path) -> None:

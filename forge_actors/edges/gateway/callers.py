@@ -53,8 +53,15 @@ def origin_of(request: Request, origin: str) -> str:
 
 
 def mark_callers(request: Request, jobs: Iterable[JobRequest]) -> None:
-    """Say of jobs which job submits them, where they do not say so themselves."""
-    if caller(request) is not None:
+    """Say of jobs which job submits them, where they do not say so themselves.
+
+    Raises:
+        InvalidInput: one says that it is another job's.
+    """
+    asks = caller(request)
+    if asks is not None:
         for job in jobs:
             if job.parent is None:
                 job.origin = origin_of(request, job.origin)
+            elif job.parent.job != asks:
+                raise InvalidInput("parent", f"is not the job that asks, {asks}")

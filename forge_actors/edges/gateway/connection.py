@@ -64,6 +64,8 @@ class Connection:
         self._data = bytearray()
         #: The request that h11 reads or answers now.
         self._general: H11Exchange | None = None
+        #: What the plain request is called that is read or answered now.
+        self._plain_id = ""
         self._served = 0
         self._busy = False
         self._gone = False
@@ -105,6 +107,7 @@ class Connection:
         if plain is not None:
             del self._data[: plain.size]
             request = plain.request
+            self._plain_id = request.id
             exchange = PlainExchange(request.id, keeps=plain.keeps)
             if self._rules.gate is not None:
                 asker = self._rules.asker(request)
@@ -117,6 +120,7 @@ class Connection:
             request = general
         await self._answer(request, exchange)
         self._general = None
+        self._plain_id = ""
         self._busy = False
         return exchange.keeps and not self._gone and not self._rules.stopping.is_set()
 
@@ -324,7 +328,7 @@ class Connection:
         exchange = self._general or H11Exchange(self._limits.head_bytes)
         if not exchange.answerable:
             return
-        exchange.request_id = exchange.request_id or request_id({})
+        exchange.request_id = exchange.request_id or self._plain_id or request_id({})
         answer = with_request_id(refusal.response(), exchange.request_id)
         try:
             await self._write(exchange.whole(answer, last=True))

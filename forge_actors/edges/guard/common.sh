@@ -5,17 +5,23 @@ set -f
 here=${0%/*}
 may=+${here##*/}+
 
-# The next program of this name in PATH takes our place, with the same arguments.
+# The next program of this name in PATH takes our place, with the same arguments: one
+# behind us, as one before us may be a wrapper too, whose next one we would be.
 go_on() {
+    next= passed=
     IFS=:
     for folder in $PATH; do
-        next=$folder/$name
-        if [ -n "$folder" ] && [ -f "$next" ] && [ -x "$next" ] && ! [ "$next" -ef "$0" ]
-        then
-            unset IFS
-            return
+        found=$folder/$name
+        [ -n "$folder" ] && [ -f "$found" ] && [ -x "$found" ] || continue
+        if [ "$found" -ef "$0" ]; then
+            next= passed=1
+        elif [ -z "$next" ]; then
+            next=$found
         fi
+        [ -z "$passed" ] || [ -z "$next" ] || break
     done
+    unset IFS
+    [ -z "$next" ] || return 0
     echo "$name: not found" >&2
     exit 127
 }

@@ -57,6 +57,14 @@ reads() {
     esac
 }
 
+# What is told of it: the second word may be the value of an option.
+case $second in
+    close | comment | create | delete | delete-asset | develop | disable | edit | enable | \
+        lock | merge | pin | ready | reopen | revert | review | run | transfer | unlock | \
+        unpin | update-branch | upload) told=$second ;;
+    *) told='(another command)' ;;
+esac
+
 case $first.$second in
     .* | alias.* | auth.* | browse.* | completion.* | config.* | help.* | search.* | \
         status.* | version.*) ;;
@@ -75,10 +83,10 @@ case $first.$second in
     pr. | issue. | release. | repo. | run. | workflow. | api.) ;;
     api.*) reads "$@" || refuse remote "gh api" ;;
     pr.merge) refuse merge "gh pr merge" ;;
-    pr.*) refuse pull_request "gh pr $second" ;;
-    issue.*) refuse issue "gh issue $second" ;;
-    release.*) refuse release "gh release $second" ;;
-    workflow.*) refuse deploy "gh workflow $second" ;;
+    pr.*) refuse pull_request "gh pr $told" ;;
+    issue.*) refuse issue "gh issue $told" ;;
+    release.*) refuse release "gh release $told" ;;
+    workflow.*) refuse deploy "gh workflow $told" ;;
     *)
         case $first in
             *[!a-z-]*) refuse remote "gh (another command)" ;;

@@ -91,7 +91,10 @@ def environment(
     Git itself calls the last one for every push to a remote whose push URL is not set
     apart, so that an alias, a hook or a full path to git changes nothing.
     """
-    found = env.get("PATH", path)
+    # Those of other jobs of this home are none of it: they may have less than it has.
+    others = os.path.dirname(folder)
+    folders = env.get("PATH", path).split(":")
+    found = ":".join(one for one in folders if os.path.dirname(one) != others)
     added = {"PATH": f"{folder}:{found}" if found else folder}
     if may_push:
         return added
