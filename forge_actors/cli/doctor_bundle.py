@@ -37,7 +37,8 @@ _PRIVATE = frozenset(
     {
         *("argv", "env", "cwd", "labels", "name", "job_name", "result", "prompt"),
         *("stdin", "message", "detail", "commands", "command", "verify"),
-        "after_job",
+        # Sentences of the inbox, and where and how its jobs and agents ran.
+        *("says", "said", "folder", "after_job"),
     }
 )
 

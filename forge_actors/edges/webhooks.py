@@ -30,7 +30,7 @@ LOOPBACK = ("127.0.0.1", "::1")
 
 
 class HttpSender:
-    """Implements `domain.webhooks.Sender`. Only one task uses it."""
+    """Implements `domain.webhooks.Sender`; it keeps one connection at most."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         #: What certificates are checked with; by default those that the system trusts.
@@ -80,7 +80,10 @@ class HttpSender:
             await trio.aclose_forcefully(line.stream)
             raise
         if line.keeps:
-            self._kept = line
+            # Another one may have come back meanwhile: `webhook test` waits for nobody.
+            other, self._kept = self._kept, line
+            if other is not None:
+                await trio.aclose_forcefully(other.stream)
         else:
             await trio.aclose_forcefully(line.stream)
         return answer

@@ -296,7 +296,9 @@ async def test_a_client_that_leaves_ends_what_is_held_for_it(
         ("GET", "v1/jobs/abcd/wait", "timeout=1", True),
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1", False),
         ("GET", "v1/jobs/abcd/logs/stdout", "tail=1&follow=1", True),
+        ("GET", "v1/jobs/abcd/logs/stdout", "%66ollow=1", True),
         ("HEAD", "v1/events", "follow=1", True),
+        ("GET", "v1/events", "follow=1&format=sse", False),
         ("GET", "v1/status", "wait=idle", True),
         ("POST", "v1/drain", "", True),
         ("DELETE", "v1/drain", "", False),
@@ -309,4 +311,20 @@ def test_a_route_tells_whether_it_holds_a_request(
     method: str, path: str, query: str, held: bool
 ) -> None:
     request = Request(method, tuple(path.split("/")), query, {})
+    assert holds(request) is held
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "held"),
+    [
+        ("v1/events", "follow=1", False),
+        ("v1/events", "follow=1&format=jsonl", True),
+        ("v1/jobs/abcd/logs/stdout", "follow=1", True),
+    ],
+)
+def test_only_events_are_a_stream_that_holds_no_place(
+    path: str, query: str, held: bool
+) -> None:
+    headers = {"accept": "text/event-stream"}
+    request = Request("GET", tuple(path.split("/")), query, headers)
     assert holds(request) is held

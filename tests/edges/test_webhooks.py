@@ -65,6 +65,38 @@ async def test_a_connection_is_used_again_and_made_anew_when_it_was_closed() -> 
         await sender.close()
 
 
+async def test_of_two_deliveries_at_once_one_connection_is_kept() -> None:
+    came, both, one_closed = 0, trio.Event(), trio.Event()
+
+    async def answer(stream: trio.SocketStream) -> None:
+        nonlocal came
+        await stream.receive_some()
+        came += 1
+        if came == 2:
+            both.set()
+        await both.wait()
+        await stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        while await stream.receive_some():
+            pass
+        one_closed.set()
+
+    sender = HttpSender()
+    with trio.fail_after(10):
+        async with trio.open_nursery() as serving:
+            [listener] = await serving.start(
+                partial(trio.serve_tcp, answer, 0, host="127.0.0.1")
+            )
+            port = listener.socket.getsockname()[1]
+            target = parse_target(f"http://127.0.0.1:{port}/", field="url")
+            async with trio.open_nursery() as nursery:
+                for _ in range(2):
+                    nursery.start_soon(sender.send, delivery(target))
+            await one_closed.wait()
+            assert sender._kept is not None
+            await sender.close()
+            serving.cancel_scope.cancel()
+
+
 # -- bad receivers -----------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 import msgspec
 import trio
@@ -46,6 +47,8 @@ PARAMETERS = (
     "format",
 )
 FORMS = ("jsonl", "sse")
+#: What is answered as a stream, of all that can be followed.
+PATH = ("v1", "events")
 #: Events of one piece for a follower, and of one answer.
 EVENT_PAGE = 1000
 MAX_EVENTS = 10_000
@@ -72,7 +75,10 @@ async def read(call: Call) -> Response | Stream:
 
 def streams(request: Request) -> bool:
     """Whether its answer is to be a stream; asked before it is checked."""
-    return _accepted(request) == "sse" or "format=sse" in request.query
+    if request.path != PATH:
+        return False
+    told = parse_qs(request.query).get("format", ())
+    return (told[0] if told else _accepted(request)) == "sse"
 
 
 def _accepted(request: Request) -> str:

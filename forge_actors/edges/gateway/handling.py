@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from forge_actors.domain.errors import ForgeError, InvalidInput, StoreFailed
 from forge_actors.edges.gateway.call import Answer, Call
@@ -65,8 +66,13 @@ def holds(request: Request) -> bool:
         return False
     if isinstance(route.holds, str):
         # A stream has a place of its own.
-        return f"{route.holds}=" in request.query and not streams(request)
+        return _names(request.query, route.holds) and not streams(request)
     return route.holds
+
+
+def _names(query: str, name: str) -> bool:
+    """Whether a query has a parameter, however that is written."""
+    return f"{name}=" in query or ("%" in query and name in parse_qs(query))
 
 
 async def _route(
