@@ -95,6 +95,10 @@ def few() -> Iterator[LiveService]:
     service.cli("hold", service.bash("site", "true", "--name", "held"), status=0)
     service.cli("resume", "--repo", "site", status=0)
     service.until(runs, "job_running")
+    add = ("schedule", "add", "--repo", "app", "--overlap", "queue")
+    service.cli(*add, "nightly", "--cron", "30 2 * * *", "--", "make", status=0)
+    service.cli(*add, "often", "--manual", "--shadow", "--", "true", status=0)
+    service.cli("schedule", "pause", "often", status=0)
     yield service
     service.close()
 

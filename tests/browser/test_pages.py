@@ -22,6 +22,7 @@ PAGES = {
     "jobs": "/jobs",
     "waiting": "/jobs?show=waiting",
     "repositories": "/repositories",
+    "schedules": "/schedules",
     "timeline": "/timeline",
     "tokens": "/timeline?by=token",
     "usage": "/usage",
@@ -72,7 +73,8 @@ def test_pages_with_a_few_jobs(
     few: LiveService, visit: Callable[..., Visit], look: str
 ) -> None:
     size, scheme = LOOKS_OTHERWISE[look]
-    look_at_all(visit(few, size=size, scheme=scheme), of_app(few), f"few-{look}")
+    pages = {**of_app(few), "schedule": "/schedules/nightly"}
+    look_at_all(visit(few, size=size, scheme=scheme), pages, f"few-{look}")
     size, scheme = LOOKS[look]
     seen = visit(few, size=size, scheme=scheme)
     page = seen.open("/")

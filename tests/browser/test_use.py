@@ -276,3 +276,17 @@ def test_a_page_outlives_its_service(visit: Callable[..., Visit]) -> None:
         assert page.locator(".tallies").count() == 1
     finally:
         service.close()
+
+
+def test_a_schedule_is_run_and_paused(
+    few: LiveService, visit: Callable[..., Visit]
+) -> None:
+    page = visit(few).open("/schedules")
+    page.get_by_role("link", name="nightly").click()
+    page.get_by_role("button", name="Run now").click()
+    page.get_by_text("somebody asked for it").first.wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    shown = few.json("schedule", "show", "nightly")
+    assert (shown["state"], shown["runs"]) == ("active", 1)

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
+from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.edges.gateway.mcp import arguments, tools
 from forge_actors.edges.gateway.mcp.answers import MAX_ANSWER
 from forge_actors.edges.gateway.mcp.tools import TOOLS
@@ -75,6 +76,7 @@ async def test_the_tools_are_told_of_as_they_are(
     changing = [tool.name for tool in listed if not tool.annotations.read_only_hint]
     assert changing == [
         *("add_repository", "submit", "batch", "cancel", "retry", "approve"),
+        "schedules",
     ]
 
 
@@ -119,6 +121,24 @@ async def test_every_tool_answers(tmp_path: Path) -> None:
         assert [row["state"] for row in ended] == ["cancelled"]
         used = await called(client, "usage", by="repo")
         assert used["by"] == "repo"
+
+
+async def test_schedules_are_looked_at_and_run(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served, served.client() as client:
+        control = served.control
+        job = {"argv": ["make"]}
+        await control.add_schedule(ScheduleRequest("nightly", "app", job, every="1d"))
+        listed = await called(client, "schedules")
+        assert ([s["name"] for s in listed["schedules"]], listed["total"]) == (
+            ["nightly"],
+            1,
+        )
+        await called(client, "schedules", name="nightly", action="run", request_id="r")
+        assert control.ran == [("nightly", "r")]
+        paused = await called(client, "schedules", name="nightly", action="pause")
+        assert paused["schedule"]["state"] == "paused"
+        shown = await called(client, "schedules", name="nightly")
+        assert shown["occurrences"] == []
 
 
 @pytest.mark.parametrize(

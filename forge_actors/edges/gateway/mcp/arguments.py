@@ -271,3 +271,18 @@ class Usage(Struct, forbid_unknown_fields=True):
         str | None,
         _about("From when on: a span such as 7d, a day such as 2026-01-31, or a time."),
     ] = None
+
+
+class Schedules(Struct, forbid_unknown_fields=True):
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("One schedule, with what became of its times. Without it: all of them."),
+    ] = None
+    action: Annotated[
+        Literal["show", "run", "pause", "resume"],
+        _about("`run` submits its job now; `pause` and `resume` are about its times."),
+    ] = "show"
+    request_id: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("With `run`: the same id again submits nothing more."),
+    ] = None

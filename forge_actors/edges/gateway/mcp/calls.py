@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.control import Control
     from forge_actors.domain.jobs import JobView
+    from forge_actors.domain.schedule_views import ScheduleView
     from forge_actors.edges.gateway.mcp import arguments
     from forge_actors.edges.gateway.mcp.answers import Json
     from forge_actors.edges.gateway.mcp.caller import Caller
 
 #: Tells the client how far it is: parts done, of how many, and in words.
 Progress: TypeAlias = Callable[[float, float, str], Awaitable[None]]
+#: Schedules that one answer lists, and times of one that are told.
+MAX_SCHEDULES, MAX_TIMES = 100, 20
 #: Repositories that one answer lists.
 MAX_REPOSITORIES = 100
 
@@ -177,3 +180,36 @@ async def approve(call: Call, wanted: arguments.Approve) -> Json:
 async def usage(call: Call, wanted: arguments.Usage) -> Json:
     report: Json = to_builtins(await call.control.usage(wanted.by, wanted.since))
     return report
+
+
+async def schedules(call: Call, wanted: arguments.Schedules) -> Json:
+    control, name = call.control, wanted.name
+    if name is None:
+        if wanted.action != "show":
+            raise InvalidInput(
+                "name", f"is missing: which schedule is to {wanted.action}"
+            )
+        views = await control.schedules()
+        rows = fitting([_schedule_row(view) for view in views[:MAX_SCHEDULES]])
+        return {"schedules": rows, "total": len(views)}
+    if wanted.action == "run":
+        return {
+            "occurrence": to_builtins(
+                await control.run_schedule(name, wanted.request_id)
+            )
+        }
+    if wanted.action == "pause":
+        await control.pause_schedule(name)
+    elif wanted.action == "resume":
+        await control.resume_schedule(name)
+    told = await control.occurrences(name, MAX_TIMES)
+    view: Json = to_builtins(await control.schedule(name))
+    return {
+        "schedule": view,
+        "occurrences": fitting([to_builtins(one) for one in told]),
+    }
+
+
+def _schedule_row(view: ScheduleView) -> Json:
+    fields = ("name", "repo", "state", "why", "trigger", "next", "runs", "failures")
+    return {field: getattr(view, field) for field in fields}

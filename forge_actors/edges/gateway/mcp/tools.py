@@ -198,6 +198,17 @@ TOOLS = (
         repository, provider or agent. What nobody told is counted in `unknown`.""",
         reads=True,
     ),
+    _tool(
+        "schedules",
+        "Look at schedules",
+        arguments.Schedules,
+        calls.schedules,
+        """Schedules submit jobs by themselves, at intervals or times. Without `name`
+        this lists all, with when each comes next; with it, one with what became of its
+        last times and why. `run` has one submit its job now, `pause` and `resume` are
+        for when the user asks for them. Only a person adds or changes one, with
+        `forge-actors schedule`.""",
+    ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}
 

@@ -9,6 +9,7 @@ import { jobs } from "/assets/jobs.js";
 import { Live } from "/assets/live.js";
 import { overview } from "/assets/overview.js";
 import { repositories, repository } from "/assets/repositories.js";
+import { schedule, schedules } from "/assets/schedules.js";
 import { visible } from "/assets/text.js";
 import { startClock } from "/assets/time.js";
 import { timeline } from "/assets/timeline.js";
@@ -18,6 +19,7 @@ const NAV = [
   ["Overview", "/", "o"],
   ["Jobs", "/jobs", "j"],
   ["Repositories", "/repositories", "r"],
+  ["Schedules", "/schedules", "s"],
   ["Timeline", "/timeline", "t"],
   ["Usage", "/usage", "u"],
   ["Health", "/health", "h"],
@@ -28,6 +30,8 @@ const PAGES = [
   [/^\/jobs\/([^/]+)$/, job],
   [/^\/repositories$/, repositories],
   [/^\/repositories\/([^/]+)$/, repository],
+  [/^\/schedules$/, schedules],
+  [/^\/schedules\/([^/]+)$/, schedule],
   [/^\/timeline$/, timeline],
   [/^\/usage$/, usage],
   [/^\/health$/, health],
@@ -230,7 +234,7 @@ const KEYS = [
   ["j  k", "the next, the previous row"],
   ["Enter", "open it"],
   ["/", "find a job by its id; on the page of a job, search its output"],
-  ["g  o j r t u h", "overview, jobs, repositories, timeline, usage, health"],
+  ["g  o j r s t u h", "overview, jobs, repositories, schedules, timeline, usage, health"],
   ["f", "follow the output, or stop following"],
   ["Esc", "leave a field, close a question"],
   ["?", "these keys"],
