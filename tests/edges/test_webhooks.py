@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -151,11 +151,13 @@ async def test_one_that_trickles_is_given_up_in_time() -> None:
 )
 async def test_what_is_no_answer_is_none(answer: bytes) -> None:
     async def behave(stream: trio.SocketStream) -> None:
-        await stream.receive_some(65536)
-        await stream.send_all(answer)
-        await stream.send_eof()
-        async for _ in stream:
-            pass
+        # The sender may have had enough before it has all of it.
+        with suppress(trio.BrokenResourceError):
+            await stream.receive_some(65536)
+            await stream.send_all(answer)
+            await stream.send_eof()
+            async for _ in stream:
+                pass
 
     async with said(behave) as send:
         with pytest.raises(NotDelivered) as caught:
