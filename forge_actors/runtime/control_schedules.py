@@ -22,9 +22,9 @@ from forge_actors.domain.schedule_views import (
     OccurrenceView,
     ScheduleView,
 )
-from forge_actors.domain.schedules import Occurrence, Pending, occurrence_id
+from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
-from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, checked_zone
+from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, Once, checked_zone
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.schedule_requests import (
     definition_of,
@@ -138,6 +138,10 @@ class ScheduleControl(ControlBase):
         self, request: ScheduleRequest, revision: int | None
     ) -> ScheduleView:
         definition = await self._definition(request, None)
+        trigger, now = definition.trigger, self._clock.wall()
+        passed = isinstance(trigger, Once) and trigger.moment < now - GRACE
+        if revision is None and passed:
+            raise InvalidInput("at", f"{request.at!r} has passed")
         make = partial(Put, definition, revision)
         return self._schedule_view(await self.scheduling.ask(make))
 

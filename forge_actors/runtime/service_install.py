@@ -44,6 +44,7 @@ verb=${{1:-serve}}
 exec {python} -P -m forge_actors "$verb" --home {home} "$@"
 """
 _MANAGER = "# manager: "
+_AFTER = "\nverb=${1:-serve}\n"
 
 
 def install(
@@ -112,7 +113,7 @@ def renew_launcher(home: Path) -> bool:
     kind = installed_with(home)
     if kind is None:
         return False
-    _write_launcher(home, kind)
+    _write_launcher(home, kind, _variables(home, kind))
     return True
 
 
@@ -166,11 +167,22 @@ def _service(home: Path) -> ManagedService:
     )
 
 
-def _write_launcher(home: Path, manager: Manager) -> None:
-    names = [n for n in os.environ if n in KEPT or n.startswith("LC_")]
-    variables = "\n".join(
-        f"export {name}={shlex.quote(os.environ[name])}" for name in sorted(names)
-    )
+def _variables(home: Path, manager: Manager) -> str | None:
+    """The lines of the script that say what the service starts with."""
+    text = (home / LAUNCHER).read_text("utf-8", "surrogateescape")
+    rest = text.partition(f"{_MANAGER}{manager}\n")[2]
+    variables, end, _ = rest.partition(_AFTER)
+    return variables if end else None
+
+
+def _write_launcher(home: Path, manager: Manager, variables: str | None = None) -> None:
+    if variables is None:
+        wanted = (n for n in os.environ if n in KEPT or n.startswith("LC_"))
+        # The shell ends at a name that is none to it.
+        names = sorted(name for name in wanted if name.isidentifier())
+        variables = "\n".join(
+            f"export {name}={shlex.quote(os.environ[name])}" for name in names
+        )
     real = os.path.realpath(home)
     text = SCRIPT.format(
         manager=manager,

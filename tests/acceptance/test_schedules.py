@@ -55,6 +55,8 @@ def test_bad_schedules_are_refused_and_a_removed_repository_takes_its_own(
         (("--every", "1h", "--misfire", "all"), "misfire"),
         (("--every", "1h", "--claim", "nonsense"), "job.claims"),
         (("--at", "tomorrow"), "at"),
+        (("--at", "2020-01-02T03:04"), "at"),
+        (("--at", "9999-12-31T23:59"), "at"),
     ):
         done = service.cli(*add, *when, "--", "true", status=2)
         assert f": {said}" in done.err, done.err

@@ -115,6 +115,21 @@ def test_an_installation_that_fails_leaves_nothing(managed: Managed) -> None:
     assert not list((managed.root / "config").rglob("*.service"))
 
 
+def test_another_release_starts_with_what_it_was_installed_with(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = managed.root / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("LC_NO.NAME", "x")
+    monkeypatch.setenv("LANG", "it's\nodd")
+    service_install.install(home, "systemd", start=False)
+    first = (home / "launch").read_text()
+    assert "LC_NO.NAME" not in first
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert service_install.renew_launcher(home)
+    assert (home / "launch").read_text() == first
+
+
 def test_a_manager_that_fails_says_why(managed: Managed) -> None:
     managed.answers(failing="enable")
     with pytest.raises(ServiceManagerFailed, match="it would not"):
