@@ -126,7 +126,7 @@ async def test_every_tool_answers(tmp_path: Path) -> None:
 async def test_schedules_are_looked_at_and_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as served, served.client() as client:
         control = served.control
-        job = {"argv": ["make"]}
+        job = {"argv": ["make"], "env": {"KEY": "x-secret-x"}}
         await control.add_schedule(ScheduleRequest("nightly", "app", job, every="1d"))
         listed = await called(client, "schedules")
         assert ([s["name"] for s in listed["schedules"]], listed["total"]) == (
@@ -136,6 +136,8 @@ async def test_schedules_are_looked_at_and_run(tmp_path: Path) -> None:
         await called(client, "schedules", name="nightly", action="run", request_id="r")
         assert control.ran == [("nightly", "r")]
         paused = await called(client, "schedules", name="nightly", action="pause")
+        assert "KEY" in str(paused)
+        assert "x-secret-x" not in str(paused)
         assert paused["schedule"]["state"] == "paused"
         shown = await called(client, "schedules", name="nightly")
         assert shown["occurrences"] == []

@@ -204,6 +204,10 @@ async def schedules(call: Call, wanted: arguments.Schedules) -> Json:
         await control.resume_schedule(name)
     told = await control.occurrences(name, MAX_TIMES)
     view: Json = to_builtins(await control.schedule(name))
+    job = view["definition"]["job"]
+    if job.get("env"):
+        # What a job is given may be secret; an agent is told no more than its names.
+        job["env"] = dict.fromkeys(job["env"], "(not told)")
     return {
         "schedule": view,
         "occurrences": fitting([to_builtins(one) for one in told]),
