@@ -106,7 +106,9 @@ class _Schedules:
         self._mailbox = mailbox
         self._nursery = nursery
         self._agenda = Agenda(context.store, context.clock)
-        self._wishes = Wishes(self._agenda, context.clock, self._situation)
+        self._wishes = Wishes(
+            self._agenda, context.clock, self._situation, context.store.job_of_request
+        )
         #: Windows that wait for a submission; the schedules of all that wait or are
         #: under way are busy.
         self._waiting: list[tuple[str, Pending, str]] = []

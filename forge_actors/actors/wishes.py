@@ -42,7 +42,9 @@ class Wishes:
         agenda: Agenda,
         clock: Clock,
         situation: Callable[[Schedule], Situation],
+        job_of_request: Callable[[str], str | None],
     ) -> None:
+        self._job_of_request = job_of_request
         self._agenda = agenda
         self._clock = clock
         self._situation = situation
@@ -152,6 +154,20 @@ class Wishes:
     def _run_now(self, message: RunNow) -> None:
         schedule = self._usable(message.name)
         entry = Pending(message.key, self._wall, self._wall, asked=True)
+        told = Occurrence(
+            occurrence_id(schedule.id, entry.key),
+            *(schedule.id, entry.key, entry.due, self._wall),
+            *("due", "somebody asked for it"),
+        )
+        job = self._job_of_request(told.id)
+        if job is not None:
+            reason = "it has its job from when it was asked for before"
+            told = structs.replace(told, decision="run", reason=reason, job=job)
+            message.reply.answer(told)
+            return
+        if any(other.key == entry.key for other in schedule.progress.pending):
+            message.reply.answer(told)
+            return
         ruling = rule(schedule, entry, self._situation(schedule))
         if ruling.verdict == "drop":
             raise Refused(ruling.reason)
@@ -159,11 +175,6 @@ class Wishes:
             schedule.progress, pending=(*schedule.progress.pending, entry)
         )
         schedule = structs.replace(schedule, progress=progress)
-        told = Occurrence(
-            occurrence_id(schedule.id, entry.key),
-            *(schedule.id, entry.key, entry.due, self._wall),
-            *("due", "somebody asked for it"),
-        )
         self._agenda.save(
             schedule, None, told, then=partial(message.reply.answer, told)
         )

@@ -256,11 +256,14 @@ async def test_it_runs_when_somebody_asks_once_for_each_wish() -> None:
         assert len(world.requests) == 1
         with pytest.raises(Refused, match="has not ended"):
             await world.mailbox.ask(partial(RunNow, "s", "asked-2"))
+        same = await world.mailbox.ask(partial(RunNow, "s", "asked-1"))
+        assert (same.id, same.job) == (told.id, "job0")
         world.end("job0")
         await trio.sleep(SOON)
         again = await world.mailbox.ask(partial(RunNow, "s", "asked-1"))
         await trio.sleep(SOON)
         assert (again.id, len(world.requests)) == (told.id, 1)
+        assert (await world.now()).progress.runs == 1
 
 
 async def test_changes_are_refused_when_somebody_else_made_one() -> None:
