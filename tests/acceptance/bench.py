@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 
 #: Longest that something may take which a test waits for.
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 _numbers = itertools.count(1)
 
