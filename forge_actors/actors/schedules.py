@@ -274,6 +274,12 @@ class _Schedules:
             if schedule is None:
                 self._agenda.busy.discard(key)
                 continue
+            stopped = schedule.state != "active" and not entry.asked
+            if stopped or entry not in schedule.progress.pending:
+                # It was paused or changed while it waited for its turn.
+                self._agenda.busy.discard(key)
+                self._agenda.keep(schedule)
+                continue
             self._nursery.start_soon(self._submit, schedule, entry, reason)
 
     async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:

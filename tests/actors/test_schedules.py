@@ -9,6 +9,7 @@ import trio
 import trio.testing
 from msgspec import structs
 
+from forge_actors.actors import schedules
 from forge_actors.actors.schedules_messages import (
     Pause,
     Put,
@@ -365,6 +366,24 @@ async def test_a_moment_that_is_missed_ends_what_comes_once() -> None:
         await trio.sleep(SOON)
         schedule = await world.now()
         assert (schedule.state, schedule.why) == ("done", "its moment has passed")
+
+
+async def test_what_is_stopped_before_its_turn_does_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schedules, "PARALLEL", 1)
+    async with World().open() as world:
+        world.takes = 20.0
+        for name in ("a", "b", "c"):
+            await world.add(name, Once(world.clock.wall() + 10))
+        await trio.sleep(15)
+        await world.mailbox.ask(partial(Pause, "b", "for a test"))
+        later = made("c", Once(world.clock.wall() + 1000))
+        await world.mailbox.ask(partial(Put, later, 0))
+        await trio.sleep(100)
+        assert [r.origin for r in world.requests.values()] == ["schedule:a"]
+        await trio.sleep(1000)
+        assert len(world.requests) == 2
 
 
 async def test_one_of_a_file_stays_one_of_it() -> None:
