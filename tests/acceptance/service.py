@@ -23,13 +23,16 @@ PROGRAM = str(Path(sysconfig.get_path("scripts")) / "forge-actors")
 #: Longest that one call of the command line may take.
 CALL_SECONDS = 60.0
 
+#: To load what agents are served by takes longer than all the rest of a start, so only
+#: those tests have it that are about it.
+WITHOUT_AGENTS = "[gateway]\nmcp = false\n"
 #: Whatever else the machine does, it is under no pressure.
-SETTINGS = """\
+SETTINGS = f"""\
 [pressure]
 min_free_memory_mb = 64
 max_load_per_cpu = 10000.0
 pressure_workers = 64
-"""
+{WITHOUT_AGENTS}"""
 
 _MAIN = "from forge_actors.cli.main import main\nsys.exit(main())"
 
@@ -55,6 +58,15 @@ class Entry(NamedTuple):
     data: Json
 
 
+def _with(settings: str) -> str:
+    """The usual settings, and these."""
+    if "[gateway]\n" not in settings:
+        return SETTINGS + settings
+    if "mcp" not in settings:
+        settings = settings.replace("[gateway]\n", WITHOUT_AGENTS)
+    return SETTINGS.replace(WITHOUT_AGENTS, "") + settings
+
+
 class LiveService(Bench):
     """A service that runs, with the verbs that tests use most."""
 
@@ -62,7 +74,7 @@ class LiveService(Bench):
         super().__init__()
         self.home = self.root / "home"
         self.home.mkdir(mode=0o700)
-        (self.home / "settings.toml").write_text(SETTINGS + settings)
+        (self.home / "settings.toml").write_text(_with(settings))
         self.pid = 0
         self.agent_pid = 0
         self._child: subprocess.Popen[bytes] | None = None

@@ -42,7 +42,7 @@ def test_a_service_listens_on_loopback_only_and_only_if_told(
     assert _listening(service.pid) == set()
     service.end()
     settings = service.home / "settings.toml"
-    settings.write_text(settings.read_text() + SETTINGS)
+    settings.write_text(SETTINGS)
     service.start()
     found = _listening(service.pid)
     port = Tcp(service).port

@@ -27,11 +27,19 @@ pytestmark = leaves_generators
 #: What loads only where there is an MCP server.
 EXTRA = {"mcp", "mcp_types", "pydantic", "starlette", "httpx2", "uvicorn"}
 WITHOUT = "sys.modules['mcp'] = None"
+SERVED = "[gateway]\nmcp = true\n"
 #: Writes down what a service had loaded when it ended.
 TELLING = (
     "import atexit\n"
     "atexit.register(lambda: print('loaded:', *sys.modules, file=sys.stderr))"
 )
+
+
+@pytest.fixture
+def service(make_service: Callable[[str], LiveService]) -> LiveService:
+    made = make_service(SERVED)
+    made.start()
+    return made
 
 
 def agent(service: LiveService, folder: Path | None = None) -> StdioServerParameters:
@@ -66,7 +74,7 @@ async def test_an_agent_has_its_work_done(service: LiveService) -> None:
 async def test_agents_come_over_tcp_with_the_token(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    service = make_service("[gateway]\nport = 0\n")
+    service = make_service("[gateway]\nport = 0\nmcp = true\n")
     service.start()
     endpoint = service.json("status")["service"]["endpoint"]
     token = (service.home / "api-token").read_text().strip()
@@ -152,7 +160,7 @@ def test_the_socket_is_made_again_when_it_is_lost(service: LiveService) -> None:
 def test_a_service_without_the_extra_works_and_says_so(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    service = make_service("")
+    service = make_service(SERVED)
     service.start_patched(f"{WITHOUT}\n{TELLING}")
     service.add("app")
     assert service.end_of(service.bash("app", "true"))["state"] == "succeeded"
@@ -183,7 +191,7 @@ def test_it_can_be_turned_off(make_service: Callable[[str], LiveService]) -> Non
 def test_an_extra_that_cannot_be_loaded_is_no_absent_one(
     make_service: Callable[[str], LiveService],
 ) -> None:
-    done = make_service("").start_refused("sys.modules['starlette'] = None")
+    done = make_service(SERVED).start_refused("sys.modules['starlette'] = None")
     assert done.status == 1
     assert "the extra gateway is installed, but cannot be loaded" in done.err
     assert "Traceback" not in done.err

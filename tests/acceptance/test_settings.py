@@ -77,15 +77,18 @@ def busy(make_service: Make) -> Busy:
 
 
 BROKEN = [
-    (f"{LOCAL}[limits\n", "settings.toml:9: is no valid TOML"),
-    (f"{LOCAL}limits = 3\n", "settings.toml:9: providers.local.limits: is not a known"),
+    (f"{LOCAL}[limits\n", "settings.toml:11: is no valid TOML"),
+    (
+        f"{LOCAL}limits = 3\n",
+        "settings.toml:11: providers.local.limits: is not a known",
+    ),
     (
         LOCAL.replace("workers = 3", "workers = '3'"),
-        "settings.toml:6: limits.workers: '3' is not allowed (allowed: a whole number",
+        "settings.toml:8: limits.workers: '3' is not allowed (allowed: a whole number",
     ),
     (
         LOCAL.replace("limit = 2", "limit = 0"),
-        "settings.toml:8: providers.local.limit: 0 is not allowed",
+        "settings.toml:10: providers.local.limit: 0 is not allowed",
     ),
 ]
 
@@ -186,7 +189,7 @@ def test_a_hang_up_reloads_and_the_log_tells_how_it_went(busy: Busy) -> None:
     service.cli("stop", status=0)
     text = log.read_text()
     assert "the settings were reloaded: limits.workers 3 -> 5" in text
-    assert "settings.toml:6: is no valid TOML" in text
+    assert "settings.toml:8: is no valid TOML" in text
 
 
 def test_show_names_the_line_and_the_variable(
@@ -199,7 +202,7 @@ def test_show_names_the_line_and_the_variable(
     monkeypatch.delenv("FORGE_MAX_HEAVY_CHECKS")
     views = {view["name"]: view for view in service.json("settings", "show")}
     file = service.home / "settings.toml"
-    assert views["limits.workers"]["at"] == f"{file}:6"
+    assert views["limits.workers"]["at"] == f"{file}:8"
     heavy = views["limits.heavy_checks"]
     assert (heavy["value"], heavy["source"]) == (1, "environment")
     assert views["limits.agents"]["source"] == "default"

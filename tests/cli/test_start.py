@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -155,11 +154,12 @@ def test_a_client_verb_starts_within_five_times_an_empty_program(
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPYCACHEPREFIX"] = str(tmp_path / "compiled")
     seconds([*PROGRAM, "jobs"], environment)
-    ratios = []
-    for _ in range(7):
-        empty = seconds([sys.executable, "-c", "pass"], environment)
-        ratios.append(seconds([*PROGRAM, "jobs"], environment) / empty)
-    assert statistics.median(ratios) <= 5
+    empty, ours = [], []
+    for _ in range(9):
+        empty.append(seconds([sys.executable, "-c", "pass"], environment))
+        ours.append(seconds([*PROGRAM, "jobs"], environment))
+    # The least of each is what it costs; the rest is what others did meanwhile.
+    assert min(ours) <= 5 * min(empty)
 
 
 def test_a_service_in_the_background(tmp_path: Path) -> None:
