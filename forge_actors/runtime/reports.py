@@ -35,10 +35,10 @@ def write_report(home: Path, kind: Kind, text: str, now: float) -> Path:
     fresh = folder / f"{path.name}.new"
     with open(fresh, "w", encoding="utf-8", errors="replace", opener=_private) as file:
         file.write(text[:MAX_REPORT])
-    fresh.replace(path)
-    for old in _of_kind(folder, kind)[:-KEPT]:
+    for old in _of_kind(folder, kind)[: 1 - KEPT]:
         with suppress(OSError):
             old.unlink()
+    fresh.replace(path)
     return path
 
 

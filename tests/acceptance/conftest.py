@@ -15,7 +15,7 @@ from tests.acceptance.service import LiveService
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-TEST_SECONDS = 60
+TEST_SECONDS = 120
 
 # A shell that starts the tests in the background tells them to ignore interrupts, and
 # what they start would ignore them too.
