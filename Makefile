@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 # Interpreters that pyenv keeps where no PATH has them.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin)
 OTHERS := $(subst $() $(),:,$(PYENV))
+# What is short, or is one process, runs two at a time behind the suite.
+SMALL := simulation,py313,py312,py311,chaos,schemathesis,package
 # The interpreter that runs everything need not run a part of it again.
 SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 
@@ -16,7 +18,9 @@ demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
 
 test: $(STAMP)
-	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run
+	$(BIN)/tox run -e lint,types,py
+	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run-parallel \
+		--parallel 2 --parallel-no-spinner -e $(SMALL)
 
 lint: $(STAMP)
 	$(BIN)/tox run -e lint,types
