@@ -103,7 +103,7 @@ async def test_the_work_of_an_agent_can_have_to_pass_a_check(tmp_path: Path) -> 
 async def test_every_tool_answers(tmp_path: Path) -> None:
     async with serving(tmp_path) as served, served.client() as client:
         control = served.control
-        await called(client, "add_repository", path="/work/app")
+        await called(client, "add_repository", path="/srv/app")
         rows = (await called(client, "repositories"))["repositories"]
         assert [row["name"] for row in rows] == ["app"]
         new = [
@@ -359,12 +359,12 @@ async def test_a_wait_that_takes_too_long_says_so(mode: str, tmp_path: Path) -> 
 
 async def test_a_job_that_submits_names_itself_as_the_parent(tmp_path: Path) -> None:
     parent = {"job": "j000009", "attempt": 2, "fence": 7}
-    told = {"folder": "/work/app/src", "parent": parent}
+    told = {"folder": "/srv/app/src", "parent": parent}
     async with serving(tmp_path) as served:
         async with served.stream_client(introduction=told) as client:
             made = await called(client, "submit", command=["x"])
         request = served.control.requests[made["id"]]
-    assert (request.repo, request.cwd) == ("/work/app/src", "/work/app/src")
+    assert (request.repo, request.cwd) == ("/srv/app/src", "/srv/app/src")
     assert request.origin == "job:j000009"
     assert request.parent is not None
     assert request.parent.fence == 7
