@@ -69,6 +69,11 @@ def test_no_key_no_secret_and_no_prompt_is_kept_or_told(
                 "inbox --json",
                 "usage --json",
                 "status --json",
+                # What the pages ask for besides.
+                "repo list --json",
+                "worktree list --json",
+                "timeline --json",
+                f"diff {job}",
             )
         ),
         *(

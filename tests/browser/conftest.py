@@ -30,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
+            # Told at the end of the run, as of every program that is not here.
             if missing := _missing():
                 reason = f"NOT RUN: there is no {missing} here"
                 item.add_marker(pytest.mark.skip(reason=reason))

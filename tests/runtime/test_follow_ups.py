@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from forge_actors.domain.errors import InvalidInput, Refused
-from forge_actors.testing.agents import NAMES, FakeAgent, install
+from forge_actors.testing.agents import NAMES, FakeAgent
+from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 from tests.runtime.embedding_kit import (
     home,  # noqa: F401 - a fixture
     repo,  # noqa: F401 - a fixture
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
     from forge_actors import Runtime
     from forge_actors.domain.events import EventView
     from forge_actors.domain.jobs import JobView
-
-
-@pytest.fixture(autouse=True)
-def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeAgent]:
-    """Programs that play agents, on the PATH."""
-    folder = tmp_path / "bin"
-    found = {name: install(folder, name) for name in NAMES}
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return found
 
 
 async def ended(runtime: Runtime, job: str) -> JobView:

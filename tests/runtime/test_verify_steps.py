@@ -11,7 +11,8 @@ import pytest
 from forge_actors import open_runtime
 from forge_actors.actors import supervisor
 from forge_actors.domain.requests import JobQuery
-from forge_actors.testing.agents import NAMES, FakeAgent, install
+from forge_actors.testing.agents import FakeAgent
+from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 from tests.runtime.embedding_kit import (
     home,  # noqa: F401 - a fixture
     repo,  # noqa: F401 - a fixture
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 #: Passes from its second run on; it leaves the work as it is.
 SECOND = "echo tried >> $HOME/tries; echo MARK-4711; test $(wc -l < $HOME/tries) -ge 2"
-
-
-@pytest.fixture(autouse=True)
-def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeAgent]:
-    """Programs that play agents, on the PATH."""
-    folder = tmp_path / "bin"
-    found = {name: install(folder, name) for name in NAMES}
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return found
 
 
 @pytest.fixture
