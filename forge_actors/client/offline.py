@@ -11,7 +11,6 @@ import os
 import re
 import tempfile
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -44,6 +43,7 @@ from forge_actors.domain.selection import (
     Selection,
     check_selection,
 )
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.worktrees import Isolation, Worktree, worktree_view
 
 if TYPE_CHECKING:
@@ -381,7 +381,4 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 
 def moment(seconds: float | None) -> str | None:
     """A stored time as readers see it: RFC 3339, UTC, to the millisecond."""
-    if seconds is None:
-        return None
-    told = datetime.fromtimestamp(seconds, UTC)
-    return told.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if seconds is None else timestamp(seconds)

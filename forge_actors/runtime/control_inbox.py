@@ -18,6 +18,7 @@ from forge_actors.domain.inbox import (
     inbox,
     named,
 )
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
 from forge_actors.runtime.control_webhooks import WebhookControl
 from forge_actors.runtime.notifying import Notifier
@@ -28,7 +29,6 @@ from forge_actors.runtime.views import (
     poison_view,
     quarantine_view,
     shown_text,
-    timestamp,
 )
 
 if TYPE_CHECKING:

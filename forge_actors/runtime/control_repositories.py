@@ -25,10 +25,11 @@ from forge_actors.domain.projections import (
     status_view,
 )
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.sqlite.rows import claims_from
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import pieces
-from forge_actors.runtime.views import shown_text, timestamp
+from forge_actors.runtime.views import shown_text
 
 if TYPE_CHECKING:
     from forge_actors.domain.looking import Look

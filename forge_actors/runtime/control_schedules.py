@@ -24,6 +24,7 @@ from forge_actors.domain.schedule_views import (
 )
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, Once, checked_zone
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.schedule_requests import (
@@ -31,7 +32,6 @@ from forge_actors.runtime.schedule_requests import (
     request_from,
     with_repository,
 )
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,6 +23,7 @@ from forge_actors.domain.quarantine import nothing_kept
 from forge_actors.domain.readiness import answers
 from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.control_inbox import InboxControl
 from forge_actors.runtime.control_output import OutputControl
@@ -30,7 +31,6 @@ from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import (
     account_view,
-    timestamp,
 )
 
 if TYPE_CHECKING:

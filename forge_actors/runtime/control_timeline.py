@@ -18,10 +18,10 @@ from forge_actors.domain.timeline import (
 )
 from forge_actors.domain.timeline_record import Record
 from forge_actors.domain.timeline_telling import Known, timeline
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.event_log import LOOKED_AT_ONCE
 from forge_actors.runtime.moments import window
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

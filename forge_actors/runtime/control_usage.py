@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.spending import MAX_SUMS, UsageReport, sum_of
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.moments import parse_day
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from forge_actors.domain.spending import Group

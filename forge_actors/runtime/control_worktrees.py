@@ -14,6 +14,7 @@ from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.removal import Use
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.worktree_views import WorktreeRemoved, WorktreeView
 from forge_actors.edges.cleanup.folders import opened_home
 from forge_actors.edges.cleanup.worktrees.cleaner import Found, found_from, limits_of
@@ -22,7 +23,6 @@ from forge_actors.edges.cleanup.worktrees.restoring import restore
 from forge_actors.edges.cleanup.worktrees.survey import Survey, survey
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.homes import PRESERVED
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

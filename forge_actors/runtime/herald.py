@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from forge_actors import __version__
 from forge_actors.domain.errors import StoreFailed
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.readiness import FAILED, message_of
 from forge_actors.runtime.status_file import StatusFile
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

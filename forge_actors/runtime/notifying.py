@@ -19,10 +19,10 @@ from trio_util import AsyncValue
 from forge_actors.domain.changes import ItemMarked
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.inbox import Mark
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.webhooks import NotDelivered, parse_target, refusal
 from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.secrets import check_name
-from forge_actors.runtime.views import timestamp
 from forge_actors.runtime.webhook_settings import shown_url
 from forge_actors.runtime.webhooks import Payload
 

@@ -16,6 +16,7 @@ from trio_util import wait_any
 
 from forge_actors.domain.errors import ForgeError, Refused
 from forge_actors.domain.open_files import LEAST
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.machine import open_files, raise_open_files
 from forge_actors.edges.services.notify import Notifier
 from forge_actors.edges.services.power import holding as holding_off_sleep
@@ -31,7 +32,6 @@ from forge_actors.runtime.ownership import tell_serving
 from forge_actors.runtime.power import Power
 from forge_actors.runtime.readiness import FAILED, SERVED, Board
 from forge_actors.runtime.runtime import Serving, open_served
-from forge_actors.runtime.views import timestamp
 from forge_actors.runtime.vigil import ASKING, Vigil
 
 if TYPE_CHECKING:

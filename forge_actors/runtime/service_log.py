@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.redaction import bounded, redact
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.sources import SETTINGS_FILE, load
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from pathlib import Path

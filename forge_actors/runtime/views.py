@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +20,7 @@ from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.redaction import Roots, private_roots, redact, scrub
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.verifying import report_of, verify_view
 from forge_actors.domain.worktrees import worktree_view
 
@@ -45,17 +44,6 @@ _receipt = msgspec.json.Decoder(Receipt)
 #: States of a worktree that is not there yet.
 BEING_MADE = ("wanted", "making")
 _NO_SPEC = b'{"argv": [], "cwd": ""}'
-
-
-def timestamp(seconds: float) -> str:
-    """RFC 3339 in UTC, to the millisecond."""
-    whole, milliseconds = divmod(int(seconds * 1000), 1000)
-    return f"{_to_the_second(whole)}.{milliseconds:03}Z"
-
-
-@lru_cache(maxsize=256)
-def _to_the_second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _moment(seconds: float | None) -> str | None:

@@ -18,6 +18,7 @@ from msgspec import Struct, json, structs
 from forge_actors.domain.changes import HookChanged
 from forge_actors.domain.errors import NotFound, Refused, StoreFailed
 from forge_actors.domain.events import Event, EventQuery
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.webhooks import (
     MAX_DETAIL,
     Delivery,
@@ -31,7 +32,6 @@ from forge_actors.domain.webhooks import (
     refusal,
     sign,
 )
-from forge_actors.runtime.views import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,9 +13,9 @@ from msgspec import json, structs
 
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.events import EventPage, EventQuery, EventView
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.webhooks import Answered, HookMark, NotDelivered, fingerprint
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.views import timestamp
 from forge_actors.runtime.webhook_settings import WebhookTable
 from forge_actors.runtime.webhooks import Hook, Mailer
 from forge_actors.testing.clock import START, FakeClock

@@ -1,0 +1,17 @@
+"""How moments are written for readers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+def timestamp(seconds: float) -> str:
+    """RFC 3339 in UTC, to the millisecond, of `seconds` since the epoch."""
+    whole, milliseconds = divmod(int(seconds * 1000), 1000)
+    return f"{_to_the_second(whole)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=256)
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
