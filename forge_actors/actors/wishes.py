@@ -69,8 +69,8 @@ class Wishes:
                         self._agenda.save(
                             paused, event, then=partial(reply.answer, paused)
                         )
-                    case Resume(name, reply):
-                        schedule = resumed(self._usable(name), self._wall)
+                    case Resume(name, reply, seen):
+                        schedule = resumed(self._usable(name), self._wall, seen)
                         event = self._agenda.event("schedule_resumed", schedule)
                         self._agenda.save(
                             schedule, event, then=partial(reply.answer, schedule)
@@ -107,7 +107,7 @@ class Wishes:
                 )
             if len(self._agenda) >= MAX_SCHEDULES:
                 raise Refused(f"there are {MAX_SCHEDULES} schedules, which is the most")
-            progress = Progress(cursor=wall)
+            progress = Progress(cursor=wall, seen=message.seen)
             key = occurrence_id(definition.name, f"made-{wall!r}").replace("occ", "sch")
             schedule = Schedule(key, 1, definition, progress, made=wall)
             self._agenda.save(
@@ -138,11 +138,17 @@ class Wishes:
             # Its windows are others: what was due by the old ones is not by these.
             pending = tuple(e for e in known.progress.pending if e.asked)
             progress = structs.replace(
-                known.progress, cursor=wall, number=0, pending=pending
+                known.progress,
+                cursor=wall,
+                number=0,
+                pending=pending,
+                seen=message.seen,
+                begun=known.progress.begun + 1,
+                blind="",
             )
             schedule = structs.replace(schedule, progress=progress)
         if schedule.state in ("done", "quarantined"):
-            schedule = resumed(schedule, wall)
+            schedule = resumed(schedule, wall, message.seen)
         event = self._agenda.event("schedule_changed", schedule)
         self._agenda.save(schedule, event, then=partial(message.reply.answer, schedule))
 

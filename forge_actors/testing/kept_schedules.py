@@ -28,6 +28,9 @@ class SchedulesInMemory:
     def job_of_request(self, request_id: str) -> str | None:
         return self._pending.requests.get(request_id)
 
+    def decided(self, occurrence: str) -> bool:
+        return occurrence in self._pending.occurrences
+
     def ran(self, job: str) -> float:
         started = self._pending.jobs[job].started_at
         ended = self._pending.ended_at.get(job)

@@ -58,6 +58,10 @@ async def check_windows_are_told_newest_first_and_bounded(open_: Open) -> None:
         event = Event("schedule_added", 1.0)
         await store.save([ScheduleSaved("a", "a", b"", event)]).wait()
         windows = [OccurrenceSaved(told(number)) for number in range(1, 5)]
+        assert not cast("_Keeper", store).decided("occ-a-1")
+        saved = store.save(windows[:1])
+        assert cast("_Keeper", store).decided("occ-a-1"), "at once"
+        await saved.wait()
         await store.save([*windows, OccurrenceSaved(told(9, "other"))]).wait()
         again = structs.replace(told(3), decision="failed", job=None)
         await store.save([OccurrenceSaved(again)]).wait()

@@ -249,6 +249,10 @@ class StoreReader:
         rows = self.read_pending("request_job", request_id)
         return rows[0][0] if rows else None
 
+    def decided(self, occurrence: str) -> bool:
+        """See the port."""
+        return bool(self.read_pending("occurrence", occurrence))
+
     def ran(self, job: str) -> float:
         """See the port."""
         rows = self.read_pending("job_ran", job)

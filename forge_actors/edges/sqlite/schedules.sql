@@ -28,6 +28,9 @@ DELETE FROM occurrence WHERE id IN (
 SELECT id, schedule, window, due, decided, decision, reason, job, count
 FROM occurrence WHERE schedule = ? ORDER BY due DESC, decided DESC LIMIT ?;
 
+-- name: occurrence
+SELECT 1 FROM occurrence WHERE id = ?;
+
 -- name: request_job
 -- The job of a request id: as it is, or as it was before retention removed it.
 SELECT id FROM job WHERE request_id = ?1
