@@ -201,7 +201,10 @@ def _all_of(text: str, field: str) -> AllOf:
     parts = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     if len(parts) > MAX_TOGETHER:
         raise InvalidInput(field, f"names more than {MAX_TOGETHER} jobs")
-    return AllOf(tuple(_jobs(part, field) for part in parts))
+    of = tuple(_jobs(part, field) for part in parts)
+    if any(each.by == "job" for each in of):
+        raise InvalidInput(field, "all: names jobs that come again, so none by its id")
+    return AllOf(of)
 
 
 def _checked(text: str, field: str) -> str:

@@ -14,7 +14,8 @@ class ScheduleRequest(
 ):
     """A schedule to add or change: an entry of a file, the options of `schedule add`.
 
-    One of `every`, `cron`, `at` and `manual` says when; `job` has the fields of a job.
+    One of `every`, `cron`, `at`, `on` and `manual` says when; `job` has the fields of a
+    job.
     Durations are seconds or text such as `30m`.
     """
 
@@ -26,6 +27,9 @@ class ScheduleRequest(
     #: A time such as `2026-01-02T03:04`, in `timezone` if it has no offset.
     at: str | None = None
     manual: bool = False
+    #: What has to come to pass, such as `succeeded:build`; then `every` is the least
+    #: time between two starts.
+    on: str | None = None
     #: IANA name; that of the machine if there is none.
     timezone: str | None = None
     misfire: Misfire = "once"
@@ -78,12 +82,15 @@ class ScheduleView(Struct, frozen=True):
     definition: dict[str, Any]
     #: What happens to it when the clocks change, if that can happen.
     clock_changes: str | None = None
+    #: What it waits for in place of a time, and how far that is.
+    waits_for: str | None = None
 
 
 class NextTime(Struct, frozen=True):
-    """A time at which a schedule comes next, and what would become of it then."""
+    """A time at which a schedule comes next, and what would become of it then; `at` is
+    null for when something comes to pass."""
 
-    at: str
+    at: str | None
     runs: bool
     reason: str
 

@@ -20,6 +20,7 @@ from forge_actors.domain.arriving import (
     recorded,
     without_chance,
 )
+from forge_actors.domain.causes import Ended
 from forge_actors.domain.schedules import (
     DAY,
     GRACE,
@@ -35,7 +36,7 @@ from forge_actors.domain.triggers import Every, On, Once, passed, windows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forge_actors.domain.triggers import Window
+    from forge_actors.domain.triggers import Trigger, Window
 
 #: Seconds until the next look where only that tells whether a checkout is clean.
 LOOK_AGAIN = 60.0
@@ -274,10 +275,18 @@ def ended(
 def over(schedule: Schedule) -> Schedule:
     """The same, or one that is done, if no window of it comes any more."""
     progress, trigger = schedule.progress, schedule.definition.trigger
-    once = isinstance(trigger, Once) and progress.number > 0
-    if schedule.state == "active" and once and not progress.pending:
-        return structs.replace(schedule, state="done", why="its moment has passed")
+    once = progress.number > 0 and not progress.pending
+    if schedule.state == "active" and once and comes_once(trigger):
+        why = "what it waited for" if isinstance(trigger, On) else "its moment"
+        return structs.replace(schedule, state="done", why=f"{why} has passed")
     return schedule
+
+
+def comes_once(trigger: Trigger) -> bool:
+    """Whether it has one window at most."""
+    if not isinstance(trigger, On):
+        return isinstance(trigger, Once)
+    return isinstance(trigger.cause, Ended) and trigger.cause.jobs.by == "job"
 
 
 def resumed(schedule: Schedule, wall: float, seen: str | None = None) -> Schedule:

@@ -346,6 +346,8 @@ class Parts:
             self._clock,
             admission.submit,
             cancel,
+            self.registry,
+            self.looking,
         )
         control = RuntimeControl(
             home=self._home,

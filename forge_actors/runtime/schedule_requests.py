@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.causes import parse_cause
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest, convert
@@ -19,6 +20,7 @@ from forge_actors.domain.triggers import (
     Cron,
     Every,
     Manual,
+    On,
     Once,
     checked_zone,
     cron,
@@ -68,17 +70,23 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     """
     given = [
         name
-        for name in ("every", "cron", "at", "manual")
+        for name in ("on", "every", "cron", "at", "manual")
         if getattr(request, name) not in (None, False)
     ]
+    least = 0.0
+    if request.on is not None and request.every is not None:
+        given.remove("every")
+        least = every(parse_duration(request.every, field="every")).seconds
     if len(given) != 1:
         raise InvalidInput(
             given[1] if given else "every",
-            "one of every, cron, at and manual says when it runs"
+            "one of every, cron, at, on and manual says when it runs"
             + (f", not {' and '.join(given)}" if given else ""),
         )
     if request.timezone is not None:
         checked_zone(request.timezone)
+    if request.on is not None:
+        return On(parse_cause(request.on), least)
     if request.every is not None:
         return every(parse_duration(request.every, field="every"))
     if request.cron is not None:
@@ -156,6 +164,10 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
             wanted["every"] = seconds
         case Cron(expression, timezone):
             wanted |= {"cron": expression, "timezone": timezone}
+        case On(cause, least):
+            wanted["on"] = str(cause)
+            if least:
+                wanted["every"] = least
         case Once(moment):
             wanted["at"] = datetime.fromtimestamp(moment).astimezone().isoformat()
         case Manual():

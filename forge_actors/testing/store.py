@@ -76,6 +76,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         self._woken = trio.Event()
         self._urgent = trio.Event()
         self._ends: dict[str, list[Callable[[State], None]]] = {}
+        self.heard: dict[str, Callable[[], object]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[MemoryStore, None]:
@@ -115,6 +116,8 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
                     self._tell_of_end()
+                    if change.event.repo in self.heard:
+                        self.heard[change.event.repo]()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -155,6 +158,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         """Forget what is not durable, and everybody who waits for it."""
         self._moves.clear()
         self._ends.clear()
+        self.heard.clear()
         self._held.clear()
         self._pending = copy.deepcopy(self.durable)
 
@@ -258,5 +262,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         held = self.durable.jobs.get(job)
         if held is not None and held.state in TERMINAL:
             notify(held.state)
+        elif held is None and job in self.durable.forgotten:
+            notify("stale")
         else:
             self._ends.setdefault(job, []).append(notify)
