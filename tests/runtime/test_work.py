@@ -76,7 +76,7 @@ async def test_a_restored_history_tells_it_again(tmp_path: Path) -> None:
     async with admission(tmp_path) as case:
         job = await case.submit("make", work=WORK)
         last = case.store.events(0, 99)[-1].seq
-        retell(case.store._db, 9.0, {})  # noqa: SLF001 - as a restore does
+        retell(case.store._db, 9.0, {})
         [told] = [e for e in case.store.events(last, 99) if e.job == job.id]
         assert told.data["work"] == WORK
 
