@@ -14,6 +14,7 @@ from forge_actors.actors.schedules_messages import (
     Resume,
     RunNow,
 )
+from forge_actors.domain.causes import MAX_WATCHED
 from forge_actors.domain.errors import ForgeError, NotFound, Refused
 from forge_actors.domain.schedules import (
     MAX_SCHEDULES,
@@ -24,6 +25,7 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import resumed, rule
+from forge_actors.domain.triggers import of_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.agenda import Agenda
     from forge_actors.actors.mailbox import Reply
     from forge_actors.domain.ports import Clock
+    from forge_actors.domain.schedules import Definition
     from forge_actors.domain.scheduling import Situation
 
 
@@ -98,6 +101,7 @@ class Wishes:
 
     def _put(self, message: Put) -> None:
         definition, wall = message.definition, self._wall
+        self._check_watched(definition)
         known = self._agenda.called(definition.name)
         if message.revision is None:
             if known is not None:
@@ -124,6 +128,26 @@ class Wishes:
                 f" {known.revision}, not {message.revision}"
             )
         self._change(known, message, wall)
+
+    def _check_watched(self, definition: Definition) -> None:
+        """
+        Raises:
+            Refused: the files of too many repositories would have to be watched.
+        """
+        if not of_checkout(definition.trigger):
+            return
+        others = set()
+        for one in self._agenda:
+            if of_checkout(one.definition.trigger) and one.name != definition.name:
+                if one.definition.repo == definition.repo:
+                    return
+                others.add(one.definition.repo)
+        if len(others) >= MAX_WATCHED:
+            raise Refused(
+                f"schedules wait for something in the checkouts of {MAX_WATCHED}"
+                " repositories, which is the most: remove one, or go by the ends of"
+                " jobs, which are not counted"
+            )
 
     def _change(self, known: Schedule, message: Put, wall: float) -> None:
         definition = message.definition

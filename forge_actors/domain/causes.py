@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Characters of a pattern or a name.
 MAX_PATTERN = 200
+#: Repositories of which the files may be watched for schedules.
+MAX_WATCHED = 32
 #: Jobs that one schedule waits for together.
 MAX_TOGETHER = 20
 
@@ -168,6 +170,9 @@ class Files(Struct, frozen=True, tag="file", tag_field="kind"):
 Cause = Clean | Ended | AllOf | Branch | Files
 #: Those that are seen in a checkout, whose files are watched for them.
 OF_CHECKOUT = (Clean, Branch, Files)
+#: Seconds from the end of a job of such a schedule to its next start, unless it says
+#: otherwise: what changes there may be what that job did.
+USUAL_COOLDOWN = 60.0
 
 
 def parse_cause(text: str, *, field: str = "on") -> Cause:

@@ -37,7 +37,8 @@ class ScheduleRequest(
     catch_up_most: int = 10
     overlap: Overlap = "skip"
     jitter: str | float = 0
-    cooldown: str | float = 0
+    #: None: none, or a minute where its job may bring about what it waits for.
+    cooldown: str | float | None = None
     daily_budget: str | float | None = None
     max_failures: int = 10
     backoff: str | float = 0

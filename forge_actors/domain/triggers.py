@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
-from forge_actors.domain.causes import Cause
+from forge_actors.domain.causes import OF_CHECKOUT, Cause
 from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -97,6 +97,11 @@ class On(Struct, frozen=True, tag="on", tag_field="kind"):
 
 
 Trigger = Every | Cron | Once | Manual | On
+
+
+def of_checkout(trigger: Trigger) -> bool:
+    """Whether what it waits for is seen in a checkout."""
+    return isinstance(trigger, On) and isinstance(trigger.cause, OF_CHECKOUT)
 
 
 def every(seconds: float) -> Every:

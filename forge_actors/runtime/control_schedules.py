@@ -17,7 +17,7 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
     Tell,
 )
-from forge_actors.domain.causes import OF_CHECKOUT, Ended, Jobs
+from forge_actors.domain.causes import Ended, Jobs
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.schedule_views import (
     AppliedSchedules,
@@ -28,7 +28,14 @@ from forge_actors.domain.schedule_views import (
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, On, Once, checked_zone
+from forge_actors.domain.triggers import (
+    CLOCK_CHANGES,
+    Cron,
+    On,
+    Once,
+    checked_zone,
+    of_checkout,
+)
 from forge_actors.domain.waited_for import if_it_came, waited_for
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.schedule_requests import (
@@ -163,8 +170,7 @@ class ScheduleControl(ControlBase):
             Refused: nobody could see it.
         """
         trigger = definition.trigger
-        of_checkout = isinstance(trigger, On) and isinstance(trigger.cause, OF_CHECKOUT)
-        if of_checkout and not self._looking.enabled:
+        if of_checkout(trigger) and not self._looking.enabled:
             raise Refused(
                 f"nobody looks at checkouts, so nothing is seen {trigger}; have"
                 " status.enabled = true in the settings"

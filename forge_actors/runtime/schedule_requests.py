@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from forge_actors.domain.causes import parse_cause
+from forge_actors.domain.causes import USUAL_COOLDOWN, parse_cause
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobs import READ_ONLY_KINDS
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import Definition, Policies, check_name
 from forge_actors.domain.triggers import (
@@ -25,6 +26,7 @@ from forge_actors.domain.triggers import (
     checked_zone,
     cron,
     every,
+    of_checkout,
 )
 
 if TYPE_CHECKING:
@@ -50,12 +52,16 @@ def definition_of(
         InvalidInput: naming the field that is wrong.
     """
     check_name(request.name)
-    policies = _policies(request)
+    policies, trigger = _policies(request), trigger_of(request)
+    job = _job(request)
+    writes = not (job.read_only or job.kind in READ_ONLY_KINDS)
+    if request.cooldown is None and writes and of_checkout(trigger):
+        policies = structs.replace(policies, cooldown=USUAL_COOLDOWN)
     return Definition(
         name=request.name,
         repo=repo,
-        trigger=trigger_of(request),
-        request=_job(request),
+        trigger=trigger,
+        request=job,
         policies=policies,
         source=source,
         transient=request.transient,
@@ -175,6 +181,8 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     usual = msgspec.to_builtins(Policies())
     policies: dict[str, Any] = msgspec.to_builtins(definition.policies)
     policies = {n: value for n, value in policies.items() if value != usual.get(n)}
+    if of_checkout(definition.trigger):  # none is not the usual one there
+        policies["cooldown"] = definition.policies.cooldown
     if (until := policies.pop("until", None)) is not None:
         wanted["until"] = datetime.fromtimestamp(until).astimezone().isoformat()
     if definition.transient:

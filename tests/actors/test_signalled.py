@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import trio
+from msgspec import structs
 
 from forge_actors.actors.schedules_messages import (
     Pause,
@@ -14,7 +15,8 @@ from forge_actors.actors.schedules_messages import (
     Resume,
     Signalled,
 )
-from forge_actors.domain.causes import Branch, Clean
+from forge_actors.domain.causes import MAX_WATCHED, Branch, Clean, Ended, Jobs
+from forge_actors.domain.errors import Refused
 from forge_actors.domain.schedules import MAX_SEEN
 from forge_actors.domain.triggers import Every, On, Window
 from tests.actors.schedules_kit import World, made
@@ -181,3 +183,19 @@ async def test_a_repository_that_went_meanwhile_takes_its_schedules() -> None:
     async with world.open():
         assert world.store.schedules() == []
         assert not world.source.followed
+
+
+async def test_the_checkouts_that_are_watched_are_bounded() -> None:
+    async with World().open() as world:
+        for number in range(MAX_WATCHED):
+            definition = structs.replace(
+                made(f"s{number}", ON_CLEAN), repo=f"r{number}"
+            )
+            await world.mailbox.ask(partial(Put, definition, None))
+        one_more = structs.replace(made("more", ON_CLEAN), repo="more")
+        with pytest.raises(Refused, match="which is the most"):
+            await world.mailbox.ask(partial(Put, one_more, None))
+        same = structs.replace(made("same", On(Branch("x"))), repo="r1")
+        await world.mailbox.ask(partial(Put, same, None))
+        of_jobs = structs.replace(one_more, trigger=On(Ended(Jobs("any"))))
+        await world.mailbox.ask(partial(Put, of_jobs, None))
