@@ -117,6 +117,25 @@ async def test_only_so_many_requests_are_in_progress(tmp_path: Path) -> None:
             assert "result" in await talk.next()
 
 
+async def test_an_id_names_one_request_at_a_time(tmp_path: Path) -> None:
+    one = SessionLimits(sessions=1)
+    async with serving(tmp_path, one) as served, talking(served) as talk:
+        await talk.call(1, "submit", repo="app", command=["x"])
+        await talk.next()
+        await talk.call(2, "wait", jobs=["j000001"])
+        await served.control.until_held(1)
+        for _ in range(2):
+            await talk.call(2, "repositories")
+            refused = await talk.next()
+            assert refused["id"] is None, "its answer is that of the first one"
+            assert "another id" in refused["error"]["message"]
+        served.control.end("j000001")
+        assert (await talk.next())["id"] == 2
+        # It waits for nothing any more, so it makes room for another one.
+        async with talking(served):
+            assert served.gateway.sessions == 1
+
+
 @pytest.mark.parametrize(
     "line", [b"no json", b"[]", b'{"jsonrpc":"2.0"}', b"\xff\xfe", b"[" * 5000]
 )
