@@ -230,6 +230,7 @@ class Parts:
             policy=lambda: self._settings().cleaning,
             claim=None if owner is None else claim_of(owner),
             is_busy=lambda: self._store.active > 0,
+            tell=self.board.say_of_clean_up,
         )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
