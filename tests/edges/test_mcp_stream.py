@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -170,8 +170,9 @@ async def test_an_agent_that_takes_no_answer_is_given_up(
     limits = SessionLimits(write_timeout=0.2)
     async with serving(tmp_path, limits) as served, talking(served) as talk:
         # Their answers fill the socket, and nobody reads a word of them.
-        for number in range(200):
-            await talk.ask(number, "tools/list")
+        with suppress(trio.BrokenResourceError):  # it may be quick to give up
+            for number in range(200):
+                await talk.ask(number, "tools/list")
         await forgotten.wait()
         async with talking(served) as other:
             await other.call(1, "repositories")
