@@ -27,6 +27,7 @@ _FOREIGN = ("FORGE_", "GIT_", "GH_", "GITHUB_")
 for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
     del os.environ[name]
 os.environ.update(
+    GITHUB_API_URL="http://127.0.0.1:9",
     GIT_CONFIG_GLOBAL=os.devnull,
     GIT_CONFIG_NOSYSTEM="1",
     GIT_AUTHOR_NAME="Test",

@@ -81,7 +81,9 @@ class Http:
     async def _open(self) -> httpx2.AsyncClient:
         async with self._making:
             if self._client is None:
-                if self._context is None:
+                if self._base.startswith("http:"):
+                    self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                elif self._context is None:
                     # It reads hundreds of certificates.
                     self._context = await trio.to_thread.run_sync(
                         httpx2.create_ssl_context

@@ -94,7 +94,7 @@ class Tokens:
         return _token(value.decode("ascii", "replace"), f"the secret {name}")
 
     def _of_environment(self, host: str) -> Token | None:
-        names = _CLOUD if is_cloud(host) else _ENTERPRISE
+        names: tuple[str, ...] = _CLOUD if is_cloud(host) else _ENTERPRISE
         if not is_cloud(host) and self._environ.get("CODESPACES") == "true":
             names = (*names, "GITHUB_TOKEN")
         for name in names:

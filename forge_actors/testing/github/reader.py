@@ -110,7 +110,9 @@ class FakeGitHub:
             url=f"https://{self._host}/{of.full_name}/{kind}/{issue.number}",
             updated=moment(issue.updated) or "",
             labels=tuple(issue.labels),
-            parent=parent and IssueAt(self._place(world.place(parent)), parent.number),
+            parent=None
+            if parent is None
+            else IssueAt(self._place(world.place(parent)), parent.number),
             children=len(issue.children),
             blockers=len(issue.blockers),
         )

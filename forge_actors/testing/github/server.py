@@ -56,26 +56,26 @@ async def serving(
     scheme = "http" if context is None else "https"
     server = GitHubServer(world, port, prefix, scheme)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, _handler(server, context), [listener])
+        handle = partial(_handle, server, context)
+        nursery.start_soon(partial(trio.serve_listeners, handle, [listener]))
         try:
             yield server
         finally:
             nursery.cancel_scope.cancel()
 
 
-def _handler(server: GitHubServer, context: ssl.SSLContext | None) -> object:
-    async def handle(stream: trio.SocketStream) -> None:
-        server.connections += 1
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            if context is None:
-                await _talk(server, stream)
-            else:
-                over = trio.SSLStream(
-                    stream, context, server_side=True, https_compatible=True
-                )
-                await _talk(server, over)
-
-    return handle
+async def _handle(
+    server: GitHubServer, context: ssl.SSLContext | None, stream: trio.SocketStream
+) -> None:
+    server.connections += 1
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        if context is None:
+            await _talk(server, stream)
+        else:
+            over = trio.SSLStream(
+                stream, context, server_side=True, https_compatible=True
+            )
+            await _talk(server, over)
 
 
 async def _talk(server: GitHubServer, stream: trio.abc.Stream) -> None:
@@ -84,7 +84,7 @@ async def _talk(server: GitHubServer, stream: trio.abc.Stream) -> None:
     while True:
         event = http.next_event()
         if event is h11.NEED_DATA:
-            http.receive_data(await stream.receive_some(READ_BYTES))
+            http.receive_data(bytes(await stream.receive_some(READ_BYTES)))
         elif isinstance(event, h11.Request):
             if not await _answer(server, stream, http, event):
                 return
