@@ -102,7 +102,9 @@ async def test_doctor_tells_where_the_token_comes_from_and_never_what_it_is(
         free.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("GITHUB_API_URL", closed)
-        assert "cannot be reached" in await told()
+        assert "cannot be reached for GET /rate_limit: Connection refused;" in (
+            await told()
+        )
     (tmp_path / "settings.toml").write_text('[github]\napi = "ftp://x"\n')
     assert (await told()).startswith("broken ")
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import http.cookiejar
 import logging
+import os
+import socket
 import ssl
 import zlib
 from typing import TYPE_CHECKING
@@ -181,9 +183,14 @@ def _why(error: Exception) -> str:
             return f"its certificate is not trusted: {cause.verify_message}"
         if isinstance(cause, ssl.SSLError):
             return "a secure connection cannot be made"
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-        cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, socket.gaierror):
+            return "its name is not found"
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno)
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]  # one for each of its addresses
+        else:
+            cause = cause.__cause__ or cause.__context__
     match error:
         case httpx2.ProxyError():
             return "the proxy does not let us through"
