@@ -31,6 +31,7 @@ _NEEDED = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)")
 #: The libraries of each extra.
 EXTRAS = {
     "gateway": ("mcp", "starlette", "httpx2", "prometheus_client"),
+    "epic": ("httpx2",),
     "tui": ("textual",),
     "otel": ("opentelemetry.sdk",),
 }
@@ -43,6 +44,7 @@ def more(home: str, service: Service | None) -> Iterator[Found]:
     yield _clock()
     yield _watches()
     yield _managed(home)
+    yield _github(home)
     if service is not None:
         yield from _failed(service)
 
@@ -91,6 +93,12 @@ def _watches() -> Found:
     state: State = "missing" if watches < FEW_WATCHES else "ok"
     more = "" if state == "ok" else "; raise fs.inotify.max_user_watches"
     return "inotify", state, f"{watches} folders, {instances} programs a user{more}"
+
+
+def _github(home: str) -> Found:
+    from forge_actors.runtime.github_check import look
+
+    return "github", *look(home)
 
 
 def _managed(home: str) -> Found:

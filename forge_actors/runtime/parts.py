@@ -16,6 +16,7 @@ from forge_actors.actors import (
     supervisor_messages,
 )
 from forge_actors.actors.isolating import Isolating
+from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -348,6 +349,7 @@ class Parts:
             admission.submit,
             cancel,
         )
+        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,
