@@ -91,6 +91,7 @@ KINDS: tuple[str, ...] = (
     "workflow_human_attention_required",
     "workflow_set_aside",
     "job_auto_isolated",
+    "job_unisolated",
     "agent_session",
     "job_applied",
     "job_redirected",
