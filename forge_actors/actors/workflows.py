@@ -266,6 +266,7 @@ class _Workflow:
             request,
             request_id=request_id(self._workflow.id, step.name, step.tries + 1),
             origin=f"workflow:{self._workflow.name}",
+            work=self._workflow.id,
         )
 
     async def _submit(self, orders: list[tuple[Step, JobRequest]]) -> None:

@@ -346,6 +346,7 @@ class Parts:
         automation = Automation(
             self._store, self._clock, self._ids, admission.submit, cancel
         )
+        scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
