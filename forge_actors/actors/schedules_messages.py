@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
+from forge_actors.domain.changes import Change
 from forge_actors.domain.jobs import State
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedule_edits import Difference
 from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
 from forge_actors.domain.triggers import Window
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
 
@@ -27,7 +28,21 @@ class Put(Struct, frozen=True):
     revision: int | None
     reply: Reply[Schedule]
     #: Of one that waits for something: how far that is seen already.
-    seen: str | None = None
+    baseline: str | None = None
+
+
+class Apply(Struct, frozen=True):
+    """Have the schedules of one source be these and no others, all of it or nothing."""
+
+    source: str
+    definitions: tuple[Definition, ...]
+    #: The revisions that its schedules had when somebody looked; None: as they are.
+    seen: dict[str, int] | None
+    #: What is saved along with them.
+    along: tuple[Change, ...]
+    reply: Reply[Difference]
+    #: By name, of those that wait for something: how far that is seen already.
+    baselines: dict[str, str | None] = {}
 
 
 class Pause(Struct, frozen=True):
@@ -39,7 +54,7 @@ class Pause(Struct, frozen=True):
 class Resume(Struct, frozen=True):
     name: str
     reply: Reply[Schedule]
-    seen: str | None = None
+    baseline: str | None = None
 
 
 class Remove(Struct, frozen=True):
@@ -109,6 +124,7 @@ class Due(Struct, frozen=True):
 
 Message = (
     Put
+    | Apply
     | Pause
     | Resume
     | Remove

@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors.schedules_messages import (
+    Apply,
     Pause,
     Put,
     Remove,
     Resume,
     RunNow,
 )
-from forge_actors.domain.causes import MAX_WATCHED
 from forge_actors.domain.errors import ForgeError, NotFound, Refused
+from forge_actors.domain.schedule_edits import changed, check_watched, difference, made
 from forge_actors.domain.schedules import (
     MAX_SCHEDULES,
     Occurrence,
     Pending,
-    Progress,
     Schedule,
     occurrence_id,
 )
 from forge_actors.domain.scheduling import resumed, rule
-from forge_actors.domain.triggers import of_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from forge_actors.actors.agenda import Agenda
     from forge_actors.actors.mailbox import Reply
     from forge_actors.domain.ports import Clock
-    from forge_actors.domain.schedules import Definition
     from forge_actors.domain.scheduling import Situation
 
 
@@ -56,13 +54,15 @@ class Wishes:
     def _wall(self) -> float:
         return self._clock.wall()
 
-    def serve(self, message: Put | Pause | Resume | Remove | RunNow) -> None:
+    def serve(self, message: Put | Apply | Pause | Resume | Remove | RunNow) -> None:
         """Do what somebody asks for; the answer is given once it is durable."""
         with message.reply:
             try:
                 match message:
                     case Put():
                         self._put(message)
+                    case Apply():
+                        self._apply(message)
                     case Pause(name, why, reply):
                         schedule = self._usable(name)
                         paused = structs.replace(schedule, state="paused", why=why)
@@ -72,8 +72,8 @@ class Wishes:
                         self._agenda.save(
                             paused, event, then=partial(reply.answer, paused)
                         )
-                    case Resume(name, reply, seen):
-                        schedule = resumed(self._usable(name), self._wall, seen)
+                    case Resume(name, reply, baseline):
+                        schedule = resumed(self._usable(name), self._wall, baseline)
                         event = self._agenda.event("schedule_resumed", schedule)
                         self._agenda.save(
                             schedule, event, then=partial(reply.answer, schedule)
@@ -101,7 +101,7 @@ class Wishes:
 
     def _put(self, message: Put) -> None:
         definition, wall = message.definition, self._wall
-        self._check_watched(definition)
+        check_watched(self._agenda, [definition])
         known = self._agenda.called(definition.name)
         if message.revision is None:
             if known is not None:
@@ -111,9 +111,7 @@ class Wishes:
                 )
             if len(self._agenda) >= MAX_SCHEDULES:
                 raise Refused(f"there are {MAX_SCHEDULES} schedules, which is the most")
-            progress = Progress(cursor=wall, seen=message.seen)
-            key = occurrence_id(definition.name, f"made-{wall!r}").replace("occ", "sch")
-            schedule = Schedule(key, 1, definition, progress, made=wall)
+            schedule = made(definition, wall, message.baseline)
             self._agenda.save(
                 schedule,
                 self._agenda.event("schedule_added", schedule),
@@ -127,58 +125,39 @@ class Wishes:
                 f"schedule {known.name!r} was changed meanwhile: it is revision"
                 f" {known.revision}, not {message.revision}"
             )
-        self._change(known, message, wall)
-
-    def _check_watched(self, definition: Definition) -> None:
-        """
-        Raises:
-            Refused: the files of too many repositories would have to be watched.
-        """
-        if not of_checkout(definition.trigger):
-            return
-        others = set()
-        for one in self._agenda:
-            if of_checkout(one.definition.trigger) and one.name != definition.name:
-                if one.definition.repo == definition.repo:
-                    return
-                others.add(one.definition.repo)
-        if len(others) >= MAX_WATCHED:
-            raise Refused(
-                f"schedules wait for something in the checkouts of {MAX_WATCHED}"
-                " repositories, which is the most: remove one, or go by the ends of"
-                " jobs, which are not counted"
-            )
-
-    def _change(self, known: Schedule, message: Put, wall: float) -> None:
-        definition = message.definition
-        schedule = structs.replace(
-            known, definition=definition, revision=known.revision + 1
-        )
-        if definition.source is None and known.definition.source is not None:
-            # It stays one of its file, which has it as it was when it is applied next.
-            definition = structs.replace(definition, source=known.definition.source)
-            schedule = structs.replace(schedule, definition=definition)
-        if definition.trigger != known.definition.trigger:
-            # Its windows are others: what was due by the old ones is not by these.
-            pending = tuple(e for e in known.progress.pending if e.asked)
-            progress = structs.replace(
-                known.progress,
-                cursor=wall,
-                number=0,
-                pending=pending,
-                seen=message.seen,
-                begun=known.progress.begun + 1,
-                blind="",
-            )
-            schedule = structs.replace(schedule, progress=progress)
-        if schedule.state in ("done", "quarantined"):
-            schedule = resumed(schedule, wall, message.seen)
+        schedule = changed(known, definition, wall, message.baseline)
         event = self._agenda.event("schedule_changed", schedule)
         self._agenda.save(schedule, event, then=partial(message.reply.answer, schedule))
 
-    def _remove(self, schedule: Schedule, reply: Reply[Schedule]) -> None:
+    def _apply(self, message: Apply) -> None:
+        wall = self._wall
+        told = difference(self._agenda, message.definitions, message.source)
+        if message.seen is not None:
+            told.check_seen(message.seen)
+        for schedule in told.removed:
+            self._check_quiet(schedule)
+        removed = {schedule.id for schedule in told.removed}
+        stay = (each for each in self._agenda if each.id not in removed)
+        check_watched(stay, message.definitions)
+        seen = message.baselines
+        keep = [
+            (made(each, wall, seen.get(each.name)), "schedule_added")
+            for each in told.added
+        ]
+        keep += [
+            (changed(known, each, wall, seen.get(each.name)), "schedule_changed")
+            for known, each in told.changed
+        ]
+        self._agenda.save_all(
+            keep, told.removed, message.along, then=partial(message.reply.answer, told)
+        )
+
+    def _check_quiet(self, schedule: Schedule) -> None:
         if schedule.id in self._agenda.busy:
             raise Refused(f"schedule {schedule.name!r} submits a job just now")
+
+    def _remove(self, schedule: Schedule, reply: Reply[Schedule]) -> None:
+        self._check_quiet(schedule)
         self._agenda.drop(schedule, then=partial(reply.answer, schedule))
 
     def _run_now(self, message: RunNow) -> None:

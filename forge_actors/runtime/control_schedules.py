@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.actors.schedules_messages import (
+    Apply,
     Pause,
     Put,
     Remove,
@@ -19,11 +20,13 @@ from forge_actors.actors.schedules_messages import (
 )
 from forge_actors.domain.causes import Ended, Jobs
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.schedule_edits import difference
 from forge_actors.domain.schedule_views import (
     AppliedSchedules,
     NextTime,
     OccurrenceView,
     ScheduleView,
+    applied,
 )
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
@@ -78,8 +81,8 @@ class ScheduleControl(ControlBase):
         return self._schedule_view(await self.scheduling.ask(make))
 
     async def resume_schedule(self, name: str) -> ScheduleView:
-        seen = await self._seen((await self._one(name)).definition)
-        make = partial(Resume, name, seen=seen)
+        baseline = await self._baseline((await self._one(name)).definition)
+        make = partial(Resume, name, baseline=baseline)
         return self._schedule_view(await self.scheduling.ask(make))
 
     async def remove_schedule(self, name: str) -> ScheduleView:
@@ -112,7 +115,11 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        known = {schedule.name: schedule for schedule in await self._all()}
+        seen = {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -123,32 +130,14 @@ class ScheduleControl(ControlBase):
             except InvalidInput as error:
                 field = f"schedule[{index}].{error.field}"
                 raise InvalidInput(field, error.problem) from None
-            other = known.get(request.name)
-            if other is not None and other.definition.source != source:
-                of = other.definition.source
-                whose = f"the file {of}" if of else "the command line"
-                raise InvalidInput(
-                    f"schedule[{index}].name",
-                    f"{request.name!r} is a schedule of {whose} already",
-                )
-        seen = {name: await self._seen(each) for name, each in wanted.items()}
-        told = AppliedSchedules([], [], [], [])
-        for name, definition in wanted.items():
-            before = known.get(name)
-            if before is not None and before.definition == definition:
-                told.unchanged.append(name)
-                continue
-            (told.added if before is None else told.changed).append(name)
-            if not dry_run:
-                revision = None if before is None else before.revision
-                put = partial(Put, definition, revision, seen=seen[name])
-                await self.scheduling.ask(put)
-        for name, schedule in known.items():
-            if schedule.definition.source == source and name not in wanted:
-                told.removed.append(name)
-                if not dry_run:
-                    await self.scheduling.ask(partial(Remove, name))
-        return told
+        definitions = tuple(wanted.values())
+        if dry_run:
+            told = difference(await self._all(), definitions, source)
+        else:
+            baselines = {each.name: await self._baseline(each) for each in definitions}
+            make = partial(Apply, source, definitions, seen, (), baselines=baselines)
+            told = await self.scheduling.ask(make)
+        return applied(told)
 
     # -- the parts -------------------------------------------------------------------
 
@@ -160,10 +149,12 @@ class ScheduleControl(ControlBase):
         passed = isinstance(trigger, Once) and trigger.moment < now - GRACE
         if revision is None and passed:
             raise InvalidInput("at", f"{request.at!r} has passed")
-        make = partial(Put, definition, revision, seen=await self._seen(definition))
+        make = partial(
+            Put, definition, revision, baseline=await self._baseline(definition)
+        )
         return self._schedule_view(await self.scheduling.ask(make))
 
-    async def _seen(self, definition: Definition) -> str | None:
+    async def _baseline(self, definition: Definition) -> str | None:
         """How far that is now which a schedule is to wait for.
 
         Raises:
@@ -183,10 +174,10 @@ class ScheduleControl(ControlBase):
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
         definition = self._with_its_job(definition)
+        root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
-        linked = checkout is not None and checkout.root != repo.path
-        where = checkout.root if checkout is not None and linked else repo.name
-        definition = with_repository(definition, where)
+        where = repo.id if root == repo.path else root
+        definition = with_repository(definition, where, root)
         self._admission.check(definition.request, repo, checkout)
         return definition
 

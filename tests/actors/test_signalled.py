@@ -139,11 +139,11 @@ async def test_only_what_waits_is_followed() -> None:
         assert list(world.source.followed) == [added.id]
         await world.mailbox.ask(partial(Pause, "s", "why"))
         assert not world.source.followed
-        await world.mailbox.ask(partial(Resume, "s", seen="now"))
+        await world.mailbox.ask(partial(Resume, "s", baseline="now"))
         [followed] = world.source.followed.values()
         assert (followed.progress.seen, followed.progress.begun) == ("now", 1)
         branch = made(trigger=On(Branch("main")))
-        await world.mailbox.ask(partial(Put, branch, 0, seen="there"))
+        await world.mailbox.ask(partial(Put, branch, 0, baseline="there"))
         [followed] = world.source.followed.values()
         assert (followed.progress.seen, followed.progress.begun) == ("there", 2)
         await world.mailbox.ask(partial(Put, made(), 0))
@@ -193,7 +193,7 @@ async def test_the_checkouts_that_are_watched_are_bounded() -> None:
             )
             await world.mailbox.ask(partial(Put, definition, None))
         one_more = structs.replace(made("more", ON_CLEAN), repo="more")
-        with pytest.raises(Refused, match="which is the most"):
+        with pytest.raises(Refused, match="are the most"):
             await world.mailbox.ask(partial(Put, one_more, None))
         same = structs.replace(made("same", On(Branch("x"))), repo="r1")
         await world.mailbox.ask(partial(Put, same, None))
