@@ -337,6 +337,8 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "artifacts": None,
+        "outputs": None,
+        "outputs_problem": None,
         "result": None,
         "paused_seconds": receipt.get("paused_seconds"),
         "agent": agent_of(spec, receipt, moment),

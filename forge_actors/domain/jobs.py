@@ -210,6 +210,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     after_job: str | None = None
     #: Patterns of files to keep of its folder.
     artifacts: tuple[str, ...] = ()
+    #: Names of the values that it hands on.
+    outputs: tuple[str, ...] = ()
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
     agent: AgentSpec | None = None
@@ -339,6 +341,10 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     after_job: AfterJob | None = None
     #: The files that are kept of it; only where one job is shown.
     artifacts: Artifacts | None = None
+    #: The values that it handed on by their names, and what is wrong with them; only
+    #: where one job is shown that has declared some.
+    outputs: dict[str, str] | None = None
+    outputs_problem: str | None = None
     #: What went wrong beside it, such as a log that could not be written.
     problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.

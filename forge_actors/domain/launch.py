@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
+from forge_actors.domain.outputs import ToldOutputs
 from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
@@ -95,6 +96,8 @@ class LaunchOrder(Struct, frozen=True):
     after_job: str | None = None
     #: Before that: files of its folder to keep.
     artifacts: ArtifactOrder | None = None
+    #: It finds a file for its outputs.
+    outputs: bool = False
     #: It finds wrappers of git and gh, which keep it from effects.
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
@@ -165,6 +168,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     output_held: bool = False
     after_job: AfterJob | None = None
     artifacts: Collected | None = None
+    #: What it wrote as its outputs, if it had a file for them.
+    outputs: ToldOutputs | None = None
     #: The runtime that gave the order, and the release it was of.
     instance: str = ""
     release: str = ""

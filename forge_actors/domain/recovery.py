@@ -110,7 +110,7 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         return _orphaned(receipt)
     if _is_cancelled(known):
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
-    check = check_next(job, receipt.agent)
+    check = check_next(job, receipt)
     return Outcome("waiting_for_heavy_check", verify=check)
 
 

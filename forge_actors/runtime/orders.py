@@ -120,6 +120,7 @@ class OrderMaker:
             limits=spec.limits,
             after_job=spec.after_job,
             artifacts=self._to_collect(spec.artifacts) if spec.artifacts else None,
+            outputs=bool(spec.outputs),
         )
         isolation = spec.isolation
         if isolation is None and job.kind in AGENT_KINDS:
@@ -177,6 +178,7 @@ def check_order(order: LaunchOrder, verify: Verify) -> CheckOrder:
         "stop_signal": "SIGTERM",
         "grace": CHECK_GRACE,
         "pty": False,
+        "outputs": False,
     }
     return CheckOrder(**fields)
 

@@ -129,6 +129,13 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     artifacts: Annotated[
         Words, _about("Patterns of files to keep when it has ended.")
     ] = []
+    outputs: Annotated[
+        Words,
+        _about(
+            """Names of small values that it hands on: it writes lines NAME=value into
+            the file that its variable FORGE_OUTPUT names, and `show` has them."""
+        ),
+    ] = []
     agent: Annotated[
         str | None,
         _about(
