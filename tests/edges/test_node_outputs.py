@@ -1,10 +1,12 @@
-"""Outputs of jobs that a node agent runs: the file they find, and what is told of it."""
+"""Outputs of jobs that an agent runs: the file they find, and what is told of it."""
 
 from __future__ import annotations
 
 import os
 import stat
 from typing import TYPE_CHECKING
+
+import trio
 
 from forge_actors.domain.launch import AfterJob
 from forge_actors.domain.outputs import ToldOutputs
@@ -13,7 +15,7 @@ from tests.edges.node_jobs import adopted, named, opened, owner, run, shell, tex
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECRET = "a-secret-value"  # noqa: S105 - of no use anywhere
+SECRET = "a-secret-value"
 
 
 async def test_a_job_finds_a_file_and_what_it_wrote_there_is_told(home: Path) -> None:
@@ -94,8 +96,7 @@ async def test_they_are_there_for_a_service_that_was_down_meanwhile(
         await launcher.launch(wanted).started()
         mode = (home / "job.outputs").stat().st_mode
         assert stat.S_IMODE(mode) == 0o600
-    with open(home / "fifo", "w") as fifo:
-        fifo.write("\n")
+    await trio.to_thread.run_sync((home / "fifo").write_text, "\n")
     async with opened(home, owner=owner(2), durable=True) as launcher:
         receipt = await adopted(launcher, named(home)).exited()
     assert receipt.outputs == ToldOutputs("A=1\n")
