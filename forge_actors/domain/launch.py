@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
+from forge_actors.domain.inputs import InputsWanted
 from forge_actors.domain.outputs import ToldOutputs
 from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
@@ -65,7 +66,7 @@ class ArtifactOrder(Struct, frozen=True):
     seconds: float
 
 
-class LaunchOrder(Struct, frozen=True):
+class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     """Everything needed to start one attempt of one job."""
 
     job: str
@@ -87,8 +88,10 @@ class LaunchOrder(Struct, frozen=True):
     keep_leftovers: bool
     #: More variables, whose values are masked in the output and told to nobody else.
     secrets: dict[str, str] = Secrets()
-    #: Why it cannot be started at all; nothing is launched then.
+    #: Why it cannot be started at all; nothing is launched then. With a code, if that
+    #: has one of its own.
     problem: str | None = None
+    problem_code: str | None = None
     #: Its three streams are a terminal; what it prints there is its stdout.
     pty: bool = False
     limits: ProcessLimits | None = None
@@ -102,6 +105,8 @@ class LaunchOrder(Struct, frozen=True):
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
+    #: Files of earlier jobs, which are to be in their places before it is launched.
+    inputs: InputsWanted | None = None
     #: Where its process has to be; checked before it starts.
     worktree: WorktreePlace | None = None
 
@@ -152,6 +157,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: Seconds it stood still because it was paused; no budget counts them.
     paused_seconds: float = 0.0
     error: str | None = None
+    #: That of the job's error, if it never began for a reason that has one of its own.
+    code: str | None = None
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_kib: int = 0

@@ -192,7 +192,8 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             why = (
                 f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"
             )
-            return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
+            code = receipt.code or "WORKER_START_FAILED"
+            return _own_doing(job, JobError(code, why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):
