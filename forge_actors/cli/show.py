@@ -33,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
 
     def kept() -> list[Json]:
         from forge_actors.cli.kept_artifacts import with_artifacts
-        from forge_actors.cli.kept_outputs import with_outputs
         from forge_actors.client import offline
+        from forge_actors.client.offline_outputs import with_outputs
 
         home = service.home
         found = selected(service, args, select=offline.selector(home))
