@@ -224,6 +224,7 @@ class Worker:
             ended_at=self._clock.now(),
             error=why,
             code=None if ending == "stop" else order.problem_code,
+            no_worktree=order.no_worktree,
         )
 
 

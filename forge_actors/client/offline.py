@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 9
+SCHEMA = 10
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -64,6 +64,7 @@ _COLUMNS = {
     "state": ("state",),
     "kind": ("kind",),
     "origin": ("origin",),
+    "work": ("json_extract(CAST(spec AS TEXT), '$.work')",),
 }
 
 # An older release had no column `refused`: there the name is that of the joined zero.
@@ -312,6 +313,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
     values = {
         **row,
         "argv": spec["argv"],
+        "work": spec.get("work"),
         "cwd": spec["cwd"],
         "priority": PRIORITIES[row["priority"]],
         "exit_code": receipt.get("exit_code"),

@@ -15,6 +15,7 @@ from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
+from forge_actors.runtime.control_workflows import WorkflowControl
 
 
 class RuntimeControl(
@@ -28,6 +29,7 @@ class RuntimeControl(
     CleaningControl,
     UsageControl,
     ScheduleControl,
+    WorkflowControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,
