@@ -48,8 +48,10 @@ from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
+from forge_actors.runtime.handing_on import last_attempt
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.input_folders import InputFolders
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
@@ -166,6 +168,7 @@ class Parts:
                 GitWorktrees(),
                 self._clock,
                 GitLocks(shared_with_others),
+                InputFolders(self._home, partial(last_attempt, self._store)),
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
