@@ -27,6 +27,7 @@ from forge_actors.actors.schedules_messages import (
     Message,
     RepositoryGone,
     Signalled,
+    Stirred,
     Submitted,
     Tell,
 )
@@ -47,6 +48,7 @@ from forge_actors.domain.schedule_records import (
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
     MAX_SEEN,
+    Hindrance,
     Occurrence,
     Pending,
     Schedule,
@@ -57,6 +59,8 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    looked_again,
+    only_waits,
     over,
     rule,
     ruled,
@@ -160,6 +164,11 @@ class _Schedules:
                 self._submitted(message)
             case Signalled():
                 self._signalled(message)
+            case Stirred(repo):
+                self._context.held.discard(repo)
+                for schedule in self._agenda:
+                    if schedule.definition.repo == repo:
+                        self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
             case Tell(reply):
@@ -265,7 +274,12 @@ class _Schedules:
             if schedule.state == "active" or entry.asked:
                 schedule, more = self._rule(schedule, entry, wall)
                 told += more
-        self._agenda.save(over(schedule), None, *told)
+        schedule = over(schedule)
+        before = self._agenda.get(schedule.id)
+        if told or before is None or not only_waits(before, schedule):
+            self._agenda.save(schedule, None, *told)
+        else:
+            self._agenda.keep(schedule)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -295,14 +309,20 @@ class _Schedules:
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
                 self._nursery.start_soon(self._cancel, job)
+        told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        return schedule, [told]
+        if ruling.verdict == "defer":
+            self._context.held.add(schedule.definition.repo)
+        return schedule, [] if told_before else [told]
 
     def _situation(self, schedule: Schedule) -> Situation:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        hindrances: dict[Hindrance, str] = {}
+        if definition.policies.not_while:
+            hindrances = self._context.hindrances(definition.repo)
+        return Situation(self._wall, dirty, hindrances)
 
     # -- submissions -----------------------------------------------------------------
 

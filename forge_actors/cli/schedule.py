@@ -32,7 +32,8 @@ _PLAIN = (
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
-_FLAGS = ("when_clean", "shadow")
+_HINDRANCES = ("approval", "release")
+_FLAGS = ("when_clean", "not_while", "shadow")
 #: Those that say when it runs; another one takes the place of the one before.
 _TIMES = ("on", "every", "cron", "at", "manual")
 
@@ -143,6 +144,13 @@ def _add_policies(group: argparse._ArgumentGroup) -> None:
         "--when-clean",
         action=argparse.BooleanOptionalAction,
         help="not while the checkout has changes that are not committed",
+    )
+    add(
+        "--not-while",
+        action="append",
+        choices=_HINDRANCES,
+        help="not while a job of the repository waits for a person's approval, or a"
+        " release gate of it has not ended; may be given again",
     )
     add(
         "--shadow",
