@@ -32,7 +32,7 @@ _PLAIN = (
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
-_HINDRANCES = ("approval", "release")
+_HINDRANCES = ("approval", "release", "nothing")
 _FLAGS = ("when_clean", "not_while", "shadow")
 #: Those that say when it runs; another one takes the place of the one before.
 _TIMES = ("on", "every", "cron", "at", "manual")
@@ -150,7 +150,7 @@ def _add_policies(group: argparse._ArgumentGroup) -> None:
         action="append",
         choices=_HINDRANCES,
         help="not while a job of the repository waits for a person's approval, or a"
-        " release gate of it has not ended; may be given again",
+        " release gate of it has not ended; may be given again (nothing)",
     )
     add(
         "--shadow",
@@ -260,6 +260,9 @@ def _wanted(args: argparse.Namespace, *, repo: bool = True) -> dict[str, Any]:
         value = getattr(args, name)
         if value is not None:
             wanted[name] = value
+    if "not_while" in wanted:
+        named = [name for name in wanted["not_while"] if name != "nothing"]
+        wanted["not_while"] = named
     return wanted
 
 
