@@ -39,9 +39,9 @@ from forge_actors.testing import (
     recovery_contract,
     relocation_contract,
     schedules_contract,
-    workflows_contract,
     usage_contract,
     verify_contract,
+    workflows_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (

@@ -14,6 +14,7 @@ from forge_actors.domain.workflow_changes import (
 
 if TYPE_CHECKING:
     from forge_actors.actors.workflows_messages import WorkflowStore
+    from forge_actors.domain.changes import Change
     from forge_actors.testing.inbox_contract import Open
 
 
@@ -24,7 +25,7 @@ def added(key: str) -> WorkflowAdded:
 
 async def check_a_workflow_is_kept_with_its_steps_in_order(open_: Open) -> None:
     async with open_() as store:
-        changes = [
+        changes: list[Change] = [
             added("1a"),
             added("1ab"),
             StepSaved("1a", "second", 1, b"s1"),
