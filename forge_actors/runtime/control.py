@@ -6,6 +6,7 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
+from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
@@ -21,6 +22,7 @@ class RuntimeControl(
     AnswerControl,
     ResultControl,
     ArtifactControl,
+    HandingOnControl,
     RepositoryControl,
     SteeringControl,
     FollowingControl,

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_context,
-    supervisor,
-    supervisor_messages,
-)
+from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
@@ -33,11 +29,7 @@ from forge_actors.edges.git.left_locks import GitLocks
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
-from forge_actors.edges.sqlite.rows import (
-    launched_from,
-    pause_from,
-    quarantine_from,
-)
+from forge_actors.edges.sqlite.rows import launched_from, pause_from, quarantine_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
@@ -48,8 +40,10 @@ from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
+from forge_actors.runtime.handing_on import last_attempt
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.input_folders import InputFolders
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
@@ -166,6 +160,7 @@ class Parts:
                 GitWorktrees(),
                 self._clock,
                 GitLocks(shared_with_others),
+                InputFolders(self._home, partial(last_attempt, self._store)),
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -344,7 +339,13 @@ class Parts:
             await control.cancel(job)
 
         automation = Automation(
-            self._store, self._clock, self._ids, admission.submit, cancel
+            self._store,
+            self._clock,
+            self._ids,
+            admission.submit,
+            cancel,
+            self.registry,
+            self.looking,
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
