@@ -247,14 +247,16 @@ async def look(
     Raises:
         GitHubFailed: GitHub does not tell.
     """
+    place = cause.place
+    assert place is not None, "it was named when the schedule was made"
     if seen is None:
-        page = await github.changed(cause.place, first_query(cause.labels))
+        page = await github.changed(place, first_query(cause.labels))
         return Looked(baseline(page.issues))
     looked = Looked(seen)
     etag = mark[1] if mark is not None and mark[0] == seen.floor else None
     query = ChangedQuery(seen.floor, cause.labels, etag=etag)
     for _ in range(MAX_QUESTIONS):
-        page = await github.changed(cause.place, query)
+        page = await github.changed(place, query)
         looked.pace = max(looked.pace, page.pace)
         if page.same:
             looked.mark = mark

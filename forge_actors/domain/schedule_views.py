@@ -38,7 +38,8 @@ class ScheduleRequest(
     misfire: Misfire = "once"
     catch_up: str | float = "1d"
     catch_up_most: int = 10
-    overlap: Overlap = "skip"
+    #: Without it `skip`; of issues `queue`, so that each has its job.
+    overlap: Overlap | None = None
     jitter: str | float = 0
     #: None: none, or a minute where its job may bring about what it waits for.
     cooldown: str | float | None = None

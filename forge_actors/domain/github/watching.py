@@ -31,7 +31,12 @@ MAX_KNOWN = 1000
 #: Characters of a title in the environment of a job.
 MAX_SHOWN_TITLE = 256
 BEGIN = "1970-01-01T00:00:00Z"
-NUMBER, URL, TITLE = "FORGE_ISSUE_NUMBER", "FORGE_ISSUE_URL", "FORGE_ISSUE_TITLE"
+#: What the job of an issue is told; a person may say it as well, to try something.
+OF_AN_ISSUE = (NUMBER, URL, TITLE) = (
+    "FORGE_ISSUE_NUMBER",
+    "FORGE_ISSUE_URL",
+    "FORGE_ISSUE_TITLE",
+)
 
 
 class IssuesSeen(Struct, frozen=True):
