@@ -31,7 +31,7 @@ class ScheduleRequest(
     at: str | None = None
     manual: bool = False
     #: What has to come to pass, such as `succeeded:build`; then `every` is the least
-    #: time between two starts.
+    #: time between two starts, and with `issues` that between two questions.
     on: str | None = None
     #: IANA name; that of the machine if there is none.
     timezone: str | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.causes import OF_CHECKOUT, Cause, Issues
 from forge_actors.domain.errors import InvalidInput
@@ -104,6 +104,17 @@ Trigger = Every | Cron | Once | Manual | On
 def of_checkout(trigger: Trigger) -> bool:
     """Whether what it waits for is seen in a checkout."""
     return isinstance(trigger, On) and isinstance(trigger.cause, OF_CHECKOUT)
+
+
+def same_windows(one: Trigger, other: Trigger) -> bool:
+    """Whether two triggers have the same windows: how often issues are asked for does
+    not matter to them."""
+    if isinstance(one, On) and isinstance(one.cause, Issues):
+        if isinstance(other, On) and isinstance(other.cause, Issues):
+            cause = structs.replace(one.cause, every=other.cause.every)
+            return cause == other.cause
+        return False
+    return one == other
 
 
 def of_issues(trigger: Trigger) -> bool:

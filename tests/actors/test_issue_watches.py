@@ -8,13 +8,15 @@ from itertools import pairwise
 import pytest
 import trio
 
-from forge_actors.actors.schedules_messages import Pause, Resume
+from forge_actors.actors.schedules_messages import Pause, Put, Resume
+from forge_actors.domain.causes import Issues
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.github.issues import GitHubFailed
 from forge_actors.domain.schedules import MAX_CATCH_UP
-from forge_actors.domain.triggers import Every
+from forge_actors.domain.triggers import Every, On
 from forge_actors.domain.waited_for import waited_for
-from tests.actors.issues_kit import Watch, limited
+from tests.actors.issues_kit import DEMO, Watch, limited
+from tests.actors.schedules_kit import made
 
 pytestmark = pytest.mark.mock_clock
 
@@ -293,3 +295,18 @@ async def test_an_answer_for_what_was_changed_meanwhile_does_not_count() -> None
         watch.github.issue(watch.repository, 2)
         await watch.later(200.0)
         assert watch.numbers == ["2"]
+
+
+async def test_another_interval_goes_on_from_where_it_was() -> None:
+    async with Watch().open() as watch:
+        await watch.add()
+        watch.github.issue(watch.repository, 1)
+        definition = made("s", On(Issues(DEMO, (), 600.0)), overlap="queue")
+        await watch.world.mailbox.ask(partial(Put, definition, 0))
+        await watch.settle()
+        assert watch.numbers == ["1"]
+        asked = len(watch.reader.queries)
+        await watch.later(599.0)
+        assert len(watch.reader.queries) == asked
+        await watch.later(1.0)
+        assert len(watch.reader.queries) == asked + 1
