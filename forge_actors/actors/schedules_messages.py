@@ -82,6 +82,13 @@ class Tell(Struct, frozen=True):
     reply: Reply[list[Schedule]]
 
 
+class Find(Struct, frozen=True):
+    """The schedule with this id as it is now, if it is there and active."""
+
+    schedule: str
+    reply: Reply[Schedule | None]
+
+
 class Ended(Struct, frozen=True):
     """A job of a schedule has ended."""
 
@@ -142,6 +149,7 @@ Message = (
     | Remove
     | RunNow
     | Tell
+    | Find
     | Ended
     | Submitted
     | Signalled
