@@ -136,6 +136,12 @@ class Channel:
             if self._unsent:
                 self._set_events()
 
+    def close_with(self, line: bytes) -> None:
+        """Say this, then nothing more."""
+        self.send(line)
+        self.flush()
+        self.close()
+
     def close(self) -> None:
         """Hear and say no more; what is not sent by now is lost."""
         self._broken = self.ended = True

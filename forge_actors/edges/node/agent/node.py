@@ -269,9 +269,10 @@ class Node:
         # all of them: an earlier one would show what is gone by now.
         self._kin = None
         now = monotonic()
+        leaders, newest = self._leaders, tree.last_pid()
         for job, status, usage in ended:
             job.leader_ended(now, status, usage)
-            quick = job.phase == LINGERING and surely_gone(job, self._leaders, now)
+            quick = job.phase == LINGERING and surely_gone(job, leaders, newest, now)
             if quick or job.advance(now, self._members):
                 self._finish(job)
             else:
@@ -391,9 +392,7 @@ class Node:
 def _refuse(channel: Channel, why: Unwelcome) -> None:
     """Serve it no more."""
     refused = {"event": "refused", "code": why.code, "reason": str(why)}
-    channel.send(line_of(refused))
-    channel.flush()
-    channel.close()
+    channel.close_with(line_of(refused))
 
 
 def _unheard(_line: bytes) -> None:
