@@ -24,6 +24,7 @@ from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
+    Find,
     Message,
     RepositoryGone,
     Signalled,
@@ -164,6 +165,10 @@ class _Schedules:
                 self._repository_gone(repo)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
+            case Find(key, reply):
+                found = self._agenda.get(key)
+                active = found is not None and found.state == "active"
+                reply.answer(found if active else None)
             case _:
                 self._wishes.serve(message)
 
@@ -324,6 +329,7 @@ class _Schedules:
     async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
         request = structs.replace(
             schedule.definition.request,
+            env={**schedule.definition.request.env, **entry.env},
             request_id=occurrence_id(schedule.id, entry.key),
             origin=f"schedule:{schedule.name}",
         )

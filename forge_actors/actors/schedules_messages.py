@@ -76,6 +76,13 @@ class Tell(Struct, frozen=True):
     reply: Reply[list[Schedule]]
 
 
+class Find(Struct, frozen=True):
+    """The schedule with this id as it is now, if it is there and active."""
+
+    schedule: str
+    reply: Reply[Schedule | None]
+
+
 class Ended(Struct, frozen=True):
     """A job of a schedule has ended."""
 
@@ -130,6 +137,7 @@ Message = (
     | Remove
     | RunNow
     | Tell
+    | Find
     | Ended
     | Submitted
     | Signalled

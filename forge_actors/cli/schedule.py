@@ -20,7 +20,7 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors schedule add nightly --cron "30 2 * * *" -- make test
-  forge-actors schedule add deploy --on succeeded:build -- make deploy
+  forge-actors schedule add fix --on issues:octo/demo,label:bug -- ./look-at-issue
   forge-actors schedule apply schedules.toml
 """
 TAKES_COMMAND = True
@@ -88,7 +88,8 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     when.add_argument(
         "--every",
         metavar="TIME",
-        help="an interval, such as 15m; with --on the least time between two starts",
+        help="an interval, such as 15m; with --on the least time between two starts,"
+        " with issues how often GitHub is asked (5m)",
     )
     when.add_argument(
         "--cron",
@@ -103,8 +104,9 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
         "--on",
         metavar="CAUSE",
         help="when something comes to pass: clean, succeeded:JOBS, ended:JOBS,"
-        " all:JOBS,JOBS, branch:NAME or file:PATTERN; JOBS is a name, label:NAME,"
-        " kind:KIND, schedule:NAME, job:ID or *",
+        " all:JOBS,JOBS, branch:NAME, file:PATTERN, issues or"
+        " issues:OWNER/NAME,label:LABEL; JOBS is a name, label:NAME, kind:KIND,"
+        " schedule:NAME, job:ID or *",
     )
     parser.add_argument(
         "--timezone", metavar="ZONE", help="IANA name (default: that of this machine)"

@@ -122,6 +122,8 @@ class Pending(Struct, frozen=True):
     asked: bool = False
     #: What came to pass, where it is no time that has come.
     cause: str = ""
+    #: Variables that its job is given.
+    env: dict[str, str] = {}
 
 
 class Progress(Struct, frozen=True):

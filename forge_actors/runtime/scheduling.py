@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.domain.schedules import Schedule
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.issue_watching import IssueWatching
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.registry import Registry
 
@@ -48,6 +49,7 @@ class Scheduling:
         cancel: Callable[[str], Awaitable[object]],
         registry: Registry,
         looking: Looking,
+        issues: IssueWatching,
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
@@ -66,6 +68,7 @@ class Scheduling:
             return not look.status.clean
 
         self._looking = looking
+        self._issues = issues
         self._context = schedules.Context(
             store=store,
             clock=clock,
@@ -74,7 +77,7 @@ class Scheduling:
             cancel=cancel,
             dirty=dirty,
             known=lambda repo: registry.get(repo) is not None,
-            sources=(self,),
+            sources=(self, issues),
         )
         self._lookout_context = lookout.Context(
             store=store,
@@ -163,6 +166,9 @@ class Scheduling:
                     # What schedules wait for is followed as they are loaded.
                     self._lookout = await nursery.start(
                         lookout.run, self._lookout_context
+                    )
+                    self._issues.mailbox = await nursery.start(
+                        self._issues.run, self.ask, self.tell
                     )
                     self._mailbox = await nursery.start(schedules.run, self._context)
                     self._started.set()
