@@ -9,6 +9,7 @@ from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_schedules import Schedules
 from forge_actors.domain.control_webhooks import WebhookControl
+from forge_actors.domain.control_workflows import Workflows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ class Control(
     EventControl,
     MetricsControl,
     Schedules,
+    Workflows,
     WebhookControl,
     Protocol,
 ):

@@ -56,7 +56,7 @@ from forge_actors.domain.schedule_changes import (
     ScheduleSaved,
 )
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite import forgetting, workflow_rows
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 from forge_actors.edges.sqlite.scheduled import (
@@ -391,6 +391,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     ScheduleSaved: save_schedule,
     OccurrenceSaved: save_occurrence,
     ScheduleRemoved: remove_schedule,
+    **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,
