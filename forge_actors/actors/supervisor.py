@@ -61,7 +61,7 @@ from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
-from forge_actors.domain.place import place
+from forge_actors.domain.place import places
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, wants_restart
 from forge_actors.domain.scopes import DRAIN
@@ -223,12 +223,8 @@ class _Supervisor:
                 with reply:
                     now = self._context.clock.now()
                     line, capacity = self._line, self._capacity
-                    reply.answer(
-                        [
-                            place(*asked, capacity, line, now, self._grants.jobs_of)
-                            for asked in offers
-                        ]
-                    )
+                    jobs_of = self._grants.jobs_of
+                    reply.answer(places(offers, capacity, line, now, jobs_of))
             case SetPause():
                 with message.reply:
                     self._closings.set_pause(message)

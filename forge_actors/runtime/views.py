@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.effect_views import asks_for, effects_view, kept_from
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.inputs import input_text
-from forge_actors.domain.jobs import JobError, JobSpec, JobView
+from forge_actors.domain.jobs import Budgets, JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _spec = msgspec.json.Decoder(JobSpec)
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
+_NO_NAMES = "[]"
+_NO_BUDGETS = Budgets()
 _names = msgspec.json.Decoder(list[str])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 _error = msgspec.json.Decoder(JobError)
@@ -111,12 +114,12 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         forced=end.forced if end else False,
         error=None if error is None else shown_error(_error.decode(error), roots),
         waiting=None,
-        claims=[str(claim) for claim in _claims.decode(claims)],
-        after=_names.decode(after),
+        claims=list(_shown_claims(claims)),
+        after=[] if after == _NO_NAMES else _names.decode(after),
         provider=provider,
         replay=replay,
         retry_of=retry_of,
-        labels=_names.decode(labels),
+        labels=[] if labels == _NO_NAMES else _names.decode(labels),
         created_at=timestamp(created),
         queued_at=timestamp(queued),
         started_at=_moment(started),
@@ -131,7 +134,9 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
-        budgets=msgspec.to_builtins(details.budgets),
+        budgets={}
+        if details.budgets == _NO_BUDGETS
+        else msgspec.to_builtins(details.budgets),
         secrets=list(details.secrets),
         inputs=[input_text(one) for one in details.inputs],
         after_job=_after_job(end, roots),
@@ -145,6 +150,12 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         if details.isolation is None
         else worktree_view(details.isolation, None, ""),
     )
+
+
+@lru_cache(maxsize=1024)
+def _shown_claims(claims: str) -> tuple[str, ...]:
+    """Most jobs of a queue claim what many others do."""
+    return tuple(map(str, _claims.decode(claims)))
 
 
 def _agent(spec: JobSpec, end: Receipt | None) -> AgentView | None:
@@ -322,9 +333,10 @@ def _span(seconds: float) -> str:
 
 
 def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView:
-    """The view with what its repository's actor knows."""
-    shown = None if waiting is None else waiting_view(waiting)
-    return structs.replace(job, state=state, waiting=shown)
+    """The same view, which has what its repository's actor knows from now on."""
+    job.state = state
+    job.waiting = None if waiting is None else waiting_view(waiting)
+    return job
 
 
 def quarantine_view(left: Quarantine, repo: str) -> dict[str, object]:
