@@ -172,7 +172,7 @@ class _Answers(Generic[A]):
             trio.lowlevel.reschedule(task)
         return self._left
 
-    async def wait(self) -> list[outcome.Outcome[A]]:
+    async def wait(self) -> list[A | Exception]:
         def abandon(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             self._task, self._left = None, False
             return trio.lowlevel.Abort.SUCCEEDED
@@ -182,13 +182,17 @@ class _Answers(Generic[A]):
             await trio.lowlevel.wait_task_rescheduled(abandon)
         else:
             await trio.lowlevel.checkpoint()
-        return [self._found[place] for place in range(self._count)]
+        ordered = (self._found[place] for place in range(self._count))
+        return [
+            each.error if isinstance(each, outcome.Error) else each.unwrap()
+            for each in ordered
+        ]
 
 
 async def ask_together(
     asks: Sequence[tuple[Mailbox[M], Callable[[Reply[A]], M]]],
-) -> list[outcome.Outcome[A]]:
-    """Ask several actors at once; what each `Mailbox.ask` returned, or raised.
+) -> list[A | Exception]:
+    """Ask several actors at once; what each `Mailbox.ask` would return, or raise.
 
     It costs one turn of the loop and not one for each of them.
     """

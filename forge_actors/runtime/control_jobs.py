@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from outcome import Outcome
-
     from forge_actors.domain.jobs import State
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.requests import JobRequest
@@ -180,12 +178,14 @@ class JobControl(ControlBase):
             for repo in whole
         ]
         waits: dict[str, Waits] = {}
-        answers: list[Outcome[dict[str, Waits]]] = await ask_together(asks)
+        answers: list[dict[str, Waits] | Exception] = await ask_together(asks)
         for repo, answer in zip(whole, answers, strict=True):
-            try:
-                waits |= answer.unwrap()
-            except MailboxClosed:
+            if isinstance(answer, MailboxClosed):
                 rest.append(repo)  # it fell asleep
+            elif isinstance(answer, Exception):
+                raise answer
+            else:
+                waits |= answer
         for repo in rest:
             waits |= await self._explain(repo, by_repo[repo])
         return waits
