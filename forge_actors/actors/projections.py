@@ -255,6 +255,7 @@ class _Projections:
         if look.dirty is not None:
             self._put(look)
         self._context.store.save([LookSaved(look, event)], lazy=True)
+        self._context.looked(done.repo)
 
     def _turn(self, now: float) -> None:
         """The turn of the repository that was looked at longest ago."""

@@ -114,3 +114,5 @@ class Context(Struct, frozen=True):
     saving: Callable[[], bool]
     #: Told why no files are watched; None: they are, as far as they should be.
     unwatched: Callable[[str | None], object] = lambda _: None
+    #: Told of each look that has ended.
+    looked: Callable[[str], object] = lambda _: None

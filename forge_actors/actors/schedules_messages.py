@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from forge_actors.domain.schedule_edits import Difference
 from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable
 
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
@@ -35,8 +36,8 @@ class Apply(Struct, frozen=True):
     definitions: tuple[Definition, ...]
     #: The revisions that its schedules had when somebody looked; None: as they are.
     seen: dict[str, int] | None
-    #: What is saved along with them.
-    along: tuple[Change, ...]
+    #: Says what is saved along with them, or refuses.
+    along: Callable[[], Sequence[Change]]
     reply: Reply[Difference]
 
 

@@ -16,6 +16,7 @@ from forge_actors.domain.schedule_changes import (
     ScheduleRemoved,
     ScheduleSaved,
 )
+from forge_actors.domain.trust_changes import TrustDiffers, TrustRemoved, TrustSaved
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
@@ -376,6 +377,9 @@ Change = (
     | ScheduleSaved
     | OccurrenceSaved
     | ScheduleRemoved
+    | TrustSaved
+    | TrustDiffers
+    | TrustRemoved
     | SettingsChanged
     | Noted
     | JobsForgotten

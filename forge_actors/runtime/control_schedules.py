@@ -29,6 +29,7 @@ from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence
 from forge_actors.domain.scheduling import next_moment, preview
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, Once, checked_zone
+from forge_actors.domain.trust import SOURCE
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.schedule_requests import (
     definition_of,
@@ -99,11 +100,7 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        seen = {
-            schedule.name: schedule.revision
-            for schedule in await self._all()
-            if schedule.definition.source == source
-        }
+        seen = await self._revisions(source)
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -118,7 +115,7 @@ class ScheduleControl(ControlBase):
         if dry_run:
             told = difference(await self._all(), definitions, source)
         else:
-            make = partial(Apply, source, definitions, seen, ())
+            make = partial(Apply, source, definitions, seen, tuple)
             told = await self.scheduling.ask(make)
         return applied(told)
 
@@ -147,6 +144,14 @@ class ScheduleControl(ControlBase):
         self._admission.check(definition.request, repo, checkout)
         return definition
 
+    async def _revisions(self, source: str) -> dict[str, int]:
+        """Those of the schedules of a source, by name."""
+        return {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
+
     async def _all(self) -> list[Schedule]:
         return await self.scheduling.ask(Tell)
 
@@ -155,6 +160,13 @@ class ScheduleControl(ControlBase):
             if schedule.name == name:
                 return schedule
         raise NotFound(f"there is no schedule {name!r}")
+
+    def _shown_source(self, source: str | None) -> str | None:
+        """The same with the name of the repository whose files are trusted."""
+        if source is None or not source.startswith(SOURCE):
+            return source
+        repo = self._registry.get(source.removeprefix(SOURCE))
+        return source if repo is None else f"{SOURCE}{repo.name}"
 
     def _schedule_view(self, schedule: Schedule) -> ScheduleView:
         definition, progress = schedule.definition, schedule.progress
@@ -175,7 +187,7 @@ class ScheduleControl(ControlBase):
             failures=progress.failures,
             jobs=progress.jobs,
             waiting=tuple(_waiting(schedule, entry) for entry in progress.pending),
-            source=definition.source,
+            source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
         )

@@ -21,6 +21,8 @@ from forge_actors.edges.git.status import GitSampler
 from forge_actors.edges.watch import FolderWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.ports import Clock
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -52,6 +54,8 @@ class Looking:
         self.given_up: str | None = None
         #: How often they have failed.
         self.failures = 0
+        #: Told the id of a repository that was looked at.
+        self.looked: Callable[[str], object] = _nobody
         self._limits = settings().look_limits()
         self._scope = trio.CancelScope()
         #: Set once nothing is looked at any more.
@@ -88,6 +92,7 @@ class Looking:
                 running=self._running,
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
+                looked=self._looked,
             )
             try:
                 async with trio.open_nursery() as nursery:
@@ -136,5 +141,13 @@ class Looking:
     def _running(self, repo: str) -> bool:
         return bool(self._store.tally.running_of(repo))
 
+    def _looked(self, repo: str) -> None:
+        # Whoever wants to know says so after this has begun.
+        self.looked(repo)
+
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem
+
+
+def _nobody(_: str) -> None:
+    """Nobody wants to know."""

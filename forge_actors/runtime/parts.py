@@ -16,7 +16,6 @@ from forge_actors.actors import (
     supervisor_messages,
 )
 from forge_actors.actors.isolating import Isolating
-from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -348,7 +347,6 @@ class Parts:
             admission.submit,
             cancel,
         )
-        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -366,6 +364,8 @@ class Parts:
             board=self.board,
             scheduling=scheduling,
         )
+        self.registry.removed = control.forget_repository
+        self.looking.looked = control.trusts.looked
         self._scheduling = scheduling
         if self._served is not None:
             self._served.superseded = control.supersede

@@ -1,4 +1,4 @@
-"""The half of the store in memory that the schedules need."""
+"""The half of the store in memory that the schedules need, and those who trust them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ class SchedulesInMemory:
 
     def job_of_request(self, request_id: str) -> str | None:
         return self._pending.requests.get(request_id)
+
+    def trusted(self, repo: str) -> tuple[bytes, bytes | None] | None:
+        return self._pending.trusted.get(repo)
+
+    def trusting(self) -> list[str]:
+        return sorted(self._pending.trusted)
 
     def ran(self, job: str) -> float:
         started = self._pending.jobs[job].started_at

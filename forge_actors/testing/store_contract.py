@@ -39,6 +39,7 @@ from forge_actors.testing import (
     recovery_contract,
     relocation_contract,
     schedules_contract,
+    trust_contract,
     usage_contract,
     verify_contract,
     worktree_rows_contract,
@@ -371,5 +372,6 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *trust_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -30,6 +30,7 @@ TABLES = {
     "usage": "id",
     "schedule": "id",
     "occurrence": "id",
+    "trust": "repo",
     "forgotten": "job",
     "owner": "one",
 }

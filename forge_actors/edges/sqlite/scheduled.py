@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
+import apsw
 from msgspec import structs
 
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 from forge_actors.domain.schedules import MAX_OCCURRENCES
-
-if TYPE_CHECKING:
-    import apsw
-
-    from forge_actors.domain.schedule_changes import (
-        OccurrenceSaved,
-        ScheduleRemoved,
-        ScheduleSaved,
-    )
 
 Queries = dict[str, str]
 
 
-def save_schedule(db: apsw.Connection, sql: Queries, change: ScheduleSaved) -> None:
+def _save_schedule(db: apsw.Connection, sql: Queries, change: ScheduleSaved) -> None:
     db.execute(sql["save_schedule"], (change.schedule, change.name, change.body))
 
 
-def save_occurrence(db: apsw.Connection, sql: Queries, change: OccurrenceSaved) -> None:
+def _save_occurrence(
+    db: apsw.Connection, sql: Queries, change: OccurrenceSaved
+) -> None:
     occurrence = change.occurrence
     db.execute(sql["save_occurrence"], structs.astuple(occurrence))
     db.execute(sql["trim_occurrences"], (occurrence.schedule, MAX_OCCURRENCES))
 
 
-def remove_schedule(db: apsw.Connection, sql: Queries, change: ScheduleRemoved) -> None:
+def _remove_schedule(
+    db: apsw.Connection, sql: Queries, change: ScheduleRemoved
+) -> None:
     db.execute(sql["remove_schedule"], (change.schedule,))
     db.execute(sql["remove_occurrences"], (change.schedule,))
+
+
+#: See `forge_actors.edges.sqlite.writing`.
+WRITERS: dict[type, Callable[[apsw.Connection, Queries, Any], None]] = {
+    ScheduleSaved: _save_schedule,
+    OccurrenceSaved: _save_occurrence,
+    ScheduleRemoved: _remove_schedule,
+}

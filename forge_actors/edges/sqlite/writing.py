@@ -49,20 +49,10 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.jobs import redirected
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite import forgetting, scheduled, trusted
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
-from forge_actors.edges.sqlite.scheduled import (
-    remove_schedule,
-    save_occurrence,
-    save_schedule,
-)
 from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
@@ -255,6 +245,7 @@ def _change_repository(
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
         db.execute(sql["forget_look"], (repository.id,))
+        db.execute(sql["remove_trust"], (repository.id,))
     if change.moved is not None:
         move_jobs(db, sql, repository.id, change.moved)
 
@@ -387,9 +378,8 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
     LookSaved: save_look,
-    ScheduleSaved: save_schedule,
-    OccurrenceSaved: save_occurrence,
-    ScheduleRemoved: remove_schedule,
+    **scheduled.WRITERS,
+    **trusted.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,

@@ -45,6 +45,7 @@ class SimulatedRows(Rows):
         made.owner, made.looks = self.owner, self.looks.copy()
         made.schedules = self.schedules.copy()
         made.occurrences = self.occurrences.copy()
+        made.trusted = self.trusted.copy()
         self.copy_kept(made)
         return made
 
