@@ -378,6 +378,7 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("kind", query.kind),
         ("label", query.label),
         ("origin", query.origin),
+        ("work", query.work),
     )
     return [
         *((name, value) for name, values in lists for value in values),

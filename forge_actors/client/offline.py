@@ -63,6 +63,7 @@ _COLUMNS = {
     "state": ("state",),
     "kind": ("kind",),
     "origin": ("origin",),
+    "work": ("json_extract(CAST(spec AS TEXT), '$.work')",),
 }
 
 # An older release had no column `refused`: there the name is that of the joined zero.
@@ -311,6 +312,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
     values = {
         **row,
         "argv": spec["argv"],
+        "work": spec.get("work"),
         "cwd": spec["cwd"],
         "priority": PRIORITIES[row["priority"]],
         "exit_code": receipt.get("exit_code"),

@@ -54,6 +54,7 @@ class PastJob(Struct, kw_only=True):
     name: str | None = None
     labels: tuple[str, ...] = ()
     retry_of: str | None = None
+    work: str | None = None
     attempt: int = 0
     #: While it is dispatched or running.
     fence: int | None = None

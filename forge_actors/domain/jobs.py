@@ -219,6 +219,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     in_checkout: bool = False
     #: What it may do to the outside; None: a person asked for it, and it says nothing.
     authority: Authority | None = None
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
 
 
 def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:
@@ -268,6 +270,8 @@ class Job(Struct, kw_only=True, gc=False):
     held_at: float | None = None
     #: It may be given a worktree in place of a checkout that others hold.
     isolatable: bool = False
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
 
     @property
     def counted(self) -> int:
@@ -325,6 +329,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     fence: int | None = None
     cwd: str | None = None
     origin: str | None = None
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
     request_id: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
     #: Processes it left behind when it ended by itself, as `pid name`.

@@ -109,6 +109,8 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     authorised: list[str] = []
     origin: str = "cli"
     parent: Parent | None = None
+    #: The workflow instance or EPIC run that it is of; only these say so themselves.
+    work: str | None = None
 
     @property
     def wants_agent(self) -> bool:
@@ -272,6 +274,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` was most likely meant to be."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return matches[0] if matches else None
+
+
+def refuse_work(requests: Sequence[JobRequest]) -> None:
+    """Raise InvalidInput if somebody outside says of a job which work it is of."""
+    for index, request in enumerate(requests):
+        if request.work is not None:
+            prefix = "" if len(requests) == 1 else f"jobs[{index}]."
+            raise InvalidInput(
+                f"{prefix}work",
+                "is said by workflows and EPIC runs alone; leave it out",
+            )
 
 
 def decode_argv(argv: list[str | dict[str, str]], *, field: str) -> tuple[str, ...]:

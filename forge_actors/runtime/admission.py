@@ -21,7 +21,6 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import (
     FencingTokenStale,
-    ForgeError,
     InvalidInput,
     NotFound,
     Refused,
@@ -29,15 +28,15 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.isolation import may_be_isolated
-from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
+from forge_actors.domain.jobs import RESERVED, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
 from forge_actors.runtime.again import Again
 from forge_actors.runtime.authorities import Authorities, first_state
+from forge_actors.runtime.dependencies import check_dependencies, dependencies_of
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
-    forgotten_dependency,
     kind_of,
     labels_of,
     priority_of,
@@ -204,7 +203,7 @@ class Admission:
             if self._registry.get(place.repo.id) is None:
                 raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
         if self._store.forgettings != forgettings:
-            self._check_dependencies(changes)
+            check_dependencies(self._store, changes)
         handed_on = [self._delegated(*entry, now) for entry in children.items()]
         result = [accepted[index] for index in range(len(requests))]
         if not changes and not handed_on:
@@ -311,7 +310,7 @@ class Admission:
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
-        after, met = self._dependencies(request, names, prefix)
+        after, met = dependencies_of(self._store, request, names, prefix)
         job_id = self._ids.make(now)
         claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
@@ -323,6 +322,9 @@ class Admission:
         if authority is not None:
             spec = structs.replace(spec, authority=authority)
             asks = authorities.waits(authority, job_id, prefix)
+        work = authorities.work(request)
+        if work is not None:
+            spec = structs.replace(spec, work=work)
         attempts = request.max_attempts
         job = Job(
             id=job_id,
@@ -339,6 +341,7 @@ class Admission:
             exit_attempts=spec.exit_attempts,
             admission_budget=spec.budgets.admission,
             queue_budget=spec.budgets.queue,
+            work=work,
         )
         job.isolatable = may_be_isolated(job, spec)
         if agent is not None:
@@ -367,33 +370,3 @@ class Admission:
                 f"{provider!r} is no known provider",
                 allowed=tuple(sorted(self._settings().providers)),
             )
-
-    def _dependencies(
-        self, request: JobRequest, names: dict[str, str], prefix: str
-    ) -> tuple[tuple[str, ...], bool]:
-        """The ids a job runs after, and whether all of them have ended."""
-        #: Whether each is of this batch.
-        ids: dict[str, bool] = {}
-        for selector in request.after:
-            try:
-                job_id = names.get(selector) or self._store.match(selector)
-            except ForgeError as error:
-                raise InvalidInput(f"{prefix}after", str(error)) from None
-            ids[job_id] = selector in names
-        met = True
-        for job_id, new in ids.items():
-            rows = self._store.read_pending("job_state", job_id)
-            # A job of the same batch has no row yet, and has certainly not ended.
-            if not (rows or new):
-                raise forgotten_dependency(job_id, prefix)
-            met = met and bool(rows) and rows[0][0] in TERMINAL
-        return tuple(ids), met
-
-    def _check_dependencies(self, changes: Sequence[JobAdded]) -> None:
-        """While they were checked jobs were removed; not those that they run after."""
-        own = {change.job.id for change in changes}
-        for change in changes:
-            for job_id in change.job.after:
-                if job_id in own or self._store.read_pending("job_state", job_id):
-                    continue
-                raise forgotten_dependency(job_id)

@@ -36,7 +36,7 @@ _PLAIN = (
     *("when_clean", "shadow"),
 )
 #: What a schedule says of each of its jobs itself.
-_OWN = ("repo", "request_id", "origin", "parent", "after", "unique")
+_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work")
 
 
 def definition_of(

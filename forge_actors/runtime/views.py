@@ -125,6 +125,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         fence=fence,
         cwd=details.cwd,
         origin=origin,
+        work=details.work,
         request_id=request_id,
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],

@@ -185,6 +185,9 @@ class ListJobs(Struct, forbid_unknown_fields=True):
     state: Annotated[list[State], _about("Only in one of these states.")] = []
     kind: Annotated[list[Kind], _about("Only of these kinds.")] = []
     label: Annotated[Words, _about("Only with all of these labels.")] = []
+    work: Annotated[
+        Words, _about("Only of these workflow instances or EPIC runs, by their ids.")
+    ] = []
     failed: Annotated[
         bool,
         _about("Only those that failed, timed out, or were blocked by one that did."),
