@@ -23,8 +23,8 @@ from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
 from forge_actors.client.home_calls import HomeCalls
 from forge_actors.client.results import ResultCalls
-from forge_actors.client.schedules import ScheduleCalls
 from forge_actors.client.sync import target
+from forge_actors.client.templates import TemplateCalls
 from forge_actors.client.wire import encode_request
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
@@ -69,7 +69,7 @@ async def connect(
     yield client
 
 
-class Client(ResultCalls, FollowingCalls, HomeCalls, ScheduleCalls):
+class Client(ResultCalls, FollowingCalls, HomeCalls, TemplateCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:

@@ -8,6 +8,7 @@ from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_schedules import Schedules
+from forge_actors.domain.control_trust import TrustControl
 from forge_actors.domain.control_webhooks import WebhookControl
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Control(
     EventControl,
     MetricsControl,
     Schedules,
+    TrustControl,
     WebhookControl,
     Protocol,
 ):

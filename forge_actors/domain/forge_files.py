@@ -101,8 +101,10 @@ class Contents(Struct, frozen=True):
     @property
     def effects(self) -> tuple[Effect, ...]:
         """What jobs of it do to the outside, as far as that can be told."""
-        every = (*self.templates, *self.schedules, *self.workflows)
-        return in_order(effect for each in every for effect in each.effects)
+        found = [effect for each in self.templates for effect in each.effects]
+        found += (effect for each in self.schedules for effect in each.effects)
+        found += (effect for each in self.workflows for effect in each.effects)
+        return in_order(found)
 
 
 def digest_of(files: Iterable[ForgeFile]) -> str:

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.actors.schedules_messages import (
     Apply,
     Pause,
@@ -141,7 +143,11 @@ class ScheduleControl(ControlBase):
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
         definition = with_repository(definition, where, root)
-        self._admission.check(definition.request, repo, checkout)
+        job = definition.request
+        if job.authorised:
+            # Only jobs that no person asks for are allowed anything.
+            job = structs.replace(job, origin=f"schedule:{definition.name}")
+        self._admission.check(job, repo, checkout)
         return definition
 
     async def _revisions(self, source: str) -> dict[str, int]:

@@ -173,4 +173,4 @@ class Trusts:
         kind, at = "repository_trust_differs", self._clock.now()
         event = trust_event(kind, repo.id, repo.name, at, data)
         body = None if now is None else encoded(now)
-        self._store.save([TrustDiffers(repo.id, body, event)], lazy=True)
+        self._store.save([TrustDiffers(repo.id, body, event)])

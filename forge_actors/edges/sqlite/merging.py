@@ -150,6 +150,7 @@ class Merge:
             self._insert("trust", row)
         kept = {row[0] for row in self._db.execute("SELECT repo FROM trust")}
         for key, body in self._db.execute("SELECT id, body FROM schedule").fetchall():
+            assert isinstance(body, bytes), "the schema says so"
             repo = _trusting(body)
             if repo is not None and repo not in kept:
                 self._db.execute("DELETE FROM schedule WHERE id = ?", (key,))
