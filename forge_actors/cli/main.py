@@ -42,6 +42,7 @@ VERBS = {
     "deny": "end a job that asks something",
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
+    "template": "jobs with places for values, by name",
     "schedule": "jobs that are submitted by themselves",
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
@@ -84,7 +85,7 @@ GROUPS = {
         "mcp",
     ),
     "repositories": ("repo", "worktree"),
-    "new jobs": ("submit", "run", "retry", "continue", "schedule"),
+    "new jobs": ("submit", "run", "retry", "continue", "template", "schedule"),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "timeline", "fence"),

@@ -75,7 +75,8 @@ async def test_the_tools_are_told_of_as_they_are(
         assert len(tool.description or "") > 80
     changing = [tool.name for tool in listed if not tool.annotations.read_only_hint]
     assert changing == [
-        *("add_repository", "submit", "batch", "cancel", "retry", "approve"),
+        *("add_repository", "submit", "batch", "submit_template", "cancel"),
+        *("retry", "approve"),
         "schedules",
     ]
 

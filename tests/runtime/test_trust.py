@@ -95,7 +95,7 @@ async def test_nothing_happens_until_somebody_trusts_it_and_then_all_of_it(
         assert shown.effects == ["push"]
         assert await control.schedules() == []
         wish = FromTemplate("app", {"who": "you"})
-        with pytest.raises(NotFound, match="no template 'greet' here.*trusted first"):
+        with pytest.raises(NotFound, match=r"no template 'greet' here.*trusted first"):
             await control.submit_template("greet", wish)
         assert await kinds(control) == []
 
@@ -210,7 +210,7 @@ async def test_a_secret_is_given_only_if_somebody_allows_it(tmp_path: Path) -> N
         assert (await control.trust("app")).secrets == ["TOKEN"]
         with pytest.raises(Refused, match="--secret TOKEN"):
             await trust(control)
-        with pytest.raises(InvalidInput, match="no job of it asks for .*'OTHER'"):
+        with pytest.raises(InvalidInput, match=r"no job of it asks for .*'OTHER'"):
             await trust(control, secrets=["TOKEN", "OTHER"])
         await trust(control, secrets=["TOKEN"])
         wish = FromTemplate("app", {"who": "you"})
