@@ -26,6 +26,7 @@ from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
 from forge_actors.client.templates import TemplateCalls
 from forge_actors.client.wire import encode_request
+from forge_actors.client.workflows import WorkflowCalls
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
@@ -69,7 +70,7 @@ async def connect(
     yield client
 
 
-class Client(ResultCalls, FollowingCalls, HomeCalls, TemplateCalls):
+class Client(ResultCalls, FollowingCalls, HomeCalls, TemplateCalls, WorkflowCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:

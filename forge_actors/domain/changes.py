@@ -16,7 +16,13 @@ from forge_actors.domain.schedule_changes import (
     ScheduleRemoved,
     ScheduleSaved,
 )
-from forge_actors.domain.trust_changes import TrustDiffers, TrustRemoved, TrustSaved
+from forge_actors.domain.trust_changes import TrustChange
+from forge_actors.domain.workflow_changes import (
+    StepSaved,
+    WorkflowAdded,
+    WorkflowSaved,
+    WorkflowsForgotten,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
@@ -167,11 +173,14 @@ class TakenBack(Struct, frozen=True):
 
 
 class JobIsolated(Struct, frozen=True):
-    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody.
+
+    Without `isolation` it is to have none: it waits for its checkout, for good.
+    """
 
     job: str
     claims: tuple[Claim, ...]
-    isolation: Isolation
+    isolation: Isolation | None
     event: Event
 
 
@@ -377,9 +386,11 @@ Change = (
     | ScheduleSaved
     | OccurrenceSaved
     | ScheduleRemoved
-    | TrustSaved
-    | TrustDiffers
-    | TrustRemoved
+    | TrustChange
+    | WorkflowAdded
+    | WorkflowSaved
+    | StepSaved
+    | WorkflowsForgotten
     | SettingsChanged
     | Noted
     | JobsForgotten

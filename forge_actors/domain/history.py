@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
 
 #: What is told by events whose kinds begin so, nobody holds.
-_HOLD_NOTHING = ("worktree_", "lock_", "schedule_", "agent_session", "job_applied")
+_HOLD_NOTHING = (
+    *("worktree_", "lock_", "schedule_", "workflow_", "agent_session", "job_applied"),
+)
 
 
 class BrokenHistory(ForgeError):
@@ -212,7 +214,7 @@ class History:
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
         elif word == "quarantine_ended":
             self.kept[job.repo].pop(job_id, None)
-        elif word == "auto_isolated":
+        elif word in ("auto_isolated", "unisolated"):
             job.claims = convert(data["claims"], tuple[Claim, ...])
         elif word == "redirected":
             job.provider = str(data["provider"])

@@ -30,3 +30,6 @@ class TrustDiffers(Struct, frozen=True):
 class TrustRemoved(Struct, frozen=True):
     repo: str
     event: Event
+
+
+TrustChange = TrustSaved | TrustDiffers | TrustRemoved

@@ -42,16 +42,18 @@ from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
+from forge_actors.runtime.automation import Automation
 from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
+from forge_actors.runtime.handing_on import last_attempt
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.input_folders import InputFolders
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
 from forge_actors.runtime.tracing import open_tracing
@@ -165,6 +167,7 @@ class Parts:
                 GitWorktrees(),
                 self._clock,
                 GitLocks(shared_with_others),
+                InputFolders(self._home, partial(last_attempt, self._store)),
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -230,6 +233,7 @@ class Parts:
             policy=lambda: self._settings().cleaning,
             claim=None if owner is None else claim_of(owner),
             is_busy=lambda: self._store.active > 0,
+            tell=self.board.say_of_clean_up,
         )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
@@ -341,11 +345,8 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
-        scheduling = Scheduling(
-            self._store,
-            self._clock,
-            admission.submit,
-            cancel,
+        automation = Automation(
+            self._store, self._clock, self._ids, admission.submit, cancel
         )
         control = RuntimeControl(
             home=self._home,
@@ -362,11 +363,11 @@ class Parts:
             programs=self._programs,
             session=self._runs.session,
             board=self.board,
-            scheduling=scheduling,
+            automation=automation,
         )
         self.registry.removed = control.forget_repository
         self.looking.looked = control.trusts.looked
-        self._scheduling = scheduling
+        self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede
         return control
@@ -379,7 +380,7 @@ class Parts:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
-            self._scheduling.stop()
+            self._automation.stop()
             await self._ended.wait()
             self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already

@@ -31,6 +31,8 @@ TABLES = {
     "schedule": "id",
     "occurrence": "id",
     "trust": "repo",
+    "workflow": "id",
+    "workflow_step": "id",
     "forgotten": "job",
     "owner": "one",
 }

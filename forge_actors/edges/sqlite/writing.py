@@ -48,9 +48,15 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
+from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting, scheduled, trusted
+from forge_actors.edges.sqlite import (
+    forgetting,
+    scheduled,
+    trusted,
+    workflow_rows,
+)
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 from forge_actors.edges.sqlite.spending import save_usage
@@ -168,7 +174,7 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
 
 def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
     spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
-    spec = structs.replace(spec, isolation=change.isolation)
+    spec = with_isolation(spec, change.isolation)
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
@@ -380,6 +386,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     LookSaved: save_look,
     **scheduled.WRITERS,
     **trusted.WRITERS,
+    **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,
