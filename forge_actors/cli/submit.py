@@ -22,7 +22,6 @@ HELP = "Queue one job and print its id, or a batch of jobs: all of them or none.
 EXAMPLES = """\
   forge-actors submit --repo app --kind check --priority P1 --timeout 10m -- pytest -q
   forge-actors submit --agent claude --prompt-file task.md
-  forge-actors submit --template test --set part=fast
   forge-actors submit --batch jobs.jsonl
 """
 TAKES_COMMAND = True

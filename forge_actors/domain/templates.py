@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ParameterType = Literal["string", "integer", "number", "boolean"]
 Value: TypeAlias = str | int | float | bool
 
+#: The templates of a home's own.
+TEMPLATES_FILE = "templates.toml"
 MAX_PARAMETERS = 32
 MAX_CHOICES = 64
 #: Characters of one value, of a description, and of a name.

@@ -20,6 +20,7 @@ from forge_actors.domain.forge_files import (
     digest_of,
 )
 from forge_actors.domain.templates import TemplateView
+from forge_actors.domain.timestamps import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -224,6 +225,14 @@ def note(name: str, state: TrustWord, files: Sequence[str], problem: str | None)
         case "differs":
             what = problem or f"other than what was trusted: {', '.join(files)}"
             return f"{FOLDER}/*.toml is {what}; see {trust} --show"
+
+
+def stored_note(name: str, trusted: Trusted, differs: Differs | None) -> TrustNote:
+    """The same of what is stored, where nobody looks at the files."""
+    state: TrustWord = "trusted" if differs is None else "differs"
+    files, problem = ((), None) if differs is None else (differs.files, differs.problem)
+    says = note(name, state, files, problem)
+    return TrustNote(state, trusted.digest, timestamp(trusted.taken), says)
 
 
 def check_secrets(asked: Collection[str], allowed: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from forge_actors.domain.forge_files import MAX_FILE_BYTES, own_templates
 from forge_actors.domain.requests import JobRequest, convert, nearest
 from forge_actors.domain.templates import (
     BESIDES,
+    TEMPLATES_FILE,
     FromTemplate,
     Template,
     TemplateView,
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.effects import Effect
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.requests import Accepted
-
-#: The templates of a home's own.
-TEMPLATES_FILE = "templates.toml"
 
 
 class TemplateControl(ControlBase):
