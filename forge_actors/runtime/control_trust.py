@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
 
-from forge_actors.actors.schedules_messages import Apply
 from forge_actors.domain.effects import in_order
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.forge_files import FOLDER, Contents, read_contents
@@ -94,8 +92,7 @@ class TrustControl(ScheduleControl):
             return [TrustSaved(repo.id, encoded(trusted), event)]
 
         seen = await self._revisions(source_of(repo.id))
-        make = partial(Apply, source_of(repo.id), definitions, seen, along)
-        await self.scheduling.ask(make)
+        await self._apply(source_of(repo.id), definitions, seen, along)
         self.trusts.changed(repo.id, trusted=True)
         return await self._trust_view(repo)
 
@@ -110,8 +107,7 @@ class TrustControl(ScheduleControl):
             event = self._trust_event("repository_untrusted", repo, {})
             return [TrustRemoved(repo.id, event)]
 
-        make = partial(Apply, source_of(repo.id), (), None, along)
-        await self.scheduling.ask(make)
+        await self._apply(source_of(repo.id), (), None, along)
         self.trusts.changed(repo.id, trusted=False)
         return await self._trust_view(repo)
 

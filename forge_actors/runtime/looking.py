@@ -52,10 +52,10 @@ class Looking:
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
+        #: All of them are told of each repository that was looked at.
+        self.looked: list[Callable[[str], object]] = []
         #: How often they have failed.
         self.failures = 0
-        #: Told the id of a repository that was looked at.
-        self.looked: Callable[[str], object] = _nobody
         self._limits = settings().look_limits()
         self._scope = trio.CancelScope()
         #: Set once nothing is looked at any more.
@@ -92,7 +92,7 @@ class Looking:
                 running=self._running,
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
-                looked=self._looked,
+                looked=self._say_looked,
             )
             try:
                 async with trio.open_nursery() as nursery:
@@ -113,6 +113,10 @@ class Looking:
         if self._mailbox is not None:
             with suppress(MailboxClosed):
                 self._mailbox.tell(LimitsChanged())
+
+    @property
+    def enabled(self) -> bool:
+        return self._limits.enabled
 
     @property
     def depth(self) -> int:
@@ -141,13 +145,9 @@ class Looking:
     def _running(self, repo: str) -> bool:
         return bool(self._store.tally.running_of(repo))
 
-    def _looked(self, repo: str) -> None:
-        # Whoever wants to know says so after this has begun.
-        self.looked(repo)
+    def _say_looked(self, repo: str) -> None:
+        for tell in self.looked:
+            tell(repo)
 
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem
-
-
-def _nobody(_: str) -> None:
-    """Nobody wants to know."""

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_context,
-    supervisor,
-    supervisor_messages,
-)
+from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
@@ -32,11 +28,7 @@ from forge_actors.edges.git.left_locks import GitLocks
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
-from forge_actors.edges.sqlite.rows import (
-    launched_from,
-    pause_from,
-    quarantine_from,
-)
+from forge_actors.edges.sqlite.rows import launched_from, pause_from, quarantine_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
@@ -346,7 +338,13 @@ class Parts:
             await control.cancel(job)
 
         automation = Automation(
-            self._store, self._clock, self._ids, admission.submit, cancel
+            self._store,
+            self._clock,
+            self._ids,
+            admission.submit,
+            cancel,
+            self.registry,
+            self.looking,
         )
         control = RuntimeControl(
             home=self._home,
@@ -366,7 +364,7 @@ class Parts:
             automation=automation,
         )
         self.registry.removed = control.forget_repository
-        self.looking.looked = control.trusts.looked
+        self.looking.looked.append(control.trusts.looked)
         self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede
