@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
-from forge_actors.domain.control_schedules import Schedules
 from forge_actors.domain.control_trust import TrustControl
 from forge_actors.domain.control_webhooks import WebhookControl
 from forge_actors.domain.control_workflows import Workflows
@@ -66,7 +65,6 @@ class Control(
     EffectControl,
     EventControl,
     MetricsControl,
-    Schedules,
     TrustControl,
     Workflows,
     WebhookControl,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_schedules import Schedules
+
 if TYPE_CHECKING:
     from forge_actors.domain.requests import Accepted
     from forge_actors.domain.templates import FromTemplate, TemplateView
     from forge_actors.domain.trust import TrustRequest, TrustView
 
 
-class TrustControl(Protocol):
-    """What a repository brings along, and the templates of it and of the home."""
+class TrustControl(Schedules, Protocol):
+    """What a repository brings along, schedules too, and the templates of it and of the
+    home."""
 
     async def trust(self, name: str) -> TrustView:
         """What would be taken over of a repository, and what was."""
