@@ -33,9 +33,10 @@ class Automation:
         cancel: Callable[[str], Awaitable[object]],
         registry: Registry,
         looking: Looking,
+        output: Callable[[str, int], Awaitable[bytes]],
     ) -> None:
         self.scheduling = Scheduling(store, clock, submit, cancel, registry, looking)
-        context = context_of(store, clock, submit, cancel)
+        context = context_of(store, clock, submit, cancel, output)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:

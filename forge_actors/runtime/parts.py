@@ -338,6 +338,9 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
+        async def output(job: str, limit: int) -> bytes:
+            return (await control.read_log(job, "stdout", 0, limit=limit)).data
+
         automation = Automation(
             self._store,
             self._clock,
@@ -346,6 +349,7 @@ class Parts:
             cancel,
             self.registry,
             self.looking,
+            output,
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
