@@ -24,9 +24,11 @@ from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
+    Find,
     Message,
     RepositoryGone,
     Signalled,
+    Stirred,
     Submitted,
     Tell,
 )
@@ -47,6 +49,7 @@ from forge_actors.domain.schedule_records import (
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
     MAX_SEEN,
+    Hindrance,
     Occurrence,
     Pending,
     Schedule,
@@ -57,6 +60,8 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    looked_again,
+    only_waits,
     over,
     rule,
     ruled,
@@ -160,10 +165,19 @@ class _Schedules:
                 self._submitted(message)
             case Signalled():
                 self._signalled(message)
+            case Stirred(repo):
+                self._context.held.discard(repo)
+                for schedule in self._agenda:
+                    if schedule.definition.repo == repo:
+                        self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
+            case Find(key, reply):
+                found = self._agenda.get(key)
+                active = found is not None and found.state == "active"
+                reply.answer(found if active else None)
             case _:
                 self._wishes.serve(message)
 
@@ -265,7 +279,12 @@ class _Schedules:
             if schedule.state == "active" or entry.asked:
                 schedule, more = self._rule(schedule, entry, wall)
                 told += more
-        self._agenda.save(over(schedule), None, *told)
+        schedule = over(schedule)
+        before = self._agenda.get(schedule.id)
+        if told or before is None or not only_waits(before, schedule):
+            self._agenda.save(schedule, None, *told)
+        else:
+            self._agenda.keep(schedule)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -295,14 +314,20 @@ class _Schedules:
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
                 self._nursery.start_soon(self._cancel, job)
+        told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        return schedule, [told]
+        if ruling.verdict == "defer":
+            self._context.held.add(schedule.definition.repo)
+        return schedule, [] if told_before else [told]
 
     def _situation(self, schedule: Schedule) -> Situation:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        hindrances: dict[Hindrance, str] = {}
+        if definition.policies.not_while:
+            hindrances = self._context.hindrances(definition.repo)
+        return Situation(self._wall, dirty, hindrances)
 
     # -- submissions -----------------------------------------------------------------
 
@@ -324,6 +349,7 @@ class _Schedules:
     async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
         request = structs.replace(
             schedule.definition.request,
+            env={**schedule.definition.request.env, **entry.env},
             request_id=occurrence_id(schedule.id, entry.key),
             origin=f"schedule:{schedule.name}",
         )

@@ -342,14 +342,8 @@ class Parts:
             return (await control.read_log(job, "stdout", 0, limit=limit)).data
 
         automation = Automation(
-            self._store,
-            self._clock,
-            self._ids,
-            admission.submit,
-            cancel,
-            self.registry,
-            self.looking,
-            output,
+            *(self._store, self._clock, self._ids, admission.submit, cancel),
+            *(self.registry, self.looking, self._home, self._settings, output),
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
