@@ -94,7 +94,7 @@ class World:
         told = await self.workflows.ask(workflow, Tell)
         assert told is not None
         header, _, steps = told
-        return header, {one.name: one.state for one in steps}
+        return header, {one.name: one.state for one, _ in steps}
 
     def names(self) -> list[str | None]:
         """The names of the jobs that were submitted, in order."""

@@ -50,20 +50,10 @@ from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting, workflow_rows
+from forge_actors.edges.sqlite import forgetting, scheduled, workflow_rows
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
-from forge_actors.edges.sqlite.scheduled import (
-    remove_schedule,
-    save_occurrence,
-    save_schedule,
-)
 from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
@@ -388,9 +378,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
     LookSaved: save_look,
-    ScheduleSaved: save_schedule,
-    OccurrenceSaved: save_occurrence,
-    ScheduleRemoved: remove_schedule,
+    **scheduled.WRITERS,
     **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
