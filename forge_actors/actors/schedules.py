@@ -24,6 +24,7 @@ from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
+    HeldNoMore,
     Message,
     RepositoryGone,
     Submitted,
@@ -58,6 +59,7 @@ from forge_actors.domain.scheduling import (
     ruled,
     set_back,
     submitted,
+    woken,
 )
 
 if TYPE_CHECKING:
@@ -127,6 +129,8 @@ class _Schedules:
                 log.error("schedule %s is set aside: %s", name, problem)
             elif schedule.progress.cursor > self._wall + LEAST_STEP:
                 schedule = set_back(schedule, self._wall)
+            if not schedule.progress.jobs:
+                schedule = woken(schedule, self._wall)
             try:
                 self._agenda.keep(schedule)
             except Exception as error:
@@ -150,6 +154,9 @@ class _Schedules:
                 self._submitted(message)
             case RepositoryGone(repo):
                 self._repository_gone(repo)
+            case HeldNoMore():
+                for schedule in self._agenda:
+                    self._agenda.keep(woken(schedule, self._wall))
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
             case _:
@@ -263,7 +270,7 @@ class _Schedules:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        return Situation(self._wall, dirty, self._context.held())
 
     # -- submissions -----------------------------------------------------------------
 

@@ -80,6 +80,10 @@ class RepositoryGone(Struct, frozen=True):
     repo: str
 
 
+class HeldNoMore(Struct, frozen=True):
+    """What held back all schedules may be over."""
+
+
 class Due(Struct, frozen=True):
     """The moment has come, or the clock was set."""
 
@@ -94,6 +98,7 @@ Message = (
     | Ended
     | Submitted
     | RepositoryGone
+    | HeldNoMore
     | Due
 )
 
@@ -134,3 +139,5 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.
     dirty: Callable[[str], bool | None]
+    #: Why no window of any schedule runs now; None if they do.
+    held: Callable[[], str | None] = lambda: None

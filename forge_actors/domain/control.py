@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
+from forge_actors.domain.control_policies import PolicyControl
 from forge_actors.domain.control_schedules import Schedules
 from forge_actors.domain.control_webhooks import WebhookControl
 
@@ -64,6 +65,7 @@ class Control(
     EffectControl,
     EventControl,
     MetricsControl,
+    PolicyControl,
     Schedules,
     WebhookControl,
     Protocol,

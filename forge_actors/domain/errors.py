@@ -82,6 +82,25 @@ class ReleaseDamaged(Refused):
     code = "RELEASE_DAMAGED"
 
 
+class AdmissionBlocked(Refused):
+    """The policy that is in force lets in nothing of the kind.
+
+    The code says which: `WORK_ADMISSION_BLOCKED:<policy>`; the message begins with it.
+    """
+
+    code = "WORK_ADMISSION_BLOCKED"
+
+    def __init__(self, policy: str, message: str) -> None:
+        self.code = f"{type(self).code}:{policy}"
+        super().__init__(f"{self.code}: {message}")
+
+
+class NotConverging(Refused):
+    """Only a policy of convergence can be narrowed to one work."""
+
+    code = "WORK_ADMISSION_TRANSITION_REQUIRES_CONVERGENCE"
+
+
 class FencingTokenStale(Refused):
     """The attempt that asks is not the current one of its job any more."""
 

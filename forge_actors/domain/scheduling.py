@@ -58,6 +58,8 @@ class Situation(Struct, frozen=True):
     wall: float
     #: Whether the checkout has changes; None is not known.
     dirty: bool | None = None
+    #: Why no window of any schedule runs now.
+    held: str | None = None
 
 
 def next_moment(schedule: Schedule) -> float:
@@ -157,6 +159,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     """What is to be done about a window whose moment has come."""
     policies, progress = schedule.definition.policies, schedule.progress
     wall = now.wall
+    if now.held is not None and entry.asked:
+        return Ruling("defer", now.held)
     if entry.asked:
         return _overlapping(schedule) or Ruling("run", "somebody asked for it", "run")
     jitter = jitter_of(schedule.id, entry.key, policies.jitter)
@@ -175,6 +179,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     if policies.max_failures and progress.failures >= policies.max_failures:
         reason = f"{progress.failures} of its jobs failed in a row"
         return Ruling("pause", reason, "stopped")
+    if now.held is not None:
+        return Ruling("defer", now.held)
     if policies.when_clean and now.dirty is not False:
         reason = (
             "the checkout has changes"
@@ -276,11 +282,7 @@ def ended(
         return schedule
     today = math.floor(wall / DAY)
     spent = progress.spent if progress.day == today else 0.0
-    # What waited for this end is looked at now.
-    pending = tuple(
-        structs.replace(entry, moment=wall) if entry.moment == math.inf else entry
-        for entry in progress.pending
-    )
+    progress = woken(schedule, wall).progress
     progress = structs.replace(
         progress,
         jobs=tuple(other for other in progress.jobs if other != job),
@@ -288,8 +290,20 @@ def ended(
         last_end=wall,
         day=today,
         spent=spent + ran,
-        pending=pending,
     )
+    return structs.replace(schedule, progress=progress)
+
+
+def woken(schedule: Schedule, wall: float) -> Schedule:
+    """A schedule whose windows that wait for something are looked at now."""
+    progress = schedule.progress
+    if all(entry.moment < math.inf for entry in progress.pending):
+        return schedule
+    pending = tuple(
+        structs.replace(entry, moment=wall) if entry.moment == math.inf else entry
+        for entry in progress.pending
+    )
+    progress = structs.replace(progress, pending=pending)
     return structs.replace(schedule, progress=progress)
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from forge_actors.actors import schedules
+from forge_actors.actors.schedules_messages import HeldNoMore
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.poison import cause, only
+from forge_actors.domain.policies import held_schedules
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.edges.wall_timer import SystemWallTimer
 
@@ -58,7 +60,9 @@ class Scheduling:
             submit=submit_one,
             cancel=cancel,
             dirty=dirty,
+            held=lambda: held_schedules(store.policy),
         )
+        store.when_policy_changes(lambda: self.tell(HeldNoMore()))
         self._mailbox: Mailbox[Message] | None = None
         self._started = trio.Event()
         self._scope = trio.CancelScope()

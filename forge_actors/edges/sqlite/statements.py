@@ -10,6 +10,7 @@ FILES = (
     "queries.sql",
     "cleaning.sql",
     "schedules.sql",
+    "policies.sql",
     "looks.sql",
     "inbox.sql",
     "timeline.sql",

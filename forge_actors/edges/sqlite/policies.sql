@@ -1,0 +1,11 @@
+-- Where nothing starts because somebody says so: pauses, closed accounts, the policy.
+
+-- name: set_policy
+INSERT OR REPLACE INTO policy (one, mode, work, reason, since, until, revision)
+VALUES (1, ?, ?, ?, ?, ?, ?);
+
+-- name: policy
+SELECT mode, work, reason, since, until, revision FROM policy;
+
+-- name: set_work
+UPDATE job SET work = ? WHERE id = ?;
