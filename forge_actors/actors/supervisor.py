@@ -62,7 +62,7 @@ from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
-from forge_actors.domain.place import place
+from forge_actors.domain.place import places
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, wants_restart
 from forge_actors.domain.scopes import DRAIN
@@ -223,8 +223,8 @@ class _Supervisor:
             case Place(offers, reply):
                 with reply:
                     now, jobs_of = self._context.clock.now(), self._grants.jobs_of
-                    known = self._capacity, self._line, now, jobs_of
-                    reply.answer([place(*asked, *known) for asked in offers])
+                    counts = self._capacity, self._line
+                    reply.answer(places(offers, *counts, now, jobs_of))
             case SetPause() | SetPolicy():
                 with message.reply:
                     self._closings.set(message)

@@ -71,6 +71,7 @@ class World:
         self.refusal: Exception | None = None
         self.takes = 0.0
         self.dirty: bool | None = False
+        self.held: str | None = None
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[World, None]:
@@ -84,6 +85,7 @@ class World:
                 submit=self._submit,
                 cancel=self._cancel,
                 dirty=lambda _: self.dirty,
+                held=lambda: self.held,
             )
             self.mailbox = await nursery.start(schedules.run, context)
             yield self

@@ -35,7 +35,6 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.policies import in_force
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.commits import Commits
@@ -108,7 +107,7 @@ class SqliteStore(UpkeptStore):
             RepositoryChanged: self._changed,
             PolicySet: self._policy_set,
         }
-        self.policy = in_force(self.read_policy())
+        self._look_at_policy()
         self.active = self.tally.active
 
     # -- whose it is -----------------------------------------------------------------
@@ -335,7 +334,7 @@ class SqliteStore(UpkeptStore):
             self._db.execute("ROLLBACK")
         self._events.clear()
         self.active = self.read("active_total")[0][0]
-        self.policy = in_force(self.read_policy())
+        self._look_at_policy()
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")

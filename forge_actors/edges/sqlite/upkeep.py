@@ -107,6 +107,9 @@ class UpkeptStore(OwnedStore):
         if self._dependencies is not None:
             self._dependencies.update(change.job.after)
 
+    def _look_at_policy(self) -> None:
+        self.policy = in_force(self.read_policy())
+
     def _policy_set(self, change: PolicySet) -> None:
         self.policy = in_force(change.policy)
 
