@@ -45,6 +45,7 @@ DRIVERS = {
     "domain.triggers": {"cronsim"},
     "edges.sqlite": {"apsw"},
     "edges.webhooks": {"h11"},
+    "edges.github": {"httpx2"},
     "edges.gateway": {"h11"},
     "edges.gateway.metrics": {"prometheus_client"},
     "edges.spans": {"opentelemetry"},
@@ -55,6 +56,7 @@ DRIVERS = {
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},
     "client.offline_timeline": {"apsw"},
+    "testing.github": {"h11"},
     "cli.dashboard": {"textual", "anyio", "msgspec"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.

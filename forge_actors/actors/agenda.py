@@ -25,7 +25,7 @@ from forge_actors.domain.schedules import PENDING, Schedule
 from forge_actors.domain.scheduling import next_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from forge_actors.actors.schedules_messages import ScheduleStore
     from forge_actors.domain.events import Event
@@ -121,14 +121,42 @@ class Agenda:
             changes.append(OccurrenceSaved(occurrence, said))
         self._store.save(changes, then=then)
 
+    def save_all(
+        self,
+        kept: Sequence[tuple[Schedule, str]],
+        removed: Sequence[Schedule],
+        along: Sequence[Change],
+        *,
+        then: Callable[[], object],
+    ) -> None:
+        """Keep some, each with the kind of the event that tells of it, and forget
+        others: all of it and `along`, or nothing."""
+        changes: list[Change] = [*along]
+        # A name that is given up may be another's now.
+        for schedule in removed:
+            event = self.event("schedule_removed", schedule)
+            changes.append(ScheduleRemoved(schedule.id, event))
+        for schedule, kind in kept:
+            event = self.event(kind, schedule)
+            body = encoded(schedule)
+            changes.append(ScheduleSaved(schedule.id, schedule.name, body, event))
+        self._store.save(changes, then=then)
+        for schedule in removed:
+            self._forget(schedule)
+        for schedule, _ in kept:
+            self.keep(schedule)
+
     def drop(
         self, schedule: Schedule, then: Callable[[], object] | None = None
     ) -> None:
         """Forget it."""
         event = self.event("schedule_removed", schedule)
+        self._forget(schedule)
+        self._store.save([ScheduleRemoved(schedule.id, event)], then=then)
+
+    def _forget(self, schedule: Schedule) -> None:
         del self._schedules[schedule.id], self._ids[schedule.name]
         self._moments.pop(schedule.id, None)
-        self._store.save([ScheduleRemoved(schedule.id, event)], then=then)
 
     def event(self, kind: str, schedule: Schedule, **data: object) -> Event:
         return schedule_event(kind, schedule, self._clock.now(), data)

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from forge_actors.domain.changes import Noted, WorktreeChanged
 from forge_actors.domain.errors import Unavailable, WorktreeFailed
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import checkout_claims
 from forge_actors.domain.launch import Secrets
 from forge_actors.domain.worktrees import GIT_PLACES, Worktree
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 #: What can be done about a job that can have no worktree.
 OTHERWISE = "; submit it with --no-isolate to run it in the checkout, one at a time"
+IN_CHECKOUT = "; it waits for the checkout instead"
 #: Seconds in which what was begun of a worktree is to be taken back.
 UNDO_SECONDS = 20.0
 
@@ -80,9 +82,11 @@ class Isolating(Struct, frozen=True):
             await self.give_up(order, why)
             known = self.store.worktree(order.wanted.job)
             there = known is not None and known.state in ("ready", "removing")
+            back = False
             if order.wanted.job == order.job and not there:
-                why += OTHERWISE
-            return structs.replace(order, wanted=None, problem=why)
+                back = checkout_claims(self.store.spec(order.job)) is not None
+                why += IN_CHECKOUT if back else OTHERWISE
+            return structs.replace(order, wanted=None, problem=why, no_worktree=back)
 
     async def give_up(self, order: LaunchOrder, why: str) -> None:
         """The attempt does not begin: leave nothing of a worktree that is not ready."""

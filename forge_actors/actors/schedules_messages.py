@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
+from forge_actors.domain.changes import Change
 from forge_actors.domain.jobs import State
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedule_edits import Difference
 from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
 
@@ -25,6 +26,18 @@ class Put(Struct, frozen=True):
     #: None adds; a number is the revision that is to be changed, 0 any.
     revision: int | None
     reply: Reply[Schedule]
+
+
+class Apply(Struct, frozen=True):
+    """Have the schedules of one source be these and no others, all of it or nothing."""
+
+    source: str
+    definitions: tuple[Definition, ...]
+    #: The revisions that its schedules had when somebody looked; None: as they are.
+    seen: dict[str, int] | None
+    #: What is saved along with them.
+    along: tuple[Change, ...]
+    reply: Reply[Difference]
 
 
 class Pause(Struct, frozen=True):
@@ -90,6 +103,7 @@ class Due(Struct, frozen=True):
 
 Message = (
     Put
+    | Apply
     | Pause
     | Resume
     | Remove

@@ -222,4 +222,5 @@ class Worker:
             ending=ending,
             ended_at=self._clock.now(),
             error=why,
+            no_worktree=order.no_worktree,
         )

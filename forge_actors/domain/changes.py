@@ -167,11 +167,14 @@ class TakenBack(Struct, frozen=True):
 
 
 class JobIsolated(Struct, frozen=True):
-    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody.
+
+    Without `isolation` it is to have none: it waits for its checkout, for good.
+    """
 
     job: str
     claims: tuple[Claim, ...]
-    isolation: Isolation
+    isolation: Isolation | None
     event: Event
 
 

@@ -80,6 +80,7 @@ KINDS: tuple[str, ...] = (
     "schedule_set_aside",
     "schedule_decided",
     "job_auto_isolated",
+    "job_unisolated",
     "agent_session",
     "job_applied",
     "job_redirected",

@@ -214,7 +214,7 @@ class History:
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
         elif word == "quarantine_ended":
             self.kept[job.repo].pop(job_id, None)
-        elif word == "auto_isolated":
+        elif word in ("auto_isolated", "unisolated"):
             job.claims = convert(data["claims"], tuple[Claim, ...])
         elif word == "redirected":
             job.provider = str(data["provider"])

@@ -99,6 +99,8 @@ class LaunchOrder(Struct, frozen=True):
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
+    #: None could be made, and the job can do without: `problem` says why.
+    no_worktree: bool = False
     #: Where its process has to be; checked before it starts.
     worktree: WorktreePlace | None = None
 
@@ -181,6 +183,9 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     check: CheckReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
+
+    #: No worktree could be made for it, and it can do without one.
+    no_worktree: bool = False
 
     #: It says what the job came to while something of the job still ran. Nobody but the
     #: launcher itself sees one of these.

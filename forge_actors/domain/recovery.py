@@ -68,6 +68,8 @@ class Evidence(Struct, frozen=True):
     ahead: float = 0.0
     #: A job may wait until a person has seen to what refuses it.
     attended: bool = True
+    #: No worktree could be made, and it has a checkout to wait for.
+    has_checkout: bool = False
 
 
 class Outcome(Struct, frozen=True):
@@ -83,9 +85,10 @@ class Outcome(Struct, frozen=True):
     accepted: str | None = None
     #: A provider refused it, so the attempt does not count.
     refusal: Refusal | None = None
-
     #: The attempt is not among those that the job may have.
     uncounted: bool = False
+    #: It is isolated no more.
+    returns: bool = False
     #: Its next step begins: its check, or a round of mending what that found.
     verify: Verify | None = None
 
@@ -188,6 +191,9 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         case "idle":
             why = _with_tail("it printed nothing for too long", receipt)
             return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
+        case "spawn" if known.has_checkout:
+            error = JobError("WORKER_START_FAILED", receipt.error or "")
+            return Outcome("queued", error, uncounted=True, returns=True)
         case "spawn":
             why = (
                 f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.events import Event
@@ -28,6 +29,7 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
         schedule = _decoder.decode(body)
         if isinstance(schedule.definition.trigger, Cron):
             checked_zone(schedule.definition.trigger.timezone)
+        schedule = _by_id(schedule)
     except (msgspec.MsgspecError, InvalidInput) as error:
         problem = f"what is stored of it cannot be used: {error}"
         nothing = JobRequest(repo="", argv=[])
@@ -35,6 +37,18 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
         aside = Schedule(key, 0, empty, Progress(0.0), "quarantined", problem)
         return aside, problem
     return schedule, None
+
+
+def _by_id(schedule: Schedule) -> Schedule:
+    """The same with its repository by id: earlier releases stored a name, which may be
+    that of another one by now."""
+    definition = schedule.definition
+    if "/" in definition.request.repo:
+        return schedule
+    request = structs.replace(definition.request, repo=definition.repo)
+    return structs.replace(
+        schedule, definition=structs.replace(definition, request=request)
+    )
 
 
 def schedule_event(

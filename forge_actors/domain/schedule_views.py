@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from forge_actors.domain.schedules import Decision, Misfire, Overlap, ScheduleState
+
+if TYPE_CHECKING:
+    from forge_actors.domain.schedule_edits import Difference
 
 
 class ScheduleRequest(
@@ -95,3 +98,13 @@ class AppliedSchedules(Struct, frozen=True):
     changed: list[str]
     removed: list[str]
     unchanged: list[str]
+
+
+def applied(told: Difference) -> AppliedSchedules:
+    """The same by name."""
+    return AppliedSchedules(
+        added=[each.name for each in told.added],
+        changed=[each.name for each, _ in told.changed],
+        removed=[each.name for each in told.removed],
+        unchanged=[each.name for each in told.unchanged],
+    )

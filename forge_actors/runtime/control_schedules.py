@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from forge_actors.actors.schedules_messages import (
+    Apply,
     Pause,
     Put,
     Remove,
@@ -16,11 +17,13 @@ from forge_actors.actors.schedules_messages import (
     Tell,
 )
 from forge_actors.domain.errors import InvalidInput, NotFound
+from forge_actors.domain.schedule_edits import difference
 from forge_actors.domain.schedule_views import (
     AppliedSchedules,
     NextTime,
     OccurrenceView,
     ScheduleView,
+    applied,
 )
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
@@ -96,7 +99,11 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        known = {schedule.name: schedule for schedule in await self._all()}
+        seen = {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -107,30 +114,13 @@ class ScheduleControl(ControlBase):
             except InvalidInput as error:
                 field = f"schedule[{index}].{error.field}"
                 raise InvalidInput(field, error.problem) from None
-            other = known.get(request.name)
-            if other is not None and other.definition.source != source:
-                of = other.definition.source
-                whose = f"the file {of}" if of else "the command line"
-                raise InvalidInput(
-                    f"schedule[{index}].name",
-                    f"{request.name!r} is a schedule of {whose} already",
-                )
-        told = AppliedSchedules([], [], [], [])
-        for name, definition in wanted.items():
-            before = known.get(name)
-            if before is not None and before.definition == definition:
-                told.unchanged.append(name)
-                continue
-            (told.added if before is None else told.changed).append(name)
-            if not dry_run:
-                revision = None if before is None else before.revision
-                await self.scheduling.ask(partial(Put, definition, revision))
-        for name, schedule in known.items():
-            if schedule.definition.source == source and name not in wanted:
-                told.removed.append(name)
-                if not dry_run:
-                    await self.scheduling.ask(partial(Remove, name))
-        return told
+        definitions = tuple(wanted.values())
+        if dry_run:
+            told = difference(await self._all(), definitions, source)
+        else:
+            make = partial(Apply, source, definitions, seen, ())
+            told = await self.scheduling.ask(make)
+        return applied(told)
 
     # -- the parts -------------------------------------------------------------------
 
@@ -150,10 +140,10 @@ class ScheduleControl(ControlBase):
     ) -> Definition:
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
+        root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
-        linked = checkout is not None and checkout.root != repo.path
-        where = checkout.root if checkout is not None and linked else repo.name
-        definition = with_repository(definition, where)
+        where = repo.id if root == repo.path else root
+        definition = with_repository(definition, where, root)
         self._admission.check(definition.request, repo, checkout)
         return definition
 

@@ -16,6 +16,7 @@ from forge_actors.actors import (
     supervisor_messages,
 )
 from forge_actors.actors.isolating import Isolating
+from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -231,6 +232,7 @@ class Parts:
             policy=lambda: self._settings().cleaning,
             claim=None if owner is None else claim_of(owner),
             is_busy=lambda: self._store.active > 0,
+            tell=self.board.say_of_clean_up,
         )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
@@ -348,6 +350,7 @@ class Parts:
             admission.submit,
             cancel,
         )
+        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,

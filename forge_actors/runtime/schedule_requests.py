@@ -170,7 +170,13 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     return {**wanted, **policies, "job": job}
 
 
-def with_repository(definition: Definition, path: str) -> Definition:
-    """The same, its jobs submitted to the repository at a path or with a name."""
-    request = structs.replace(definition.request, repo=path)
+def with_repository(definition: Definition, repo: str, root: str) -> Definition:
+    """The same, its jobs submitted to the repository with an id, or to the checkout at
+    a path. A folder in it is named from its root, so that it may be moved."""
+    cwd = definition.request.cwd
+    if cwd is not None and f"{cwd}/".startswith(f"{root}/"):
+        cwd = os.path.relpath(cwd, root)
+    request = structs.replace(
+        definition.request, repo=repo, cwd=None if cwd == os.curdir else cwd
+    )
     return structs.replace(definition, request=request)

@@ -48,6 +48,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import (
     RESERVED,
     TERMINAL,
@@ -189,7 +190,7 @@ class Rows(KeptRows):
                 self.jobs[job_id].claims = claims
                 self.jobs[job_id].isolatable = False
                 spec = self.specs[job_id]
-                self.specs[job_id] = structs.replace(spec, isolation=isolation)
+                self.specs[job_id] = with_isolation(spec, isolation)
             case JobRedirected(job_id, choice):
                 direct(self.jobs[job_id], choice)
                 self.specs[job_id] = redirected(self.specs[job_id], choice)

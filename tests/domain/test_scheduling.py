@@ -51,7 +51,7 @@ START = 1_767_323_045.0
 
 
 def made(trigger: Trigger | None = None, **policies: Any) -> Schedule:
-    request = JobRequest(repo="app", argv=["true"])
+    request = JobRequest(repo="repo", argv=["true"])
     rules = Policies(**policies)
     definition = Definition("s", "repo", trigger or Every(60.0), request, rules)
     return Schedule("id", 1, definition, Progress(START), made=START)

@@ -48,6 +48,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
+from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import (
@@ -185,7 +186,7 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
 
 def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
     spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
-    spec = structs.replace(spec, isolation=change.isolation)
+    spec = with_isolation(spec, change.isolation)
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
