@@ -69,8 +69,8 @@ class Outdated(Refused):
     code = "PRECONDITION_FAILED"
     http_status = 412
 
-    def __init__(self, job: str) -> None:
-        super().__init__(f"job {job} is not as it was when it was read: read it again")
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not as it was when it was read: read it again")
 
 
 class ReleaseRefused(Refused):

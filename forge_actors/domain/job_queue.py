@@ -24,7 +24,7 @@ from forge_actors.domain.policies import waiting_for as waiting_for_policy
 from forge_actors.domain.priority import PRIORITIES, bound
 from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
-from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
+from forge_actors.domain.waiting import Waiting, for_gone, for_person, state_for_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,16 +192,9 @@ class JobQueue:
         job = self.jobs[job_id]
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
-            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
-        if awaits_approval(job):
-            detail = (
-                "nobody has allowed what it would do to the outside;"
-                f" forge-actors approve {job_id} does, deny {job_id} ends it"
-            )
-            return Waiting("approval", job.queued_at, detail)
+            return for_gone(gone, job.queued_at)
         if job.state == ASKING:
-            detail = f"its agent asks something; forge-actors answer {job_id} answers"
-            return Waiting("approval", job.queued_at, detail)
+            return for_person(job_id, job.queued_at, asks=not awaits_approval(job))
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)

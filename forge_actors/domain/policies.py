@@ -133,10 +133,7 @@ def changed(
     if narrows and same:
         return known
     if revision is not None and revision != known.revision:
-        return Outdated(
-            f"the policy was changed meanwhile: it is revision {known.revision}, not"
-            f" {revision}"
-        )
+        return Outdated(f"the policy, of revision {known.revision} now,")
     if narrows and known.mode != "convergence":
         return NotConverging(
             f"{NotConverging.code}: the policy is {known.mode}; only what converges can"

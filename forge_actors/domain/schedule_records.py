@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.schedules import Occurrence
 
 _decoder = msgspec.json.Decoder(Schedule)
+#: JSON has no infinite number: of a window that waits for something, and no moment,
+#: nothing is stored there. No text can hold these bytes, as its quotes are escaped.
+_NO_MOMENT, _FAR = b'"moment":null', 1e18
 
 
 def encoded(schedule: Schedule) -> bytes:
@@ -26,7 +30,8 @@ def encoded(schedule: Schedule) -> bytes:
 def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
     """A schedule that was stored, and why it is set aside if it cannot be used."""
     try:
-        schedule = _decoder.decode(body)
+        far = b'"moment":%.0f.0' % _FAR
+        schedule = _endless(_decoder.decode(body.replace(_NO_MOMENT, far)))
         if isinstance(schedule.definition.trigger, Cron):
             checked_zone(schedule.definition.trigger.timezone)
         schedule = _by_id(schedule)
@@ -37,6 +42,19 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
         aside = Schedule(key, 0, empty, Progress(0.0), "quarantined", problem)
         return aside, problem
     return schedule, None
+
+
+def _endless(schedule: Schedule) -> Schedule:
+    """The same; what was stored without a moment has an infinite one."""
+    progress = schedule.progress
+    if all(entry.moment < _FAR for entry in progress.pending):
+        return schedule
+    pending = tuple(
+        structs.replace(entry, moment=math.inf) if entry.moment >= _FAR else entry
+        for entry in progress.pending
+    )
+    progress = structs.replace(progress, pending=pending)
+    return structs.replace(schedule, progress=progress)
 
 
 def _by_id(schedule: Schedule) -> Schedule:

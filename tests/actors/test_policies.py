@@ -145,7 +145,7 @@ async def test_a_job_that_is_offered_when_it_begins_does_not_start_after_it(
 async def test_a_policy_of_another_revision_is_not_changed() -> None:
     async with world() as made:
         await made.set_policy("convergence", revision=0)
-        with pytest.raises(Outdated, match="it is revision 1, not 0"):
+        with pytest.raises(Outdated, match="of revision 1 now, is not as it"):
             await made.set_policy("maintenance", revision=0)
         assert (await made.set_policy("convergence")).revision == 1
         assert (await made.set_policy("maintenance", revision=1)).revision == 2

@@ -58,7 +58,7 @@ async def _set(call: Call, wanted: PolicyRequest, *, narrows: bool = False) -> A
     if known is not None:
         view = await call.control.policy()
         if not matches(known, tag_of(json_response(view))):
-            raise Outdated
+            raise Outdated("the policy")
         if wanted.revision is None:
             wanted = structs.replace(wanted, revision=view.revision)
     return json_response(await call.control.set_policy(wanted, narrows=narrows))
