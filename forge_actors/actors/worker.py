@@ -61,7 +61,7 @@ class Worker:
         #: Takes the receipt if the repository has ended meanwhile.
         self._unclaimed = unclaimed
         self._isolating = isolating
-        #: While the worktree of the job is made.
+        #: While what the job needs is made.
         self._making: trio.CancelScope | None = None
         self._running: RunningAttempt | None = None
         self._stopped = False
@@ -110,9 +110,10 @@ class Worker:
         """Give the order to the launcher, unless it was stopped first; then `run`.
 
         Apart from `run`, so that the order leaves in this turn of the loop and not
-        after the first step of a new task. One that needs a worktree leaves in `run`.
+        after the first step of a new task. One for which something is to be made first,
+        such as a worktree, leaves in `run`.
         """
-        if self._stopped or order.problem is not None or order.wanted is not None:
+        if self._stopped or order.problem is not None or needs_more(order):
             return
         try:
             self._running = self._launcher.launch(order)
@@ -125,15 +126,15 @@ class Worker:
     @trio.lowlevel.enable_ki_protection
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
-            if order.wanted is not None:
+            if needs_more(order):
                 order = await self._isolated(order)
                 self.launch(order)
             self._tell_exit(await self._attempt(order))
 
     async def _isolated(self, order: LaunchOrder) -> LaunchOrder:
-        """The order with a worktree that is ready, unless it was stopped meanwhile."""
+        """The order with all that it needs, unless it cannot start anyway."""
         isolating = self._isolating
-        if isolating is None or self._stopped:
+        if isolating is None or self._stopped or order.problem is not None:
             return order
         try:
             with trio.CancelScope() as self._making:
@@ -222,5 +223,13 @@ class Worker:
             ending=ending,
             ended_at=self._clock.now(),
             error=why,
+            code=None if ending == "stop" else order.problem_code,
             no_worktree=order.no_worktree,
         )
+
+
+def needs_more(order: LaunchOrder) -> bool:
+    """Whether something is to be made for it before it is launched."""
+    if order.wanted is not None:
+        return True
+    return order.inputs is not None and not order.inputs.placed

@@ -44,6 +44,7 @@ VERBS = {
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
     "schedule": "jobs that are submitted by themselves",
+    "workflow": "jobs that depend on each other, from a file",
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
@@ -86,7 +87,7 @@ GROUPS = {
         *("api", "mcp"),
     ),
     "repositories": ("repo", "worktree"),
-    "new jobs": ("submit", "run", "retry", "continue", "schedule"),
+    "new jobs": ("submit", "run", "retry", "continue", "schedule", "workflow"),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "timeline", "fence"),

@@ -24,9 +24,9 @@ from forge_actors.client.home import own_job, own_trace, resolve_home, socket_pa
 from forge_actors.client.home_calls import HomeCalls
 from forge_actors.client.policies import PolicyCalls
 from forge_actors.client.results import ResultCalls
-from forge_actors.client.schedules import ScheduleCalls
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
+from forge_actors.client.workflows import WorkflowCalls
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
@@ -70,7 +70,7 @@ async def connect(
     yield client
 
 
-class Client(ResultCalls, FollowingCalls, HomeCalls, PolicyCalls, ScheduleCalls):
+class Client(ResultCalls, FollowingCalls, HomeCalls, PolicyCalls, WorkflowCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:

@@ -17,6 +17,12 @@ from forge_actors.domain.schedule_changes import (
     ScheduleRemoved,
     ScheduleSaved,
 )
+from forge_actors.domain.workflow_changes import (
+    StepSaved,
+    WorkflowAdded,
+    WorkflowSaved,
+    WorkflowsForgotten,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
@@ -381,6 +387,10 @@ Change = (
     | ScheduleSaved
     | OccurrenceSaved
     | ScheduleRemoved
+    | WorkflowAdded
+    | WorkflowSaved
+    | StepSaved
+    | WorkflowsForgotten
     | SettingsChanged
     | Noted
     | JobsForgotten

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
 
 #: What is told by events whose kinds begin so, nobody holds.
-_HOLD_NOTHING = ("worktree_", "lock_", "schedule_", "agent_session", "job_applied")
+_HOLD_NOTHING = (
+    *("worktree_", "lock_", "schedule_", "workflow_", "agent_session", "job_applied"),
+)
 
 
 class BrokenHistory(ForgeError):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.requests import JobRequest
 
-_PLACE = re.compile(r"\$(?P<plain>\$(?=\{))?(?:\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\})?")
+_PLACE = re.compile(
+    r"\$(?P<plain>\$(?=\{))?(?:\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\})?"
+)
 #: The fields of a job in which they are filled, besides `argv` and `env`.
 TEXTS = ("repo", "name", "prompt", "stdin", "cwd", "branch", "base", "verify")
 

@@ -113,7 +113,7 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         return _orphaned(receipt)
     if _is_cancelled(known):
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
-    check = check_next(job, receipt.agent)
+    check = check_next(job, receipt)
     return Outcome("waiting_for_heavy_check", verify=check)
 
 
@@ -195,10 +195,10 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             error = JobError("WORKER_START_FAILED", receipt.error or "")
             return Outcome("queued", error, uncounted=True, returns=True)
         case "spawn":
-            why = (
-                f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"
-            )
-            return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
+            why = receipt.error or "it did not start"
+            why += f"; it used attempt {job.counted}"
+            code = receipt.code or "WORKER_START_FAILED"
+            return _own_doing(job, JobError(code, why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):

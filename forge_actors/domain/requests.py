@@ -98,6 +98,10 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     verify_timeout: str | float | None = None
     verify_rounds: int | None = None
     artifacts: list[str] = []
+    #: Artifacts of earlier jobs that it finds when it starts, as `JOB` or `JOB:GLOB`.
+    inputs: list[str] = []
+    #: Names of the values that it hands on, in the file that FORGE_OUTPUT names.
+    outputs: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.

@@ -14,11 +14,7 @@ from msgspec import structs
 
 from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import (
-    JobAdded,
-    JobDelegated,
-    JobDetails,
-)
+from forge_actors.domain.changes import JobAdded, JobDelegated, JobDetails
 from forge_actors.domain.errors import (
     FencingTokenStale,
     InvalidInput,
@@ -45,6 +41,7 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.inputs import inputs_of, with_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,8 +92,7 @@ class Admission:
         self._settings = settings
         self._secrets = secrets
         self._agents = agents
-        #: There may be a person who allows effects.
-        self._attended = attended
+        self._attended = attended  # there may be a person who allows effects
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
         #: Raises DiskLow where the disk has no room for another job.
@@ -120,6 +116,7 @@ class Admission:
             return []
         if len(requests) > MAX_BATCH:
             raise InvalidInput("jobs", f"has more than {MAX_BATCH} jobs")
+        requests = with_dependencies(requests)
         single = len(requests) == 1
         found: dict[str, tuple[Repository, Checkout | None]] = {}
         places = []
@@ -326,6 +323,9 @@ class Admission:
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
         if agent is not None:
             spec = structs.replace(spec, agent=agent)
+        if request.inputs:
+            inputs = inputs_of(self._store, request, names, prefix)
+            spec = structs.replace(spec, inputs=inputs)
         authority = authorities.of(request, prefix)
         asks = False
         if authority is not None:

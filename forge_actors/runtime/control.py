@@ -6,6 +6,7 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
+from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_policies import PolicyControl
 from forge_actors.runtime.control_repositories import RepositoryControl
@@ -15,12 +16,14 @@ from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
+from forge_actors.runtime.control_workflows import WorkflowControl
 
 
 class RuntimeControl(
     AnswerControl,
     ResultControl,
     ArtifactControl,
+    HandingOnControl,
     RepositoryControl,
     SteeringControl,
     FollowingControl,
@@ -28,6 +31,7 @@ class RuntimeControl(
     UsageControl,
     ScheduleControl,
     PolicyControl,
+    WorkflowControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,

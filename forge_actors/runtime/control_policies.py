@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.actors.supervisor_messages import SetPolicy
 from forge_actors.domain.deadlines import parse_duration
-from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.errors import InvalidInput, NotFound
 from forge_actors.domain.policies import (
     Policy,
     PolicyView,
@@ -14,7 +14,7 @@ from forge_actors.domain.policies import (
     describe,
 )
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.control_workflows import WorkflowControl
 from forge_actors.runtime.schedule_requests import moment_of
 from forge_actors.runtime.views import shown_text
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
 
 
-class PolicyControl(ControlBase):
+class PolicyControl(WorkflowControl):
     """The part of the port `Control` that is about the policy."""
 
     async def policy(self) -> PolicyView:
@@ -33,9 +33,10 @@ class PolicyControl(ControlBase):
         self, request: PolicyRequest, *, narrows: bool = False
     ) -> PolicyView:
         check_request(request)
+        work = None if request.work is None else self._work_meant(request.work)
         wanted = Policy(
             request.mode,
-            request.work,
+            work,
             # It is shown in many places: what is secret in it is not kept at all.
             shown_text(request.reason, self._roots),
             until=_until(request, self._clock.wall()),
@@ -44,6 +45,19 @@ class PolicyControl(ControlBase):
             lambda reply: SetPolicy(wanted, request.revision, narrows, reply)
         )
         return policy_view(self._store)
+
+    def _work_meant(self, name: str) -> str:
+        """The id of a work: as `workflow show` takes it, or as `jobs` shows it.
+
+        Raises:
+            NotFound: there is none, and nothing would be started at all.
+        """
+        if self._store.read("job_of_work", name):
+            return name
+        try:
+            return self._workflow_meant(name)
+        except NotFound:
+            raise NotFound(f"there is no workflow and no EPIC run {name!r}") from None
 
 
 def policy_view(store: SqliteStore) -> PolicyView:

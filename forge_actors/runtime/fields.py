@@ -33,6 +33,7 @@ from forge_actors.domain.jobs import (
     Replay,
 )
 from forge_actors.domain.launch import ProcessLimits
+from forge_actors.domain.outputs import check_names
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.process_limits import parse_memory, parse_nice, parse_pids
 from forge_actors.domain.requests import (
@@ -170,6 +171,9 @@ def spec_of(
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
         artifacts=_patterns(request.artifacts, f"{prefix}artifacts"),
+        outputs=check_names(request.outputs, field=f"{prefix}outputs")
+        if request.outputs
+        else (),
         isolation=_isolation(request, prefix),
         in_checkout=request.isolate is False,
         verify=_verify(request, prefix),

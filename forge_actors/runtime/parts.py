@@ -43,16 +43,18 @@ from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
+from forge_actors.runtime.automation import Automation
 from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
+from forge_actors.runtime.handing_on import last_attempt
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.input_folders import InputFolders
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
 from forge_actors.runtime.tracing import open_tracing
@@ -166,6 +168,7 @@ class Parts:
                 GitWorktrees(),
                 self._clock,
                 GitLocks(shared_with_others),
+                InputFolders(self._home, partial(last_attempt, self._store)),
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -344,12 +347,10 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
-        scheduling = Scheduling(
-            self._store,
-            self._clock,
-            admission.submit,
-            cancel,
+        automation = Automation(
+            self._store, self._clock, self._ids, admission.submit, cancel
         )
+        scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
@@ -366,9 +367,9 @@ class Parts:
             programs=self._programs,
             session=self._runs.session,
             board=self.board,
-            scheduling=scheduling,
+            automation=automation,
         )
-        self._scheduling = scheduling
+        self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede
         return control
@@ -381,7 +382,7 @@ class Parts:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
-            self._scheduling.stop()
+            self._automation.stop()
             await self._ended.wait()
             self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already

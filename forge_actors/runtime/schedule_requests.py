@@ -36,7 +36,7 @@ _PLAIN = (
     *("when_clean", "shadow"),
 )
 #: What a schedule says of each of its jobs itself.
-_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work")
+_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")
 
 
 def definition_of(

@@ -50,6 +50,7 @@ from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 from forge_actors.testing.webhooks import FakeWebhooks
+from forge_actors.testing.workflows import FakeWorkflows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,7 @@ class FakeControl(
     FakeWorktrees,
     FakeResults,
     FakeSchedules,
+    FakeWorkflows,
     FakeSpending,
     FakeInbox,
     FakeMetrics,
@@ -81,6 +83,7 @@ class FakeControl(
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
         FakeSchedules.__init__(self)
+        FakeWorkflows.__init__(self)
         FakeInbox.__init__(self)
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)

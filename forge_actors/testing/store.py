@@ -32,6 +32,7 @@ from forge_actors.domain.policies import in_force
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
+from forge_actors.testing.kept_workflows import WorkflowsInMemory
 from forge_actors.testing.looks import LooksInMemory
 from forge_actors.testing.rows import Rows as Rows
 from forge_actors.testing.store_move import Move as Move
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
+class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(

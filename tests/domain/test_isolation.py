@@ -228,9 +228,7 @@ def test_a_job_made_anew_has_its_own_worktree() -> None:
     assert inherited(CONTENT, "old", "new") == CONTENT
 
 
-def test_one_that_can_have_no_worktree_waits_for_the_checkout_and_is_not_isolated_again() -> (
-    None
-):
+def test_one_that_can_have_no_worktree_waits_and_is_not_isolated_again() -> None:
     made = ledger(job("a"), job("b"))
     dispatch(made)
     [change, _] = dispatch(made)

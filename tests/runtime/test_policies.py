@@ -12,6 +12,7 @@ from forge_actors.domain.errors import (
     AdmissionBlocked,
     InvalidInput,
     NotConverging,
+    NotFound,
     Outdated,
 )
 from forge_actors.domain.policies import PolicyRequest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.policies import Mode
     from tests.runtime.admission_kit import Case
+    from tests.runtime.control_kit import Case as RuntimeCase
 
 WORK = "wf-1"
 
@@ -115,6 +117,12 @@ async def test_a_policy_is_shown_where_people_look(tmp_path: Path) -> None:
         assert kinds == [("maintenance", "normal"), ("normal", "maintenance")]
 
 
+async def of_work(case: RuntimeCase) -> None:
+    """A job that a workflow submits."""
+    request = JobRequest("app", ["true"], work=WORK)
+    await case.runtime.control._admission.submit([request])
+
+
 async def _first(runtime: Any, kind: str, count: int) -> Any:
     async for event in runtime.events(after=0):
         if event.kind == kind:
@@ -137,6 +145,10 @@ async def test_a_request_is_checked_before_anything_is_changed(tmp_path: Path) -
             assert told.value.field == field
         with pytest.raises(Outdated):
             await case.control.set_policy(PolicyRequest("convergence", revision=7))
+        unknown = PolicyRequest("exclusive", work="wf-2")
+        with pytest.raises(NotFound, match="no workflow and no EPIC run 'wf-2'"):
+            await case.control.set_policy(unknown)
+        await of_work(case)
         wanted = PolicyRequest("exclusive", work=WORK)
         with pytest.raises(NotConverging):
             await case.control.set_policy(wanted, narrows=True)
@@ -146,6 +158,7 @@ async def test_a_request_is_checked_before_anything_is_changed(tmp_path: Path) -
 async def test_it_outlives_the_runtime_and_is_read_without_one(tmp_path: Path) -> None:
     home = str(tmp_path / "home")
     async with controlled(tmp_path) as case:
+        await of_work(case)
         await case.control.set_policy(PolicyRequest("convergence", reason="end"))
         with pytest.raises(AdmissionBlocked):
             await case.submit()

@@ -7,5 +7,8 @@ VALUES (1, ?, ?, ?, ?, ?, ?);
 -- name: policy
 SELECT mode, work, reason, since, until, revision FROM policy;
 
+-- name: job_of_work
+SELECT id FROM job WHERE work = ? LIMIT 1;
+
 -- name: set_work
 UPDATE job SET work = ? WHERE id = ?;

@@ -252,6 +252,18 @@ class StoreReader:
         rows = self.read("occurrences", schedule, limit)
         return [Occurrence(*row) for row in rows]
 
+    def workflow(self, workflow: str) -> tuple[tuple[bytes, bytes], list[bytes]] | None:
+        """See the port."""
+        rows = self.read_pending("workflow", workflow)
+        if not rows:
+            return None
+        steps = self.read_pending("workflow_steps", workflow)
+        return rows[0], [row[0] for row in steps]
+
+    def active_workflows(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("active_workflows")]
+
     def job_of_request(self, request_id: str) -> str | None:
         """See the port."""
         rows = self.read_pending("request_job", request_id)

@@ -57,7 +57,7 @@ from forge_actors.domain.schedule_changes import (
     ScheduleSaved,
 )
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite import forgetting, workflow_rows
 from forge_actors.edges.sqlite.closings import (
     begin_pause,
     end_pause,
@@ -386,6 +386,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     ScheduleSaved: save_schedule,
     OccurrenceSaved: save_occurrence,
     ScheduleRemoved: remove_schedule,
+    **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,

@@ -129,6 +129,20 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     artifacts: Annotated[
         Words, _about("Patterns of files to keep when it has ended.")
     ] = []
+    inputs: Annotated[
+        Words,
+        _about(
+            """Artifacts of earlier jobs that it finds below the folder that its
+            variable FORGE_INPUTS names, as JOB or JOB:GLOB. It starts after these."""
+        ),
+    ] = []
+    outputs: Annotated[
+        Words,
+        _about(
+            """Names of small values that it hands on: it writes lines NAME=value into
+            the file that its variable FORGE_OUTPUT names, and `show` has them."""
+        ),
+    ] = []
     agent: Annotated[
         str | None,
         _about(
