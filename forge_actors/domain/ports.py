@@ -216,7 +216,9 @@ class Store(Protocol):
         """The repository that was tried longest ago, or never; None: there is none."""
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
-        """Call `notify` once the end of `job` is durable; at once if it is."""
+        """Call `notify` once the end of `job` is durable; at once if it is.
+
+        Of one that retention has removed nobody knows how it ended: `stale`."""
 
 
 class KeptStore(Store, Protocol):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.ids import IdSource
+    from forge_actors.runtime.looking import Looking
+    from forge_actors.runtime.registry import Registry
 
 
 class Automation:
@@ -29,8 +31,10 @@ class Automation:
         ids: IdSource,
         submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
         cancel: Callable[[str], Awaitable[object]],
+        registry: Registry,
+        looking: Looking,
     ) -> None:
-        self.scheduling = Scheduling(store, clock, submit, cancel)
+        self.scheduling = Scheduling(store, clock, submit, cancel, registry, looking)
         context = context_of(store, clock, submit, cancel)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 

@@ -348,7 +348,13 @@ class Parts:
             await control.cancel(job)
 
         automation = Automation(
-            self._store, self._clock, self._ids, admission.submit, cancel
+            self._store,
+            self._clock,
+            self._ids,
+            admission.submit,
+            cancel,
+            self.registry,
+            self.looking,
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))

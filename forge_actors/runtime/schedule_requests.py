@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.causes import USUAL_COOLDOWN, parse_cause
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobs import READ_ONLY_KINDS
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import Definition, Policies, check_name
 from forge_actors.domain.triggers import (
@@ -19,10 +21,12 @@ from forge_actors.domain.triggers import (
     Cron,
     Every,
     Manual,
+    On,
     Once,
     checked_zone,
     cron,
     every,
+    of_checkout,
 )
 
 if TYPE_CHECKING:
@@ -48,12 +52,16 @@ def definition_of(
         InvalidInput: naming the field that is wrong.
     """
     check_name(request.name)
-    policies = _policies(request)
+    policies, trigger = _policies(request), trigger_of(request)
+    job = _job(request)
+    writes = not (job.read_only or job.kind in READ_ONLY_KINDS)
+    if request.cooldown is None and writes and of_checkout(trigger):
+        policies = structs.replace(policies, cooldown=USUAL_COOLDOWN)
     return Definition(
         name=request.name,
         repo=repo,
-        trigger=trigger_of(request),
-        request=_job(request),
+        trigger=trigger,
+        request=job,
         policies=policies,
         source=source,
         transient=request.transient,
@@ -68,17 +76,23 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     """
     given = [
         name
-        for name in ("every", "cron", "at", "manual")
+        for name in ("on", "every", "cron", "at", "manual")
         if getattr(request, name) not in (None, False)
     ]
+    least = 0.0
+    if request.on is not None and request.every is not None:
+        given.remove("every")
+        least = every(parse_duration(request.every, field="every")).seconds
     if len(given) != 1:
         raise InvalidInput(
             given[1] if given else "every",
-            "one of every, cron, at and manual says when it runs"
+            "one of every, cron, at, on and manual says when it runs"
             + (f", not {' and '.join(given)}" if given else ""),
         )
     if request.timezone is not None:
         checked_zone(request.timezone)
+    if request.on is not None:
+        return On(parse_cause(request.on), least)
     if request.every is not None:
         return every(parse_duration(request.every, field="every"))
     if request.cron is not None:
@@ -156,6 +170,10 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
             wanted["every"] = seconds
         case Cron(expression, timezone):
             wanted |= {"cron": expression, "timezone": timezone}
+        case On(cause, least):
+            wanted["on"] = str(cause)
+            if least:
+                wanted["every"] = least
         case Once(moment):
             wanted["at"] = datetime.fromtimestamp(moment).astimezone().isoformat()
         case Manual():
@@ -163,6 +181,8 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     usual = msgspec.to_builtins(Policies())
     policies: dict[str, Any] = msgspec.to_builtins(definition.policies)
     policies = {n: value for n, value in policies.items() if value != usual.get(n)}
+    if of_checkout(definition.trigger):  # none is not the usual one there
+        policies["cooldown"] = definition.policies.cooldown
     if (until := policies.pop("until", None)) is not None:
         wanted["until"] = datetime.fromtimestamp(until).astimezone().isoformat()
     if definition.transient:

@@ -79,6 +79,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         self._woken = trio.Event()
         self._urgent = trio.Event()
         self._ends: dict[str, list[Callable[[State], None]]] = {}
+        self.heard: dict[str, Callable[[], object]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[MemoryStore, None]:
@@ -118,6 +119,8 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
                     self._tell_of_end()
+                    if change.event.repo in self.heard:
+                        self.heard[change.event.repo]()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -158,6 +161,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         """Forget what is not durable, and everybody who waits for it."""
         self._moves.clear()
         self._ends.clear()
+        self.heard.clear()
         self._held.clear()
         self._pending = copy.deepcopy(self.durable)
 
@@ -268,5 +272,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         held = self.durable.jobs.get(job)
         if held is not None and held.state in TERMINAL:
             notify(held.state)
+        elif held is None and job in self.durable.forgotten:
+            notify("stale")
         else:
             self._ends.setdefault(job, []).append(notify)

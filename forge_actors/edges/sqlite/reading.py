@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import apsw
-from msgspec import convert
+from msgspec import convert, json
 
+from forge_actors.domain.causes import Traits
 from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
@@ -269,6 +270,10 @@ class StoreReader:
         rows = self.read_pending("request_job", request_id)
         return rows[0][0] if rows else None
 
+    def decided(self, occurrence: str) -> bool:
+        """See the port."""
+        return bool(self.read_pending("occurrence", occurrence))
+
     def ran(self, job: str) -> float:
         """See the port."""
         rows = self.read_pending("job_ran", job)
@@ -300,9 +305,31 @@ class StoreReader:
             return look
         return look.taken_in(self.clock.ahead(), self.clock.now())
 
+    def hear_ends(self, repo: str, notify: Callable[[], object] | None) -> None:
+        """See the port."""
+        self.ends.hear(repo, notify)
+
+    def state(self, job: str) -> State | None:
+        """See the port."""
+        rows = self.read("job_state", job)
+        return rows[0][0] if rows else None
+
+    def traits(self, job: str) -> Traits | None:
+        """See the port."""
+        for kind, name, labels, origin in self.read("job_traits", job):
+            return Traits(job, kind, name, tuple(json.decode(labels)), origin)
+        return None
+
+    def window_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read("window_of", job)
+        return rows[0][0] if rows else None
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)
         if rows and rows[0][0] in TERMINAL:
             notify(rows[0][0])
+        elif not rows and self.read("job_forgotten", job):
+            notify("stale")
         else:
             self.ends.add(job, notify)
