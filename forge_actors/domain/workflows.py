@@ -140,7 +140,7 @@ class Graph:
         self._running -= 1
         if end.state == "succeeded":
             step.outputs = end.outputs
-            return self._over(step, "succeeded", None, now)
+            return self._over(step, "succeeded", end.why, now)
         why = end.why or f"job {step.job} {end.state}"
         if self._cancelled:
             return self._over(step, "cancelled", why, now)

@@ -10,6 +10,7 @@ from msgspec import structs
 from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.policies import check_work
+from forge_actors.domain.redaction import redact
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_definitions import digest_of
 from forge_actors.domain.workflow_records import (
@@ -194,7 +195,7 @@ def _step_view(step: Step, defined: StepDefinition) -> StepView:
         tries=step.tries,
         why=step.why,
         gate=defined.gate,
-        outputs=step.outputs,
+        outputs={name: redact(text) for name, text in step.outputs.items()},
         began_at=_moment(step.began),
         ended_at=_moment(step.ended),
     )

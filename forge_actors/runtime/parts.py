@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_context,
-    supervisor,
-    supervisor_messages,
-)
+from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
@@ -33,11 +29,7 @@ from forge_actors.edges.git.left_locks import GitLocks
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
-from forge_actors.edges.sqlite.rows import (
-    launched_from,
-    pause_from,
-    quarantine_from,
-)
+from forge_actors.edges.sqlite.rows import launched_from, pause_from, quarantine_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms

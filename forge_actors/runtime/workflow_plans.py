@@ -11,6 +11,7 @@ from forge_actors.domain.jobs import JobError
 from forge_actors.domain.redaction import bounded, redact
 from forge_actors.domain.workflow_steps import StepEnd
 from forge_actors.domain.workflows import Graph
+from forge_actors.runtime.handing_on import outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -45,8 +46,12 @@ def context_of(
 
     async def result(job: str, state: State) -> StepEnd:
         rows = store.read("job_error", job)
-        if not rows or rows[0][0] is None:
+        if not rows:
             return StepEnd(state)
+        if rows[0][0] is None:
+            values, problem = outputs_of(store, job)
+            why = None if problem is None else f"of its outputs: {problem}"
+            return StepEnd(state, why, values)
         message = _error.decode(rows[0][0]).message
         return StepEnd(state, bounded(redact(f"job {job} {state}: {message}"), MAX_WHY))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.errors import ForgeError, InvalidInput
+from forge_actors.domain.inputs import MAX_INPUTS, split_input
 from forge_actors.domain.placeholders import names_in
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import check_name
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Check = Callable[[JobRequest, Repository, Checkout | None], None]
 
 #: What a workflow says of each of its jobs itself.
-_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work")
+_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 MAX_PARAMETERS = 100
 MAX_PARAMETER = 10_000
@@ -86,13 +87,15 @@ class Definer:
         condition = None
         if step.condition is not None:
             condition = condition_of(step.condition, field=f"{where}.if")
+        inputs = _inputs(step, f"{where}.inputs")
         made = StepDefinition(
             name=step.name,
-            after=tuple(dict.fromkeys(step.after)),
+            after=tuple(dict.fromkeys([*step.after, *(of for of, _ in inputs)])),
             when=step.when,
             condition=condition,
             retries=step.retries,
             gate=step.gate,
+            inputs=inputs,
         )
         if step.job is None:
             return made
@@ -121,6 +124,15 @@ class Definer:
             except ForgeError as error:
                 raise InvalidInput(f"{where}.repo", str(error)) from None
         return self._places[named]
+
+
+def _inputs(step: StepRequest, field: str) -> tuple[tuple[str, str], ...]:
+    if len(step.inputs) > MAX_INPUTS:
+        raise InvalidInput(field, f"are more than {MAX_INPUTS}")
+    if step.inputs and step.job is None:
+        raise InvalidInput(field, "are for a step with a job")
+    found = (split_input(text, field=field) for text in step.inputs)
+    return tuple((of, pattern or "") for of, pattern in found)
 
 
 def _job(given: dict[str, object], where: str) -> JobRequest:
@@ -158,7 +170,15 @@ def _check_references(definition: Definition) -> None:
         InvalidInput: one is of nothing, or of a step that need not have ended.
     """
     before = ancestors(definition)
+    jobs = {step.name: step.request for step in definition.steps}
     for index, step in enumerate(definition.steps):
+        for of, _ in step.inputs:
+            request = jobs.get(of)
+            if request is None or not request.artifacts:
+                raise InvalidInput(
+                    f"step[{index}].inputs",
+                    f"the job of step {of!r} keeps no artifacts",
+                )
         if step.name not in before:
             continue
         places = names_in(step.request) if step.request is not None else set()
@@ -169,9 +189,21 @@ def _check_references(definition: Definition) -> None:
                     f"${{{name}}} is neither a parameter nor an output of a step that"
                     " it runs after",
                 )
+            _check_output(jobs, *name.partition(".")[::2], f"step[{index}].job")
         condition = step.condition
         if condition is not None and condition.step not in before[step.name]:
             raise InvalidInput(
                 f"step[{index}].if",
                 f"it does not run after step {condition.step!r}",
             )
+        if condition is not None:
+            where = f"step[{index}].if"
+            _check_output(jobs, condition.step, condition.output, where)
+
+
+def _check_output(
+    jobs: dict[str, JobRequest | None], step: str, output: str, field: str
+) -> None:
+    request = jobs.get(step)
+    if request is None or output not in request.outputs:
+        raise InvalidInput(field, f"step {step!r} declares no output {output!r}")
