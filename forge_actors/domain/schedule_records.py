@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.schedules import Occurrence
 
 _decoder = msgspec.json.Decoder(Schedule)
-#: JSON has no infinite number: of a window that waits for something, and no moment,
-#: nothing is stored there. No text can hold these bytes, as its quotes are escaped.
-_NO_MOMENT, _FAR = b'"moment":null', 1e18
 
 
 def encoded(schedule: Schedule) -> bytes:
@@ -30,12 +27,11 @@ def encoded(schedule: Schedule) -> bytes:
 def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
     """A schedule that was stored, and why it is set aside if it cannot be used."""
     try:
-        far = b'"moment":%.0f.0' % _FAR
-        schedule = _endless(_decoder.decode(body.replace(_NO_MOMENT, far)))
+        schedule = _decoded(body)
         if isinstance(schedule.definition.trigger, Cron):
             checked_zone(schedule.definition.trigger.timezone)
         schedule = _by_id(schedule)
-    except (msgspec.MsgspecError, InvalidInput) as error:
+    except (msgspec.MsgspecError, InvalidInput, LookupError, TypeError) as error:
         problem = f"what is stored of it cannot be used: {error}"
         nothing = JobRequest(repo="", argv=[])
         empty = Definition(name, "", Manual(), nothing)
@@ -44,17 +40,16 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
     return schedule, None
 
 
-def _endless(schedule: Schedule) -> Schedule:
-    """The same; what was stored without a moment has an infinite one."""
-    progress = schedule.progress
-    if all(entry.moment < _FAR for entry in progress.pending):
-        return schedule
-    pending = tuple(
-        structs.replace(entry, moment=math.inf) if entry.moment >= _FAR else entry
-        for entry in progress.pending
-    )
-    progress = structs.replace(progress, pending=pending)
-    return structs.replace(schedule, progress=progress)
+def _decoded(body: bytes) -> Schedule:
+    try:
+        return _decoder.decode(body)
+    except msgspec.ValidationError:
+        # JSON has no infinity: a window that waits for the end of a job has null.
+        stored = msgspec.json.decode(body)
+        for entry in stored["progress"]["pending"]:
+            if entry["moment"] is None:
+                entry["moment"] = math.inf
+        return msgspec.convert(stored, Schedule)
 
 
 def _by_id(schedule: Schedule) -> Schedule:

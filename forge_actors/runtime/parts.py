@@ -340,13 +340,8 @@ class Parts:
             await control.cancel(job)
 
         automation = Automation(
-            self._store,
-            self._clock,
-            self._ids,
-            admission.submit,
-            cancel,
-            self.registry,
-            self.looking,
+            *(self._store, self._clock, self._ids, admission.submit, cancel),
+            *(self.registry, self.looking, self._home, self._settings),
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))

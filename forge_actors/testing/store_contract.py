@@ -42,6 +42,7 @@ from forge_actors.testing import (
     schedules_contract,
     usage_contract,
     verify_contract,
+    workflows_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -373,5 +374,6 @@ CHECKS: tuple[Check, ...] = (
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
     *policies_contract.CHECKS,
+    *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -19,7 +19,7 @@ SOON = 1.0
 
 
 async def end(world: World) -> None:
-    world.held = None
+    world.closed = None
     world.mailbox.tell(HeldNoMore())
     await trio.testing.wait_all_tasks_blocked()
 
@@ -27,7 +27,7 @@ async def end(world: World) -> None:
 async def test_a_window_is_deferred_and_runs_when_it_is_over() -> None:
     async with World().open() as world:
         await world.add("s", Every(60.0))
-        world.held = WHY
+        world.closed = WHY
         await trio.sleep(60 + SOON)
         [told] = await world.told()
         assert (told.decision, told.reason) == ("deferred", WHY)
@@ -46,7 +46,7 @@ async def test_a_window_is_deferred_and_runs_when_it_is_over() -> None:
 async def test_it_is_not_looked_at_again_before_that() -> None:
     async with World().open() as world:
         await world.add("s", Manual())
-        world.held = WHY
+        world.closed = WHY
         await world.mailbox.ask(partial(RunNow, "s", "wish"))
         await trio.testing.wait_all_tasks_blocked()
         waits = world.timer.waits
@@ -61,10 +61,10 @@ async def test_one_that_was_deferred_runs_once_after_a_restart() -> None:
     world = World()
     async with world.open():
         await world.add("s", Every(3600.0))
-        world.held = WHY
+        world.closed = WHY
         await trio.sleep(3600 + SOON)
         assert (await world.told())[0].decision == "deferred"
-    world.held = None
+    world.closed = None
     async with world.open():
         await trio.testing.wait_all_tasks_blocked()
         assert len(world.requests) == 1
@@ -75,8 +75,8 @@ async def test_one_that_was_deferred_runs_once_after_a_restart() -> None:
 async def test_what_is_held_for_longer_than_it_is_caught_up_is_missed() -> None:
     async with World().open() as world:
         schedule = await world.add("s", Every(60.0), catch_up=300.0)
-        world.held = WHY
+        world.closed = WHY
         await trio.sleep(60 + SOON)
         [entry] = (await world.now()).progress.pending
-        late = Situation(entry.due + 1000.0, held=WHY)
+        late = Situation(entry.due + 1000.0, closed=WHY)
         assert rule(schedule, entry, late).decision == "missed"
