@@ -9,6 +9,7 @@ from msgspec import structs
 
 from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.policies import check_work
 from forge_actors.domain.redaction import redact
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_definitions import digest_of
@@ -65,6 +66,7 @@ class WorkflowControl(ControlBase):
             made=wall,
         )
         if not dry_run:
+            check_work(self._store.policy, "create", None)
             await self.running_workflows.begin(workflow, definition, request.request_id)
         return _view(workflow, definition, _steps(definition, []))
 
@@ -107,6 +109,7 @@ class WorkflowControl(ControlBase):
         return await self._told_to(name, Pause)
 
     async def resume_workflow(self, name: str) -> WorkflowView:
+        check_work(self._store.policy, "continue", self._workflow_meant(name))
         return await self._told_to(name, Resume)
 
     async def cancel_workflow(self, name: str) -> WorkflowView:
@@ -119,6 +122,7 @@ class WorkflowControl(ControlBase):
         self, name: str, steps: Sequence[str] = ()
     ) -> WorkflowView:
         key = self._workflow_meant(name)
+        check_work(self._store.policy, "continue", key)
         await self.running_workflows.retry(key, steps)
         return await self.workflow(key)
 

@@ -173,6 +173,7 @@ class Parts:
             # Those that keep claims too: what they wait for may be gone by now.
             busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
             accounts=self._store.accounts(),
+            policy=self._store.read_policy(),
             attended=self._served is not None,
             pauses=tuple(
                 pause
