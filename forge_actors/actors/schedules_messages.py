@@ -138,6 +138,10 @@ class RepositoryGone(Struct, frozen=True):
     repo: str
 
 
+class HeldNoMore(Struct, frozen=True):
+    """What held back all schedules may be over."""
+
+
 class Due(Struct, frozen=True):
     """The moment has come, or the clock was set."""
 
@@ -156,6 +160,7 @@ Message = (
     | Signalled
     | Stirred
     | RepositoryGone
+    | HeldNoMore
     | Due
 )
 
@@ -216,6 +221,8 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.
     dirty: Callable[[str], bool | None]
+    #: Why no window of any schedule runs now; None if they do.
+    closed: Callable[[], str | None] = lambda: None
     #: What holds back the schedules of a repository that ask for it, and why.
     hindrances: Callable[[str], dict[Hindrance, str]] = lambda _: {}
     #: Whether a repository is there, and not removed.

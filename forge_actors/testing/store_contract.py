@@ -36,6 +36,7 @@ from forge_actors.testing import (
     kept_contract,
     looks_contract,
     ownership_contract,
+    policies_contract,
     recovery_contract,
     relocation_contract,
     schedules_contract,
@@ -374,6 +375,7 @@ CHECKS: tuple[Check, ...] = (
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
     *trust_contract.CHECKS,
+    *policies_contract.CHECKS,
     *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from msgspec import structs
@@ -14,6 +13,12 @@ from forge_actors.domain.schedule_changes import (
     ScheduleSaved,
 )
 from forge_actors.domain.schedules import MAX_OCCURRENCES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
 
 Queries = dict[str, str]
 
@@ -37,9 +42,8 @@ def _remove_schedule(
     db.execute(sql["remove_occurrences"], (change.schedule,))
 
 
-#: See `forge_actors.edges.sqlite.writing`.
 WRITERS: dict[type, Callable[[apsw.Connection, Queries, Any], None]] = {
-    ScheduleSaved: _save_schedule,
-    OccurrenceSaved: _save_occurrence,
-    ScheduleRemoved: _remove_schedule,
+    ScheduleSaved: save_schedule,
+    OccurrenceSaved: save_occurrence,
+    ScheduleRemoved: remove_schedule,
 }

@@ -11,6 +11,7 @@ FILES = (
     "cleaning.sql",
     "schedules.sql",
     "trust.sql",
+    "policies.sql",
     "workflows.sql",
     "looks.sql",
     "inbox.sql",
