@@ -12,11 +12,7 @@ from msgspec import Struct
 
 from forge_actors.domain.events import Event
 from forge_actors.domain.policy_changes import PolicySet
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
+from forge_actors.domain.schedule_changes import ScheduleChange
 from forge_actors.domain.trust_changes import TrustChange
 from forge_actors.domain.workflow_changes import (
     StepSaved,
@@ -385,9 +381,7 @@ Change = (
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
-    | ScheduleSaved
-    | OccurrenceSaved
-    | ScheduleRemoved
+    | ScheduleChange
     | TrustChange
     | WorkflowAdded
     | WorkflowSaved

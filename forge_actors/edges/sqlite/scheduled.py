@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import apsw
 from msgspec import structs
 
 from forge_actors.domain.schedule_changes import (
@@ -23,21 +22,17 @@ if TYPE_CHECKING:
 Queries = dict[str, str]
 
 
-def _save_schedule(db: apsw.Connection, sql: Queries, change: ScheduleSaved) -> None:
+def save_schedule(db: apsw.Connection, sql: Queries, change: ScheduleSaved) -> None:
     db.execute(sql["save_schedule"], (change.schedule, change.name, change.body))
 
 
-def _save_occurrence(
-    db: apsw.Connection, sql: Queries, change: OccurrenceSaved
-) -> None:
+def save_occurrence(db: apsw.Connection, sql: Queries, change: OccurrenceSaved) -> None:
     occurrence = change.occurrence
     db.execute(sql["save_occurrence"], structs.astuple(occurrence))
     db.execute(sql["trim_occurrences"], (occurrence.schedule, MAX_OCCURRENCES))
 
 
-def _remove_schedule(
-    db: apsw.Connection, sql: Queries, change: ScheduleRemoved
-) -> None:
+def remove_schedule(db: apsw.Connection, sql: Queries, change: ScheduleRemoved) -> None:
     db.execute(sql["remove_schedule"], (change.schedule,))
     db.execute(sql["remove_occurrences"], (change.schedule,))
 
