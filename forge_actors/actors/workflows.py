@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.ports import Saved
     from forge_actors.domain.requests import JobRequest
     from forge_actors.domain.workflow_steps import Step, Workflow
 
@@ -98,6 +99,8 @@ async def run(
                 actor.handle(await inbox.receive())
                 actor.look()
         children.cancel_scope.cancel()
+    # Whoever waits for the end of it hears of one that no crash takes back.
+    await actor.last.wait()
 
 
 def request_id(workflow: str, step: str, number: int) -> str:
@@ -125,6 +128,8 @@ class _Workflow:
         #: Steps that are being submitted, and those that wait for the next try.
         self._under_way: list[Step] = []
         self._held_back: list[Step] = []
+        #: The last promise of the store.
+        self.last: Saved
 
     @property
     def over(self) -> bool:
@@ -336,7 +341,7 @@ class _Workflow:
             changes.append(saved(self._workflow, event))
         changes += (step_saved(self._workflow, step, now) for step in steps)
         if changes:
-            self._context.store.save(changes, then=then)
+            self.last = self._context.store.save(changes, then=then)
         elif then is not None:
             then()
 

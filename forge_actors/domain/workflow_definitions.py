@@ -179,7 +179,9 @@ def _circle(
     while True:
         before = next(p for n in steps[path[-1]].after if (p := places[n]) in left)
         if before in path:
-            return path[path.index(before) :][::-1]
+            circle = path[path.index(before) :][::-1]
+            first = circle.index(min(circle))
+            return circle[first:] + circle[:first]
         path.append(before)
 
 

@@ -7,6 +7,7 @@ or cannot be read, is set aside, alone: its jobs go on, and `workflow show` says
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -190,13 +191,13 @@ class RunningWorkflows:
                     before, kept.started = kept.started, trio.Event()
                     kept.mailbox = None
                     before.set()
-            self._set_aside(workflow, problem)
+            await self._set_aside(workflow, problem)
         finally:
             del self._kept[workflow]
             kept.started.set()
             kept.over.set()
 
-    def _set_aside(self, workflow: str, problem: str) -> None:
+    async def _set_aside(self, workflow: str, problem: str) -> None:
         """Leave one alone, with its jobs as they are."""
         row = self._context.store.workflow(workflow)
         if row is None:
@@ -211,7 +212,8 @@ class RunningWorkflows:
             # Nothing is written over what cannot be read.
             header, body = unreadable(workflow, why), row[0][1]
         event = workflow_event("workflow_set_aside", header, now, reason=why)
-        self._context.store.save([saved(header, event, body)])
+        with suppress(StoreFailed):  # another runtime has the home
+            await self._context.store.save([saved(header, event, body)]).wait()
 
     @property
     def _wall(self) -> float:
