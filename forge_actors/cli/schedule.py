@@ -20,7 +20,7 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors schedule add nightly --cron "30 2 * * *" -- make test
-  forge-actors schedule add deploy --on succeeded:build -- make deploy
+  forge-actors schedule add fix --on issues:octo/demo,label:bug -- ./look-at-issue
   forge-actors schedule apply schedules.toml
 """
 TAKES_COMMAND = True
@@ -32,7 +32,8 @@ _PLAIN = (
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
-_FLAGS = ("when_clean", "shadow")
+_HINDRANCES = ("approval", "release", "nothing")
+_FLAGS = ("when_clean", "not_while", "shadow")
 #: Those that say when it runs; another one takes the place of the one before.
 _TIMES = ("on", "every", "cron", "at", "manual")
 
@@ -88,7 +89,8 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     when.add_argument(
         "--every",
         metavar="TIME",
-        help="an interval, such as 15m; with --on the least time between two starts",
+        help="an interval, such as 15m; with --on the least time between two starts,"
+        " with issues how often GitHub is asked (5m)",
     )
     when.add_argument(
         "--cron",
@@ -103,8 +105,9 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
         "--on",
         metavar="CAUSE",
         help="when something comes to pass: clean, succeeded:JOBS, ended:JOBS,"
-        " all:JOBS,JOBS, branch:NAME or file:PATTERN; JOBS is a name, label:NAME,"
-        " kind:KIND, schedule:NAME, job:ID or *",
+        " all:JOBS,JOBS, branch:NAME, file:PATTERN, issues or"
+        " issues:OWNER/NAME,label:LABEL; JOBS is a name, label:NAME, kind:KIND,"
+        " schedule:NAME, job:ID or *",
     )
     parser.add_argument(
         "--timezone", metavar="ZONE", help="IANA name (default: that of this machine)"
@@ -143,6 +146,13 @@ def _add_policies(group: argparse._ArgumentGroup) -> None:
         "--when-clean",
         action=argparse.BooleanOptionalAction,
         help="not while the checkout has changes that are not committed",
+    )
+    add(
+        "--not-while",
+        action="append",
+        choices=_HINDRANCES,
+        help="not while a job of the repository waits for a person's approval, or a"
+        " release gate of it has not ended; may be given again (nothing)",
     )
     add(
         "--shadow",
@@ -252,6 +262,9 @@ def _wanted(args: argparse.Namespace, *, repo: bool = True) -> dict[str, Any]:
         value = getattr(args, name)
         if value is not None:
             wanted[name] = value
+    if "not_while" in wanted:
+        named = [name for name in wanted["not_while"] if name != "nothing"]
+        wanted["not_while"] = named
     return wanted
 
 

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from forge_actors.domain.schedules import (
     GRACE,
+    MAX_CATCH_UP,
     Decision,
     Occurrence,
     Pending,
@@ -19,6 +20,7 @@ from forge_actors.domain.schedules import (
     jitter_of,
     occurrence_id,
 )
+from forge_actors.domain.triggers import of_issues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +35,8 @@ STOOD_FOR = "others of its schedule, which came later, stand for it"
 def at_most(schedule: Schedule) -> int:
     """How many of its windows may wait for their ruling at a time."""
     policies = schedule.definition.policies
+    if of_issues(schedule.definition.trigger):
+        return MAX_CATCH_UP
     return policies.catch_up_most if policies.misfire == "all" else 1
 
 
@@ -46,7 +50,9 @@ def arrived(
     for window in windows:
         late = wall - window.due
         moment = window.due + jitter_of(schedule.id, window.key, policies.jitter)
-        entry = Pending(window.key, window.due, moment, cause=window.cause)
+        entry = Pending(
+            window.key, window.due, moment, cause=window.cause, env=window.env
+        )
         if late > policies.catch_up:
             reason = f"it is {ago(late)} late, which is more than catch_up"
         elif late > GRACE and policies.misfire == "skip":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.github.places import Place, parse_place
 from forge_actors.domain.jobs import KINDS
 
 if TYPE_CHECKING:
@@ -29,7 +30,14 @@ MAX_TOGETHER = 20
 
 By = Literal["named", "name", "label", "kind", "schedule", "job", "any"]
 _BYS: tuple[By, ...] = get_args(By)
-KNOWN = "clean, succeeded:JOBS, ended:JOBS, all:JOBS,JOBS, branch:NAME or file:PATTERN"
+KNOWN = (
+    "clean, succeeded:JOBS, ended:JOBS, all:JOBS,JOBS, branch:NAME, file:PATTERN,"
+    " issues or issues:OWNER/NAME,label:LABEL"
+)
+#: Labels that an issue may be asked to have.
+MAX_ISSUE_LABELS = 20
+#: Seconds from one question about issues to the next.
+LEAST_PACE, USUAL_PACE, LONGEST_PACE = 30.0, 300.0, 86_400.0
 
 
 class Traits(Struct, frozen=True):
@@ -40,6 +48,18 @@ class Traits(Struct, frozen=True):
     name: str | None = None
     labels: tuple[str, ...] = ()
     origin: str = ""
+
+    @property
+    def keys(self) -> list[tuple[By, str]]:
+        """How jobs such as this may be named, but by patterns."""
+        found: list[tuple[By, str]] = [("job", self.job), ("kind", self.kind)]
+        found += (("label", label) for label in self.labels)
+        if self.name is not None:
+            found += [("name", self.name), ("named", self.name)]
+        if self.origin.startswith("schedule:"):
+            name = self.origin.removeprefix("schedule:")
+            found += [("schedule", name), ("named", name)]
+        return found
 
 
 class Jobs(Struct, frozen=True):
@@ -52,6 +72,11 @@ class Jobs(Struct, frozen=True):
         if self.by == "any":
             return "*"
         return self.value if self.by == "named" else f"{self.by}:{self.value}"
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is no pattern: what it means is among the `keys` of a job."""
+        return self.by != "any" and not any(each in self.value for each in "*?[")
 
     @property
     def told(self) -> str:
@@ -167,7 +192,31 @@ class Files(Struct, frozen=True, tag="file", tag_field="kind"):
         return f"commits change {self.pattern} in what is checked out"
 
 
-Cause = Clean | Ended | AllOf | Branch | Files
+class Issues(Struct, frozen=True, tag="issues", tag_field="kind"):
+    """An open issue on GitHub changed, or is new. Each of them is a window."""
+
+    #: None: the repository that `origin` of the schedule's is.
+    place: Place | None = None
+    #: It has all of these.
+    labels: tuple[str, ...] = ()
+    #: Seconds from one question to the next.
+    every: float = USUAL_PACE
+
+    def __str__(self) -> str:
+        place = () if self.place is None else (str(self.place),)
+        parts = [*place, *(f"label:{label}" for label in self.labels)]
+        return f"issues:{','.join(parts)}" if parts else "issues"
+
+    @property
+    def told(self) -> str:
+        many = "s" if len(self.labels) > 1 else ""
+        labels = (
+            f" with the label{many} {', '.join(self.labels)}" if self.labels else ""
+        )
+        return f"an open issue of {self.place or 'origin'}{labels} changes"
+
+
+Cause = Clean | Ended | AllOf | Branch | Files | Issues
 #: Those that are seen in a checkout, whose files are watched for them.
 OF_CHECKOUT = (Clean, Branch, Files)
 #: Seconds from the end of a job of such a schedule to its next start, unless it says
@@ -183,7 +232,8 @@ def parse_cause(text: str, *, field: str = "on") -> Cause:
     """
     word, _, rest = text.strip().partition(":")
     parse = _PARSERS.get(word)
-    if parse is None or (word == "clean" and rest) or (word != "clean" and not rest):
+    bare = word in _BARE and ":" not in text
+    if parse is None or (word == "clean" and not bare) or (not rest and not bare):
         raise InvalidInput(field, f"{_shown(text)} is none of {KNOWN}")
     return parse(rest, field)
 
@@ -212,6 +262,22 @@ def _all_of(text: str, field: str) -> AllOf:
     return AllOf(of)
 
 
+def _issues(text: str, field: str) -> Issues:
+    parts = [part.strip() for part in text.split(",")] if text else []
+    place = None
+    if parts and not parts[0].startswith("label:"):
+        place = parse_place(parts.pop(0), field=field)
+    for part in parts:
+        if not part.startswith("label:"):
+            raise InvalidInput(field, f"{_shown(part)} is no label:LABEL")
+    labels = tuple(
+        dict.fromkeys(_checked(part.removeprefix("label:"), field) for part in parts)
+    )
+    if len(labels) > MAX_ISSUE_LABELS:
+        raise InvalidInput(field, f"names more than {MAX_ISSUE_LABELS} labels")
+    return Issues(place, labels)
+
+
 def _checked(text: str, field: str) -> str:
     if not text or len(text) > MAX_PATTERN or not text.isprintable():
         raise InvalidInput(
@@ -224,6 +290,8 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= MAX_PATTERN else f"{text[:MAX_PATTERN]}...")
 
 
+#: Those that need nothing behind them.
+_BARE = ("clean", "issues")
 _PARSERS: dict[str, Callable[[str, str], Cause]] = {
     "clean": lambda text, field: Clean(),
     "succeeded": lambda text, field: Ended(_jobs(text, field), succeeded=True),
@@ -231,4 +299,5 @@ _PARSERS: dict[str, Callable[[str, str], Cause]] = {
     "all": _all_of,
     "branch": lambda text, field: Branch(_checked(text, field)),
     "file": lambda text, field: Files(_checked(text, field)),
+    "issues": _issues,
 }

@@ -20,7 +20,7 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import resumed
-from forge_actors.domain.triggers import of_checkout
+from forge_actors.domain.triggers import of_checkout, same_windows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -130,7 +130,7 @@ def changed(
     schedule = structs.replace(
         known, definition=definition, revision=known.revision + 1
     )
-    if definition.trigger != known.definition.trigger:
+    if not same_windows(definition.trigger, known.definition.trigger):
         # Its windows are others: what was due by the old ones is not by these.
         pending = tuple(e for e in known.progress.pending if e.asked)
         progress = structs.replace(

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from forge_actors.domain.schedules import Decision, Misfire, Overlap, ScheduleState
+from forge_actors.domain.schedules import (
+    Decision,
+    Hindrance,
+    Misfire,
+    Overlap,
+    ScheduleState,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.schedule_edits import Difference
@@ -31,14 +37,15 @@ class ScheduleRequest(
     at: str | None = None
     manual: bool = False
     #: What has to come to pass, such as `succeeded:build`; then `every` is the least
-    #: time between two starts.
+    #: time between two starts, and with `issues` that between two questions.
     on: str | None = None
     #: IANA name; that of the machine if there is none.
     timezone: str | None = None
     misfire: Misfire = "once"
     catch_up: str | float = "1d"
     catch_up_most: int = 10
-    overlap: Overlap = "skip"
+    #: Without it `skip`; of issues `queue`, so that each has its job.
+    overlap: Overlap | None = None
     jitter: str | float = 0
     #: None: none, or a minute where its job may bring about what it waits for.
     cooldown: str | float | None = None
@@ -49,6 +56,7 @@ class ScheduleRequest(
     max_runs: int | None = None
     until: str | None = None
     when_clean: bool = False
+    not_while: list[Hindrance] = []
     shadow: bool = False
     #: Forgotten once it is done and its jobs have ended.
     transient: bool = False

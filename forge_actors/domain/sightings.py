@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from forge_actors.domain.causes import AllOf, Ended
+from forge_actors.domain.github.watching import IssuesSeen
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.triggers import Window
 
@@ -74,7 +75,7 @@ class End(Struct, frozen=True):
     job: Traits
 
 
-S = TypeVar("S", EndsSeen, LookSeen, RefsSeen, CommitSeen)
+S = TypeVar("S", EndsSeen, LookSeen, RefsSeen, CommitSeen, IssuesSeen)
 
 
 def written(seen: Struct) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.causes import AllOf, Branch, Files
+from forge_actors.domain.causes import AllOf, Branch, Files, Issues
+from forge_actors.domain.github.watching import BEGIN, IssuesSeen
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.schedules import Pending
 from forge_actors.domain.scheduling import Situation, rule
@@ -53,6 +54,11 @@ def _how_far(schedule: Schedule, trigger: On) -> str:
         return ", ".join(shown + ([f"{more} more"] if more else []))
     if isinstance(cause, Files) and (commit := read(seen, CommitSeen)) is not None:
         return f"seen until {commit.head[:SHORT]}" if commit.head else ""
+    if isinstance(cause, Issues):
+        issues = read(seen, IssuesSeen)
+        if issues is None:
+            return "not asked yet"
+        return "" if issues.last == BEGIN else f"seen until {issues.last}"
     return ""
 
 

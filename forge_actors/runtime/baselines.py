@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.causes import AllOf, Branch, Clean, Ended, Files
+from forge_actors.domain.causes import AllOf, Branch, Clean, Ended, Files, Issues
 from forge_actors.domain.errors import InvalidInput, Refused, WorktreeFailed
 from forge_actors.domain.sightings import (
     MAX_BRANCHES,
@@ -71,6 +71,8 @@ class Baseline:
             case Files():
                 _, head = await self._read(definition.repo)
                 return written(CommitSeen(head))
+            case Issues():
+                return None  # the first question sees it
         return None
 
     async def _read(self, repo: str) -> tuple[dict[str, str], str | None]:

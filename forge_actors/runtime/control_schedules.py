@@ -41,6 +41,7 @@ from forge_actors.domain.triggers import (
 )
 from forge_actors.domain.waited_for import if_it_came, waited_for
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.issue_watching import with_its_place
 from forge_actors.runtime.schedule_requests import (
     definition_of,
     request_from,
@@ -173,7 +174,7 @@ class ScheduleControl(ControlBase):
     ) -> Definition:
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
-        definition = self._with_its_job(definition)
+        definition = await with_its_place(self._with_its_job(definition), repo)
         root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root

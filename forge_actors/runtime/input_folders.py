@@ -157,6 +157,9 @@ class AttemptWithInputs:
     async def started(self) -> ProcessIdentity | None:
         return await self._running.started()
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False  # more is to be done by the time it has ended
+
     async def exited(self) -> Receipt:
         """Its receipt, once its inputs are gone."""
         receipt = await self._running.exited()

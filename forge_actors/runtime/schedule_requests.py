@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from forge_actors.domain.causes import USUAL_COOLDOWN, parse_cause
+from forge_actors.domain.causes import (
+    LEAST_PACE,
+    LONGEST_PACE,
+    USUAL_COOLDOWN,
+    Issues,
+    parse_cause,
+)
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import READ_ONLY_KINDS
@@ -27,17 +33,19 @@ from forge_actors.domain.triggers import (
     cron,
     every,
     of_checkout,
+    of_issues,
 )
 
 if TYPE_CHECKING:
     from forge_actors.domain.schedule_views import ScheduleRequest
+    from forge_actors.domain.schedules import Overlap
     from forge_actors.domain.triggers import Trigger
 
 #: The fields of a request that are durations, and those that policies have as they are.
 _SPANS = ("catch_up", "jitter", "cooldown", "daily_budget", "backoff", "max_backoff")
 _PLAIN = (
     *("misfire", "catch_up_most", "overlap", "max_failures", "max_runs"),
-    *("when_clean", "shadow"),
+    *("when_clean", "not_while", "shadow"),
 )
 #: What a schedule says of each of its jobs itself.
 _OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")
@@ -52,7 +60,8 @@ def definition_of(
         InvalidInput: naming the field that is wrong.
     """
     check_name(request.name)
-    policies, trigger = _policies(request), trigger_of(request)
+    trigger = trigger_of(request)
+    policies = _policies(request, "queue" if of_issues(trigger) else "skip")
     job = _job(request)
     writes = not (job.read_only or job.kind in READ_ONLY_KINDS)
     if request.cooldown is None and writes and of_checkout(trigger):
@@ -92,7 +101,11 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     if request.timezone is not None:
         checked_zone(request.timezone)
     if request.on is not None:
-        return On(parse_cause(request.on), least)
+        cause = parse_cause(request.on)
+        if isinstance(cause, Issues):
+            # Each issue has its job: what is rare is the question.
+            return On(_paced(cause, least))
+        return On(cause, least)
     if request.every is not None:
         return every(parse_duration(request.every, field="every"))
     if request.cron is not None:
@@ -100,6 +113,14 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     if request.at is not None:
         return Once(moment_of(request.at, request.timezone, field="at"))
     return Manual()
+
+
+def _paced(cause: Issues, every: float) -> Issues:
+    if not every:
+        return cause
+    if not LEAST_PACE <= every <= LONGEST_PACE:
+        raise InvalidInput("every", "issues are asked for each 30s to each 24h")
+    return structs.replace(cause, every=every)
 
 
 def moment_of(text: str, timezone: str | None, *, field: str) -> float:
@@ -144,8 +165,9 @@ def _job(request: ScheduleRequest) -> JobRequest:
     return job
 
 
-def _policies(request: ScheduleRequest) -> Policies:
+def _policies(request: ScheduleRequest, overlap: Overlap) -> Policies:
     values: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
+    values["overlap"] = request.overlap or overlap
     for name in _SPANS:
         value = getattr(request, name)
         if value is not None:
@@ -172,7 +194,9 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
             wanted |= {"cron": expression, "timezone": timezone}
         case On(cause, least):
             wanted["on"] = str(cause)
-            if least:
+            if isinstance(cause, Issues):
+                wanted["every"] = cause.every
+            elif least:
                 wanted["every"] = least
         case Once(moment):
             wanted["at"] = datetime.fromtimestamp(moment).astimezone().isoformat()

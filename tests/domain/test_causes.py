@@ -13,13 +13,16 @@ from forge_actors.domain.causes import (
     Clean,
     Ended,
     Files,
+    Issues,
     Jobs,
     Traits,
     parse_cause,
 )
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.triggers import On, passed, windows
+from forge_actors.domain.github.places import Place
+from forge_actors.domain.triggers import Every, On, passed, same_windows, windows
 
+DEMO = Place("github.com", "octo", "demo")
 JOB = Traits("0job", "check", "tests", ("night", "slow"), "schedule:nightly")
 
 
@@ -83,6 +86,8 @@ def test_what_is_none_is_refused_in_one_line(text: str) -> None:
 )
 def test_jobs_are_meant_by_what_they_are(jobs: Jobs, meant: bool) -> None:
     assert jobs.has(JOB) is meant
+    if jobs.exact:
+        assert ((jobs.by, jobs.value) in JOB.keys) is meant
     assert not Jobs("name", "*").has(Traits("1", "check"))
 
 
@@ -98,3 +103,47 @@ def test_no_time_brings_a_window() -> None:
     assert list(windows(trigger, 0.0, 0)) == []
     assert passed(trigger, 5.0, 7, 1e9, 10).last == []
     assert passed(trigger, 5.0, 7, 1e9, 10).number == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("issues", Issues()),
+        ("issues:octo/demo", Issues(DEMO)),
+        ("issues:https://github.com/Octo/Demo.git", Issues(DEMO)),
+        ("issues:label:help wanted", Issues(None, ("help wanted",))),
+        (
+            "issues:ghe.example/a/b, label:bug,label:bug,label:type:x",
+            Issues(Place("ghe.example", "a", "b"), ("bug", "type:x")),
+        ),
+    ],
+)
+def test_issues_are_those_of_a_repository_with_all_of_the_labels(
+    text: str, cause: Issues
+) -> None:
+    assert parse_cause(text) == cause
+    assert parse_cause(str(cause)) == cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("issues:", "issues:demo", "issues:octo/demo,bug", "issues:octo/demo,label:"),
+        *("issues:octo/demo,label:a\x1bb", "issues:octo/..", "clean:", "clean:x"),
+        "issues:octo/demo," + ",".join(f"label:{n}" for n in range(21)),
+    ],
+)
+def test_what_names_no_issues_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse_cause(text)
+
+
+def test_how_often_issues_are_asked_for_changes_no_window() -> None:
+    issues = On(Issues(DEMO, ("bug",), 60.0))
+    assert same_windows(issues, On(Issues(DEMO, ("bug",), 90.0)))
+    assert not same_windows(issues, On(Issues(DEMO, (), 60.0)))
+    assert not same_windows(issues, Every(60.0))
+    assert not same_windows(Every(60.0), issues)
+    assert same_windows(Every(60.0), Every(60.0))
+    assert not same_windows(Every(60.0), Every(61.0))
+    assert str(issues) == "on issues:octo/demo,label:bug, asked every 1m"
