@@ -161,11 +161,11 @@ class _Answers(Generic[A]):
     def __init__(self, count: int) -> None:
         self._task: trio.lowlevel.Task | None = None
         self._left = True
-        self._found: dict[int, outcome.Outcome[A]] = {}
+        self._found: dict[int, A | Exception] = {}
         self._count = count
 
     def settle(self, place: int, result: outcome.Outcome[A]) -> bool:
-        self._found[place] = result
+        self._found[place] = _plain(result)
         task = self._task
         if task is not None and len(self._found) == self._count:
             self._task = None
@@ -182,11 +182,14 @@ class _Answers(Generic[A]):
             await trio.lowlevel.wait_task_rescheduled(abandon)
         else:
             await trio.lowlevel.checkpoint()
-        ordered = (self._found[place] for place in range(self._count))
-        return [
-            each.error if isinstance(each, outcome.Error) else each.unwrap()
-            for each in ordered
-        ]
+        return [self._found[place] for place in range(self._count)]
+
+
+def _plain(result: outcome.Outcome[A]) -> A | Exception:
+    try:
+        return result.unwrap()
+    except Exception as error:  # noqa: BLE001 - whoever asked looks at it
+        return error
 
 
 async def ask_together(

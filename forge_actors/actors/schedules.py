@@ -18,19 +18,24 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.actors.agenda import Agenda
+from forge_actors.actors.agenda import LEAST_STEP, Agenda
 from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
+    Find,
+    HeldNoMore,
     Message,
     RepositoryGone,
+    Signalled,
+    Stirred,
     Submitted,
     Tell,
 )
 from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
+from forge_actors.domain.arriving import signalled
 from forge_actors.domain.errors import (
     ActorStopped,
     ForgeError,
@@ -39,10 +44,10 @@ from forge_actors.domain.errors import (
     StoreFailed,
     Unavailable,
 )
-from forge_actors.domain.schedule_records import (
-    loaded,
-)
 from forge_actors.domain.schedules import (
+    MAX_CATCH_UP,
+    MAX_SEEN,
+    Hindrance,
     Occurrence,
     Pending,
     Schedule,
@@ -53,6 +58,8 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    looked_again,
+    only_waits,
     over,
     rule,
     ruled,
@@ -71,8 +78,6 @@ PARALLEL = 64
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
-#: Seconds by which the clock has to be set back to count.
-LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
@@ -105,7 +110,7 @@ class _Schedules:
         self._store = context.store
         self._mailbox = mailbox
         self._nursery = nursery
-        self._agenda = Agenda(context.store, context.clock)
+        self._agenda = Agenda(context.store, context.clock, context.sources)
         self._wishes = Wishes(
             self._agenda, context.clock, self._situation, context.store.job_of_request
         )
@@ -121,21 +126,16 @@ class _Schedules:
 
     def load(self) -> None:
         """Take up every schedule that was saved."""
+        gone: list[Schedule] = []
         for key, name, body in self._store.schedules():
-            schedule, problem = loaded(key, name, body)
-            if problem is not None:
-                log.error("schedule %s is set aside: %s", name, problem)
-            elif schedule.progress.cursor > self._wall + LEAST_STEP:
-                schedule = set_back(schedule, self._wall)
-            try:
-                self._agenda.keep(schedule)
-            except Exception as error:
-                log.exception("schedule %s failed and is set aside", name)
-                why = f"its next time cannot be told: {type(error).__name__}: {error}"
-                schedule = structs.replace(schedule, state="quarantined", why=why)
-                self._agenda.keep(schedule)
+            schedule, readable = self._agenda.take_up(key, name, body, self._wall)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
+            if readable and not self._context.known(schedule.definition.repo):
+                gone.append(schedule)
+        for schedule in gone:
+            # It was removed while nobody was here to be told.
+            self._agenda.drop(schedule)
         self.look()
 
     # -- messages --------------------------------------------------------------------
@@ -148,10 +148,23 @@ class _Schedules:
                 self._ended(message)
             case Submitted():
                 self._submitted(message)
+            case Signalled():
+                self._signalled(message)
+            case Stirred(repo):
+                self._context.held.discard(repo)
+                for schedule in self._agenda:
+                    if schedule.definition.repo == repo:
+                        self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
+            case HeldNoMore():
+                self._agenda.wake(self._wall)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
+            case Find(key, reply):
+                found = self._agenda.get(key)
+                active = found is not None and found.state == "active"
+                reply.answer(found if active else None)
             case _:
                 self._wishes.serve(message)
 
@@ -171,6 +184,33 @@ class _Schedules:
             self._agenda.drop(schedule)
         else:
             self._agenda.save(schedule, None)
+
+    def _signalled(self, message: Signalled) -> None:
+        schedule = self._agenda.get(message.schedule)
+        if schedule is None or schedule.state != "active":
+            return  # what comes to pass while it is paused is gone
+        if message.begun != schedule.progress.begun:
+            return
+        if message.seen is not None and len(message.seen) > MAX_SEEN:
+            why = f"what is seen of its cause is longer than {MAX_SEEN} characters"
+            self._set_aside(schedule, why)
+            return
+        known = {entry.key for entry in schedule.progress.pending}
+        windows = [
+            window
+            for window in message.windows[-MAX_CATCH_UP:]
+            if window.key not in known
+            and not self._store.decided(occurrence_id(schedule.id, window.key))
+        ]
+        schedule, told = signalled(
+            schedule,
+            windows,
+            self._wall,
+            seen=message.seen,
+            earlier=message.earlier,
+            blind=message.blind,
+        )
+        self._agenda.save(schedule, None, *told)
 
     # -- what is due -----------------------------------------------------------------
 
@@ -226,7 +266,12 @@ class _Schedules:
             if schedule.state == "active" or entry.asked:
                 schedule, more = self._rule(schedule, entry, wall)
                 told += more
-        self._agenda.save(over(schedule), None, *told)
+        schedule = over(schedule)
+        before = self._agenda.get(schedule.id)
+        if told or before is None or not only_waits(before, schedule):
+            self._agenda.save(schedule, None, *told)
+        else:
+            self._agenda.keep(schedule)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -256,14 +301,20 @@ class _Schedules:
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
                 self._nursery.start_soon(self._cancel, job)
+        told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        return schedule, [told]
+        if ruling.verdict == "defer":
+            self._context.held.add(schedule.definition.repo)
+        return schedule, [] if told_before else [told]
 
     def _situation(self, schedule: Schedule) -> Situation:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        hindrances: dict[Hindrance, str] = {}
+        if definition.policies.not_while:
+            hindrances = self._context.hindrances(definition.repo)
+        return Situation(self._wall, dirty, hindrances, self._context.closed())
 
     # -- submissions -----------------------------------------------------------------
 
@@ -285,6 +336,7 @@ class _Schedules:
     async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
         request = structs.replace(
             schedule.definition.request,
+            env={**schedule.definition.request.env, **entry.env},
             request_id=occurrence_id(schedule.id, entry.key),
             origin=f"schedule:{schedule.name}",
         )

@@ -16,7 +16,7 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
 )
 from forge_actors.domain.errors import ForgeError, NotFound, Refused
-from forge_actors.domain.schedule_edits import changed, difference, made
+from forge_actors.domain.schedule_edits import changed, check_watched, difference, made
 from forge_actors.domain.schedules import (
     MAX_SCHEDULES,
     Occurrence,
@@ -72,8 +72,8 @@ class Wishes:
                         self._agenda.save(
                             paused, event, then=partial(reply.answer, paused)
                         )
-                    case Resume(name, reply):
-                        schedule = resumed(self._usable(name), self._wall)
+                    case Resume(name, reply, baseline):
+                        schedule = resumed(self._usable(name), self._wall, baseline)
                         event = self._agenda.event("schedule_resumed", schedule)
                         self._agenda.save(
                             schedule, event, then=partial(reply.answer, schedule)
@@ -101,6 +101,7 @@ class Wishes:
 
     def _put(self, message: Put) -> None:
         definition, wall = message.definition, self._wall
+        check_watched(self._agenda, [definition])
         known = self._agenda.called(definition.name)
         if message.revision is None:
             if known is not None:
@@ -110,7 +111,7 @@ class Wishes:
                 )
             if len(self._agenda) >= MAX_SCHEDULES:
                 raise Refused(f"there are {MAX_SCHEDULES} schedules, which is the most")
-            schedule = made(definition, wall)
+            schedule = made(definition, wall, message.baseline)
             self._agenda.save(
                 schedule,
                 self._agenda.event("schedule_added", schedule),
@@ -124,7 +125,7 @@ class Wishes:
                 f"schedule {known.name!r} was changed meanwhile: it is revision"
                 f" {known.revision}, not {message.revision}"
             )
-        schedule = changed(known, definition, wall)
+        schedule = changed(known, definition, wall, message.baseline)
         event = self._agenda.event("schedule_changed", schedule)
         self._agenda.save(schedule, event, then=partial(message.reply.answer, schedule))
 
@@ -135,13 +136,23 @@ class Wishes:
             told.check_seen(message.seen)
         for schedule in told.removed:
             self._check_quiet(schedule)
-        keep = [(made(each, wall), "schedule_added") for each in told.added]
+        removed = {schedule.id for schedule in told.removed}
+        stay = (each for each in self._agenda if each.id not in removed)
+        check_watched(stay, message.definitions)
+        seen = message.baselines
+        keep = [
+            (made(each, wall, seen.get(each.name)), "schedule_added")
+            for each in told.added
+        ]
         keep += [
-            (changed(known, each, wall), "schedule_changed")
+            (changed(known, each, wall, seen.get(each.name)), "schedule_changed")
             for known, each in told.changed
         ]
         self._agenda.save_all(
-            keep, told.removed, message.along, then=partial(message.reply.answer, told)
+            keep,
+            told.removed,
+            message.along(),
+            then=partial(message.reply.answer, told),
         )
 
     def _check_quiet(self, schedule: Schedule) -> None:

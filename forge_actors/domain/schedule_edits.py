@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from forge_actors.domain.causes import MAX_WATCHED
 from forge_actors.domain.errors import Refused
 from forge_actors.domain.schedules import (
     MAX_SCHEDULES,
@@ -19,6 +20,7 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import resumed
+from forge_actors.domain.triggers import of_checkout, same_windows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -89,13 +91,38 @@ def _of(source: str | None) -> str:
     return f"the file {source}" if source else "the command line"
 
 
-def made(definition: Definition, wall: float) -> Schedule:
-    """A new schedule, whose windows begin now."""
+def check_watched(known: Iterable[Schedule], wanted: Collection[Definition]) -> None:
+    """
+    Raises:
+        Refused: the files of too many repositories would have to be watched.
+    """
+    watched = {each.repo for each in wanted if of_checkout(each.trigger)}
+    if not watched:
+        return
+    names = {each.name for each in wanted}
+    for schedule in known:
+        of = schedule.definition
+        if schedule.name not in names and of_checkout(of.trigger):
+            watched.add(of.repo)
+    if len(watched) > MAX_WATCHED:
+        raise Refused(
+            f"schedules would wait for something in the checkouts of {len(watched)}"
+            f" repositories, and {MAX_WATCHED} are the most: remove one, or go by the"
+            " ends of jobs, which are not counted"
+        )
+
+
+def made(definition: Definition, wall: float, baseline: str | None = None) -> Schedule:
+    """A new schedule, whose windows begin now; what it waits for, if it does, behind
+    what is seen already."""
     key = occurrence_id(definition.name, f"made-{wall!r}").replace("occ", "sch")
-    return Schedule(key, 1, definition, Progress(cursor=wall), made=wall)
+    progress = Progress(cursor=wall, seen=baseline)
+    return Schedule(key, 1, definition, progress, made=wall)
 
 
-def changed(known: Schedule, definition: Definition, wall: float) -> Schedule:
+def changed(
+    known: Schedule, definition: Definition, wall: float, baseline: str | None = None
+) -> Schedule:
     """The same schedule by another definition."""
     if definition.source is None and known.definition.source is not None:
         # It stays one of its file, which has it as it was when it is applied next.
@@ -103,13 +130,19 @@ def changed(known: Schedule, definition: Definition, wall: float) -> Schedule:
     schedule = structs.replace(
         known, definition=definition, revision=known.revision + 1
     )
-    if definition.trigger != known.definition.trigger:
+    if not same_windows(definition.trigger, known.definition.trigger):
         # Its windows are others: what was due by the old ones is not by these.
         pending = tuple(e for e in known.progress.pending if e.asked)
         progress = structs.replace(
-            known.progress, cursor=wall, number=0, pending=pending
+            known.progress,
+            cursor=wall,
+            number=0,
+            pending=pending,
+            seen=baseline,
+            begun=known.progress.begun + 1,
+            blind="",
         )
         schedule = structs.replace(schedule, progress=progress)
     if schedule.state in ("done", "quarantined"):
-        schedule = resumed(schedule, wall)
+        schedule = resumed(schedule, wall, baseline)
     return schedule

@@ -21,6 +21,9 @@ Overlap = Literal["skip", "queue", "cancel"]
 #: A schedule that is over is done; one that cannot be understood, or fails over and
 #: over, is set aside, alone.
 ScheduleState = Literal["active", "paused", "done", "quarantined"]
+#: What may be so in the repository of a schedule, for its windows to wait: a job waits
+#: for a person, a release is under way.
+Hindrance = Literal["approval", "release"]
 #: What became of a window. All but the first two are for good.
 Decision = Literal[
     "due",
@@ -44,6 +47,8 @@ MAX_CATCH_UP = 100
 MAX_OCCURRENCES = 500
 MAX_SCHEDULES = 20_000
 MAX_SCHEDULE_NAME = 64
+#: Characters that are kept of how far something was seen.
+MAX_SEEN = 64 * 1024
 
 Seconds = Annotated[float, Meta(ge=0, le=366 * DAY)]
 
@@ -75,6 +80,8 @@ class Policies(Struct, frozen=True, forbid_unknown_fields=True):
     until: float | None = None
     #: Nothing starts while the checkout has changes that are not committed.
     when_clean: bool = False
+    #: Nothing starts while one of these is so.
+    not_while: tuple[Hindrance, ...] = ()
     #: Decide, and submit nothing.
     shadow: bool = False
 
@@ -118,6 +125,10 @@ class Pending(Struct, frozen=True):
     reason: str = ""
     #: Somebody asked for it: nothing but an overlap holds it back.
     asked: bool = False
+    #: What came to pass, where it is no time that has come.
+    cause: str = ""
+    #: Variables that its job is given.
+    env: dict[str, str] = {}
 
 
 class Progress(Struct, frozen=True):
@@ -137,6 +148,11 @@ class Progress(Struct, frozen=True):
     #: The day, UTC, and how many seconds jobs that have ended ran in it.
     day: int = 0
     spent: float = 0.0
+    #: Of one that waits for something to come to pass: how far that was seen, in words
+    #: of those who see it; how often that began anew; and why it cannot be seen now.
+    seen: str | None = None
+    begun: int = 0
+    blind: str = ""
 
 
 class Schedule(Struct, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.placeholders import filled, names_in
 
@@ -20,16 +22,18 @@ def request_of(
     parameters: Mapping[str, str],
     steps: Mapping[str, Step],
 ) -> JobRequest:
-    """The job of a step, its places `${NAME}` and `${STEP.OUTPUT}` filled.
+    """The job of a step, its places `${NAME}` and `${STEP.OUTPUT}` filled, which takes
+    files from the jobs of others.
 
     Raises:
-        InvalidInput: an output is not there.
+        InvalidInput: an output is not there, or a step that keeps files had no job.
     """
     assert defined.request is not None, defined
     values: dict[str, str] = {}
+    given = {**parameters, **defined.values}
     for name in names_in(defined.request):
-        if name in parameters:
-            values[name] = parameters[name]
+        if name in given:
+            values[name] = given[name]
             continue
         of, _, output = name.partition(".")
         step = steps.get(of)
@@ -38,4 +42,15 @@ def request_of(
                 "job", f"step {of!r} has no output {output!r}, which {name!r} is to be"
             )
         values[name] = step.outputs[output]
-    return filled(defined.request, values)
+    made = filled(defined.request, values)
+    # Other steps find its files in a folder of this name.
+    name = defined.name if made.name is None else made.name
+    inputs = [_input(of, pattern, steps) for of, pattern in defined.inputs]
+    return structs.replace(made, name=name, inputs=inputs)
+
+
+def _input(of: str, pattern: str, steps: Mapping[str, Step]) -> str:
+    step = steps.get(of)
+    if step is None or step.job is None:
+        raise InvalidInput("inputs", f"step {of!r} had no job, so it kept no files")
+    return f"{step.job}:{pattern}" if pattern else step.job

@@ -21,8 +21,8 @@ from forge_actors.domain.requests import Accepted, Explanation, JobQuery, refuse
 from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
+from forge_actors.runtime.sentences import sentence
 from forge_actors.runtime.views import (
-    sentence,
     waiting_view,
     with_waiting,
 )

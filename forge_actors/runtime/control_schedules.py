@@ -7,6 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.actors.schedules_messages import (
     Apply,
     Pause,
@@ -16,7 +18,8 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
     Tell,
 )
-from forge_actors.domain.errors import InvalidInput, NotFound
+from forge_actors.domain.causes import Ended, Jobs
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.schedule_edits import difference
 from forge_actors.domain.schedule_views import (
     AppliedSchedules,
@@ -28,8 +31,18 @@ from forge_actors.domain.schedule_views import (
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, Once, checked_zone
+from forge_actors.domain.triggers import (
+    CLOCK_CHANGES,
+    Cron,
+    On,
+    Once,
+    checked_zone,
+    of_checkout,
+)
+from forge_actors.domain.trust import SOURCE
+from forge_actors.domain.waited_for import if_it_came, waited_for
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.issue_watching import with_its_place
 from forge_actors.runtime.schedule_requests import (
     definition_of,
     request_from,
@@ -37,8 +50,10 @@ from forge_actors.runtime.schedule_requests import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.schedule_edits import Difference
     from forge_actors.domain.schedule_views import ScheduleRequest
     from forge_actors.domain.schedules import Definition, Schedule
 
@@ -70,7 +85,9 @@ class ScheduleControl(ControlBase):
         return self._schedule_view(await self.scheduling.ask(make))
 
     async def resume_schedule(self, name: str) -> ScheduleView:
-        return self._schedule_view(await self.scheduling.ask(partial(Resume, name)))
+        baseline = await self._baseline((await self._one(name)).definition)
+        make = partial(Resume, name, baseline=baseline)
+        return self._schedule_view(await self.scheduling.ask(make))
 
     async def remove_schedule(self, name: str) -> ScheduleView:
         return self._schedule_view(await self.scheduling.ask(partial(Remove, name)))
@@ -85,7 +102,10 @@ class ScheduleControl(ControlBase):
         if not 1 <= count <= MAX_AHEAD:
             raise InvalidInput("count", f"must be from 1 to {MAX_AHEAD}")
         schedule = await self._one(name)
-        ahead = islice(preview(schedule, self._clock.wall()), count)
+        wall = self._clock.wall()
+        if (told := if_it_came(schedule, wall)) is not None:
+            return [NextTime(None, *told)]
+        ahead = islice(preview(schedule, wall), count)
         return [NextTime(_at(schedule, due), runs, why) for due, runs, why in ahead]
 
     async def occurrences(self, name: str, limit: int = 50) -> list[OccurrenceView]:
@@ -99,11 +119,7 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        seen = {
-            schedule.name: schedule.revision
-            for schedule in await self._all()
-            if schedule.definition.source == source
-        }
+        seen = await self._revisions(source)
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -118,11 +134,21 @@ class ScheduleControl(ControlBase):
         if dry_run:
             told = difference(await self._all(), definitions, source)
         else:
-            make = partial(Apply, source, definitions, seen, ())
-            told = await self.scheduling.ask(make)
+            told = await self._apply(source, definitions, seen, tuple)
         return applied(told)
 
     # -- the parts -------------------------------------------------------------------
+
+    async def _apply(
+        self,
+        source: str,
+        definitions: tuple[Definition, ...],
+        seen: dict[str, int] | None,
+        along: Callable[[], Sequence[Change]],
+    ) -> Difference:
+        baselines = {each.name: await self._baseline(each) for each in definitions}
+        make = partial(Apply, source, definitions, seen, along, baselines=baselines)
+        return await self.scheduling.ask(make)
 
     async def _put(
         self, request: ScheduleRequest, revision: int | None
@@ -132,20 +158,72 @@ class ScheduleControl(ControlBase):
         passed = isinstance(trigger, Once) and trigger.moment < now - GRACE
         if revision is None and passed:
             raise InvalidInput("at", f"{request.at!r} has passed")
-        make = partial(Put, definition, revision)
+        make = partial(
+            Put, definition, revision, baseline=await self._baseline(definition)
+        )
         return self._schedule_view(await self.scheduling.ask(make))
+
+    async def _baseline(self, definition: Definition) -> str | None:
+        """How far that is now which a schedule is to wait for.
+
+        Raises:
+            Refused: nobody could see it.
+        """
+        trigger = definition.trigger
+        if of_checkout(trigger) and not self._looking.enabled:
+            raise Refused(
+                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
+                " status.enabled = true in the settings"
+            )
+        return await self.scheduling.baseline(definition)
 
     async def _definition(
         self, request: ScheduleRequest, source: str | None
     ) -> Definition:
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
+        definition = await with_its_place(self._with_its_job(definition), repo)
         root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
         definition = with_repository(definition, where, root)
-        self._admission.check(definition.request, repo, checkout)
+        job = definition.request
+        if job.authorised:
+            # Only jobs that no person asks for are allowed anything.
+            job = structs.replace(job, origin=f"schedule:{definition.name}")
+        self._admission.check(job, repo, checkout)
         return definition
+
+    async def _revisions(self, source: str) -> dict[str, int]:
+        """Those of the schedules of a source, by name."""
+        return {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
+
+    def _with_its_job(self, definition: Definition) -> Definition:
+        """The same, the one job that it waits for named by the whole of its id.
+
+        Raises:
+            NotFound: there is no such job. InvalidInput: it is of another repository.
+        """
+        trigger = definition.trigger
+        if not isinstance(trigger, On) or not isinstance(trigger.cause, Ended):
+            return definition
+        cause = trigger.cause
+        if cause.jobs.by != "job":
+            return definition
+        job = self._store.match(cause.jobs.value)
+        if self._view(self._row(job)).repo != self._repo_name(definition.repo):
+            raise InvalidInput("on", f"job {job} is of another repository")
+        cause = structs.replace(cause, jobs=Jobs("job", job))
+        trigger = structs.replace(trigger, cause=cause)
+        return structs.replace(definition, trigger=trigger)
+
+    def _repo_name(self, repo: str) -> str:
+        known = self._registry.get(repo)
+        return repo if known is None else known.name
 
     async def _all(self) -> list[Schedule]:
         return await self.scheduling.ask(Tell)
@@ -156,10 +234,16 @@ class ScheduleControl(ControlBase):
                 return schedule
         raise NotFound(f"there is no schedule {name!r}")
 
+    def _shown_source(self, source: str | None) -> str | None:
+        """The same with the name of the repository whose files are trusted."""
+        if source is None or not source.startswith(SOURCE):
+            return source
+        repo = self._registry.get(source.removeprefix(SOURCE))
+        return source if repo is None else f"{SOURCE}{repo.name}"
+
     def _schedule_view(self, schedule: Schedule) -> ScheduleView:
         definition, progress = schedule.definition, schedule.progress
-        known = self._registry.get(definition.repo)
-        repo = definition.repo if known is None else known.name
+        repo = self._repo_name(definition.repo)
         moment = next_moment(schedule)
         finite = moment != float("inf")
         is_cron = isinstance(definition.trigger, Cron)
@@ -175,9 +259,10 @@ class ScheduleControl(ControlBase):
             failures=progress.failures,
             jobs=progress.jobs,
             waiting=tuple(_waiting(schedule, entry) for entry in progress.pending),
-            source=definition.source,
+            source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
+            waits_for=waited_for(schedule),
         )
 
 

@@ -22,6 +22,7 @@ from forge_actors.domain.deadlines import (
 )
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.github.watching import OF_AN_ISSUE
 from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import (
     KINDS,
@@ -330,7 +331,7 @@ def _env(env: dict[str, str], field: str) -> dict[str, str]:
             raise InvalidInput(field, f"{name!r} cannot name a variable")
         if "\0" in value:
             raise InvalidInput(field, f"the value of {name!r} has a NUL byte")
-        if name.startswith("FORGE_"):
+        if name.startswith("FORGE_") and name not in OF_AN_ISSUE:
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env
 

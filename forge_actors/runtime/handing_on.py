@@ -8,12 +8,12 @@ from msgspec import MsgspecError
 
 from forge_actors.domain import outputs
 from forge_actors.domain.inputs import InputsMissing
+from forge_actors.domain.outputs import Outputs
 from forge_actors.edges.sqlite.rows import spec_from
 from forge_actors.runtime.views import receipt_of
 
 if TYPE_CHECKING:
     from forge_actors.domain.launch import Collected
-    from forge_actors.domain.outputs import Outputs
     from forge_actors.edges.sqlite.store import SqliteStore
 
 
@@ -43,4 +43,9 @@ def outputs_of(store: SqliteStore, job: str) -> Outputs:
     rows = store.read("view_job", job)
     if not rows:
         raise store.not_found(job)
-    return outputs.outputs_of(spec_from((rows[0][5],)), receipt_of(rows[0]))
+    try:
+        spec = spec_from((rows[0][5],))
+        receipt = receipt_of(rows[0]) if spec.outputs else None
+    except MsgspecError as error:
+        return Outputs({}, f"its record cannot be read: {error}")
+    return outputs.outputs_of(spec, receipt)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.errors import ForgeError, InvalidInput
+from forge_actors.domain.inputs import MAX_INPUTS, split_input
 from forge_actors.domain.placeholders import names_in
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import check_name
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Check = Callable[[JobRequest, Repository, Checkout | None], None]
 
 #: What a workflow says of each of its jobs itself.
-_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work")
+_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 MAX_PARAMETERS = 100
 MAX_PARAMETER = 10_000
@@ -55,13 +56,10 @@ class Definer:
             NotFound, Refused: a repository is not known, or a job cannot be submitted.
         """
         request = self._request
-        check_name(request.name)
-        _check_parameters(request.parameters)
+        self.check()
         steps = request.steps
         if not 1 <= len(steps) <= MAX_STEPS:
             raise InvalidInput("step", f"there must be from 1 to {MAX_STEPS} steps")
-        if request.parallel is not None and not 1 <= request.parallel <= MAX_STEPS:
-            raise InvalidInput("parallel", f"must be from 1 to {MAX_STEPS}")
         made = [await self._step(step, f"step[{n}]") for n, step in enumerate(steps)]
         definition = Definition(
             name=request.name,
@@ -76,7 +74,33 @@ class Definer:
         _check_references(definition)
         return definition
 
+    def check(self) -> None:
+        """Check what every kind of workflow says.
+
+        Raises:
+            InvalidInput: naming the field that is wrong.
+        """
+        request = self._request
+        check_name(request.name)
+        _check_parameters(request.parameters)
+        if request.parallel is not None and not 1 <= request.parallel <= MAX_STEPS:
+            raise InvalidInput("parallel", f"must be from 1 to {MAX_STEPS}")
+
     async def _step(self, step: StepRequest, where: str) -> StepDefinition:
+        made = self.step_of(step, where)
+        if step.job is None:
+            return made
+        named = step.repo or self._request.repo
+        if named is None:
+            raise InvalidInput(f"{where}.repo", "is missing: which repository is it?")
+        return await self.placed(made, named, where)
+
+    def step_of(self, step: StepRequest, where: str) -> StepDefinition:
+        """A step whose job is of no repository so far.
+
+        Raises:
+            InvalidInput: naming the field that is wrong.
+        """
         if step.job is None and step.gate is None:
             raise InvalidInput(where, "has no job, and no gate to ask a person")
         if not 0 <= step.retries <= MAX_RETRIES:
@@ -86,21 +110,29 @@ class Definer:
         condition = None
         if step.condition is not None:
             condition = condition_of(step.condition, field=f"{where}.if")
-        made = StepDefinition(
+        inputs = _inputs(step, f"{where}.inputs")
+        return StepDefinition(
             name=step.name,
-            after=tuple(dict.fromkeys(step.after)),
+            request=None if step.job is None else _job(step.job, where),
+            after=tuple(dict.fromkeys([*step.after, *(of for of, _ in inputs)])),
             when=step.when,
             condition=condition,
             retries=step.retries,
             gate=step.gate,
+            inputs=inputs,
         )
-        if step.job is None:
-            return made
-        named = step.repo or self._request.repo
-        if named is None:
-            raise InvalidInput(f"{where}.repo", "is missing: which repository is it?")
-        repo, checkout = await self._place(named, where)
-        job = _job(step.job, where)
+
+    async def placed(
+        self, step: StepDefinition, named: str, where: str
+    ) -> StepDefinition:
+        """The same, its job in a repository that a name or a path means.
+
+        Raises:
+            InvalidInput: there is none, or the job cannot be submitted there.
+        """
+        assert step.request is not None, step
+        repo, checkout = await self.place(named, where)
+        job = step.request
         linked = checkout is not None and checkout.root != repo.path
         place = checkout.root if checkout is not None and linked else repo.name
         job = structs.replace(job, repo=place)
@@ -110,17 +142,29 @@ class Definer:
             except InvalidInput as error:
                 field = error.field.removeprefix("job.")
                 raise InvalidInput(f"{where}.job.{field}", error.problem) from None
-        return structs.replace(made, repo=repo.id, request=job)
+        return structs.replace(step, repo=repo.id, request=job)
 
-    async def _place(
-        self, named: str, where: str
-    ) -> tuple[Repository, Checkout | None]:
+    async def place(self, named: str, where: str) -> tuple[Repository, Checkout | None]:
+        """The repository that a name or a path means.
+
+        Raises:
+            InvalidInput: there is none.
+        """
         if named not in self._places:
             try:
                 self._places[named] = await self._find(named)
             except ForgeError as error:
                 raise InvalidInput(f"{where}.repo", str(error)) from None
         return self._places[named]
+
+
+def _inputs(step: StepRequest, field: str) -> tuple[tuple[str, str], ...]:
+    if len(step.inputs) > MAX_INPUTS:
+        raise InvalidInput(field, f"are more than {MAX_INPUTS}")
+    if step.inputs and step.job is None:
+        raise InvalidInput(field, "are for a step with a job")
+    found = (split_input(text, field=field) for text in step.inputs)
+    return tuple((of, pattern or "") for of, pattern in found)
 
 
 def _job(given: dict[str, object], where: str) -> JobRequest:
@@ -158,7 +202,15 @@ def _check_references(definition: Definition) -> None:
         InvalidInput: one is of nothing, or of a step that need not have ended.
     """
     before = ancestors(definition)
+    jobs = {step.name: step.request for step in definition.steps}
     for index, step in enumerate(definition.steps):
+        for of, _ in step.inputs:
+            request = jobs.get(of)
+            if request is None or not request.artifacts:
+                raise InvalidInput(
+                    f"step[{index}].inputs",
+                    f"the job of step {of!r} keeps no artifacts",
+                )
         if step.name not in before:
             continue
         places = names_in(step.request) if step.request is not None else set()
@@ -169,9 +221,21 @@ def _check_references(definition: Definition) -> None:
                     f"${{{name}}} is neither a parameter nor an output of a step that"
                     " it runs after",
                 )
+            _check_output(jobs, *name.partition(".")[::2], f"step[{index}].job")
         condition = step.condition
         if condition is not None and condition.step not in before[step.name]:
             raise InvalidInput(
                 f"step[{index}].if",
                 f"it does not run after step {condition.step!r}",
             )
+        if condition is not None:
+            where = f"step[{index}].if"
+            _check_output(jobs, condition.step, condition.output, where)
+
+
+def _check_output(
+    jobs: dict[str, JobRequest | None], step: str, output: str, field: str
+) -> None:
+    request = jobs.get(step)
+    if request is None or output not in request.outputs:
+        raise InvalidInput(field, f"step {step!r} declares no output {output!r}")

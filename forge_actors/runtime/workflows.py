@@ -7,6 +7,7 @@ or cannot be read, is set aside, alone: its jobs go on, and `workflow show` says
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -66,6 +67,8 @@ class RunningWorkflows:
         self._nursery: trio.Nursery | None = None
         self._scope = trio.CancelScope()
         self._stopped = False
+        #: Set once those that were saved have an actor.
+        self._loaded = trio.Event()
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
@@ -75,9 +78,11 @@ class RunningWorkflows:
                 async with trio.open_nursery() as self._nursery:
                     for workflow in self._context.store.active_workflows():
                         self._start(workflow)
+                    self._loaded.set()
                     await trio.sleep_forever()
         finally:
             self._stopped = True
+            self._loaded.set()
             for kept in self._kept.values():
                 kept.started.set()
                 kept.over.set()
@@ -94,6 +99,7 @@ class RunningWorkflows:
         Raises:
             Refused: too many have not ended.
         """
+        await self._loaded.wait()
         self._check_room()
         now = self._context.clock.now()
         await self._save([added(workflow, definition, request, now)])
@@ -105,6 +111,7 @@ class RunningWorkflows:
         Raises:
             Refused: it has not ended, too many others have not, or no step failed.
         """
+        await self._loaded.wait()
         if workflow in self._kept:
             raise Refused(f"workflow {workflow} has not ended")
         self._check_room()
@@ -129,6 +136,7 @@ class RunningWorkflows:
         Raises:
             Unavailable: the service ends.
         """
+        await self._loaded.wait()
         while (kept := self._kept.get(workflow)) is not None:
             await kept.started.wait()
             if self._stopped:
@@ -146,6 +154,7 @@ class RunningWorkflows:
         Raises:
             Unavailable: the service ends.
         """
+        await self._loaded.wait()
         kept = self._kept.get(workflow)
         if kept is not None:
             await kept.over.wait()
@@ -190,13 +199,13 @@ class RunningWorkflows:
                     before, kept.started = kept.started, trio.Event()
                     kept.mailbox = None
                     before.set()
-            self._set_aside(workflow, problem)
+            await self._set_aside(workflow, problem)
         finally:
             del self._kept[workflow]
             kept.started.set()
             kept.over.set()
 
-    def _set_aside(self, workflow: str, problem: str) -> None:
+    async def _set_aside(self, workflow: str, problem: str) -> None:
         """Leave one alone, with its jobs as they are."""
         row = self._context.store.workflow(workflow)
         if row is None:
@@ -211,7 +220,8 @@ class RunningWorkflows:
             # Nothing is written over what cannot be read.
             header, body = unreadable(workflow, why), row[0][1]
         event = workflow_event("workflow_set_aside", header, now, reason=why)
-        self._context.store.save([saved(header, event, body)])
+        with suppress(StoreFailed):  # another runtime has the home
+            await self._context.store.save([saved(header, event, body)]).wait()
 
     @property
     def _wall(self) -> float:

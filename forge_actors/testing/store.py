@@ -28,6 +28,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
+from forge_actors.domain.policies import in_force
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.policies import Policy
     from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
@@ -77,6 +79,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         self._woken = trio.Event()
         self._urgent = trio.Event()
         self._ends: dict[str, list[Callable[[State], None]]] = {}
+        self.heard: dict[str, Callable[[], object]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[MemoryStore, None]:
@@ -116,6 +119,8 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
                     self._tell_of_end()
+                    if change.event.repo in self.heard:
+                        self.heard[change.event.repo]()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -156,6 +161,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         """Forget what is not durable, and everybody who waits for it."""
         self._moves.clear()
         self._ends.clear()
+        self.heard.clear()
         self._held.clear()
         self._pending = copy.deepcopy(self.durable)
 
@@ -243,6 +249,13 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         """Those of the providers that were closed once."""
         return tuple(self._pending.accounts.values())
 
+    @property
+    def policy(self) -> Policy | None:
+        return in_force(self._pending.policy)
+
+    def read_policy(self) -> Policy:
+        return self._pending.policy
+
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)
 
@@ -259,5 +272,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
         held = self.durable.jobs.get(job)
         if held is not None and held.state in TERMINAL:
             notify(held.state)
+        elif held is None and job in self.durable.forgotten:
+            notify("stale")
         else:
             self._ends.setdefault(job, []).append(notify)

@@ -36,11 +36,14 @@ from forge_actors.testing import (
     kept_contract,
     looks_contract,
     ownership_contract,
+    policies_contract,
     recovery_contract,
     relocation_contract,
     schedules_contract,
+    trust_contract,
     usage_contract,
     verify_contract,
+    workflows_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -371,5 +374,8 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *trust_contract.CHECKS,
+    *policies_contract.CHECKS,
+    *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

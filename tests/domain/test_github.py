@@ -252,6 +252,8 @@ def test_what_may_be_there_too_is_read_or_passed_over() -> None:
         *({"number": 2**40}, {"node_id": ""}, {"state": 1}, {"state": ""}),
         *({"title": None}, {"updated_at": "yesterday"}, {"labels": [1]}),
         {"updated_at": "2026-01-01T00:00:00Z\n"},
+        {"updated_at": "2026-13-01T00:00:00Z"},
+        {"updated_at": "9026-01-01T00:00:00Z"},
         {"repository_url": "https://api.github.com/octo/demo"},
         {"repository_url": "https://api.github.com/x/repos/octo/demo"},
         {"repository_url": "https://api.github.com/repos/octo/demo/more"},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forge_actors.domain.arriving import SPREAD
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedule_records import encoded, loaded
@@ -25,7 +26,6 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import (
-    SPREAD,
     Situation,
     advance,
     ended,

@@ -33,7 +33,10 @@ _Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 _Word = Annotated[str, Meta(min_length=1, max_length=64)]
 _Url = Annotated[str, Meta(max_length=MAX_URL)]
 _NodeId = Annotated[str, Meta(min_length=1, max_length=256)]
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_MOMENT = re.compile(
+    r"(?:19[7-9]|20[0-9])[0-9]-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)Z"
+)
 
 
 class _Label(Struct):

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import apsw
-from msgspec import convert
+from msgspec import convert, json
 
+from forge_actors.domain.causes import Traits
 from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
@@ -16,6 +17,7 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.schedules import Occurrence
 from forge_actors.domain.spending import used_before
@@ -76,6 +78,8 @@ class StoreReader:
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
         self.ends = Ends()
+        #: Whom to tell of a policy.
+        self._of_policy: list[Callable[[], object]] = []
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """What is raised when a page turns out not to be what was written."""
@@ -231,6 +235,11 @@ class StoreReader:
         """Those of the providers that were closed once."""
         return tuple(map(account_from, self.read_pending("accounts")))
 
+    def read_policy(self) -> Policy:
+        """The policy that was saved last."""
+        rows = self.read_pending("policy")
+        return Policy(*rows[0]) if rows else Policy()
+
     def inbox_marks(self) -> list[Mark]:
         """See the port."""
         return [Mark(*row) for row in self.read_pending("inbox_marks")]
@@ -238,6 +247,15 @@ class StoreReader:
     def schedules(self) -> list[tuple[str, str, bytes]]:
         """See the port."""
         return self.read_pending("schedules")
+
+    def trusted(self, repo: str) -> tuple[bytes, bytes | None] | None:
+        """See the port."""
+        rows = self.read_pending("trusted", repo)
+        return rows[0] if rows else None
+
+    def trusting(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("trusting")]
 
     def occurrences(self, schedule: str, limit: int) -> list[Occurrence]:
         """What became of the windows of a schedule, newest first."""
@@ -260,6 +278,10 @@ class StoreReader:
         """See the port."""
         rows = self.read_pending("request_job", request_id)
         return rows[0][0] if rows else None
+
+    def decided(self, occurrence: str) -> bool:
+        """See the port."""
+        return bool(self.read_pending("occurrence", occurrence))
 
     def ran(self, job: str) -> float:
         """See the port."""
@@ -292,9 +314,31 @@ class StoreReader:
             return look
         return look.taken_in(self.clock.ahead(), self.clock.now())
 
+    def hear_ends(self, repo: str, notify: Callable[[], object] | None) -> None:
+        """See the port."""
+        self.ends.hear(repo, notify)
+
+    def state(self, job: str) -> State | None:
+        """See the port."""
+        rows = self.read("job_state", job)
+        return rows[0][0] if rows else None
+
+    def traits(self, job: str) -> Traits | None:
+        """See the port."""
+        for kind, name, labels, origin in self.read("job_traits", job):
+            return Traits(job, kind, name, tuple(json.decode(labels)), origin)
+        return None
+
+    def window_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read("window_of", job)
+        return rows[0][0] if rows else None
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)
         if rows and rows[0][0] in TERMINAL:
             notify(rows[0][0])
+        elif not rows and self.read("job_forgotten", job):
+            notify("stale")
         else:
             self.ends.add(job, notify)
