@@ -1,7 +1,7 @@
 """The command line within this process, which spares the start of an interpreter.
 
-It parses, asks and prints as the program does; only what concerns a process as such (its
-signals, its closed streams, what it imports) needs the program itself.
+It parses, asks and prints as the program does; only what concerns a process as such
+(its signals, its closed streams, what it imports) needs the program itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What becomes another program, reads a terminal or looks at the process it is.
-OWN_PROCESS = frozenset({"doctor", "mcp", "release", "run", "serve", "service", "watch"})
+OWN_PROCESS = frozenset(
+    {"doctor", "mcp", "release", "run", "serve", "service", "watch"}
+)
 
 
 def is_possible(verb: object) -> bool:

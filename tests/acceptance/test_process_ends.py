@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.bench import survivors, wait_until_ended
+from tests.acceptance.bench import PATIENCE, survivors, wait_until_ended
 from tests.acceptance.service import LiveService
 
 if TYPE_CHECKING:
