@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge_actors.client.sync import Service as Connection
-from tests.acceptance import inside
+from tests.acceptance import inside, loaded
 from tests.acceptance.bench import PATIENCE, Bench, kill, wait_until_ended
 
 if TYPE_CHECKING:
@@ -83,9 +83,11 @@ class LiveService(Bench):
     # -- its life --------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it as a user would, and wait until it is ready."""
-        done = self.cli("serve", "--detach", status=0)
-        self.pid = int(done.out)
+        """Start it as `serve --detach` does, and wait until it is ready."""
+        if loaded.is_possible():
+            self.pid = loaded.start(self.home)
+        else:
+            self.pid = int(self.cli("serve", "--detach", status=0).out)
         self.find()
 
     def find(self) -> None:

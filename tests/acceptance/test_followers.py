@@ -14,7 +14,7 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import WAITING
-from tests.acceptance.machine import descriptors
+from tests.acceptance.machine import closes_to, descriptors
 from tests.acceptance.service import PROGRAM, Json, LiveService
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
     assert [end["state"] for end in crowd.ends] == ["succeeded"] * WAITERS
     assert crowd.logs == [b"begin\nend\n"] * READERS
     unwatched.wait(unwatched.bash("app", "true"))
-    assert descriptors(unwatched.pid) <= before
+    assert closes_to(unwatched.pid, before)
 
 
 def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) -> None:
@@ -134,7 +134,7 @@ def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) 
         client.stdout.close()
     gate.open()
     assert unwatched.end_of(job)["state"] == "succeeded"
-    assert descriptors(unwatched.pid) <= before
+    assert closes_to(unwatched.pid, before)
 
 
 def test_a_follower_is_told_that_the_service_ended(service: LiveService) -> None:

@@ -54,8 +54,10 @@ def test_a_process_that_refuses_the_kill_is_told_and_holds_nobody_up(
     script = f"trap 'exit 0' TERM; {stuck} & {bell.ring}; wait"
     job = service.bash("app", script, "--grace", "1s")
     bell.wait()
+    while not (sleepers := [x for x in survivors(mark) if x.split()[1] == "sleep"]):
+        os.sched_yield()
     end = cancelled(service, job)
-    [line] = [line for line in survivors(mark) if " sleep " in line]
+    [line] = sleepers
     pid = line.split()[0]
     told = f"process {pid} sleep may not be ended by this user"
     assert (end["state"], end["exit_code"], end["problem"]) == ("orphaned", 0, told)
