@@ -26,29 +26,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_FREE = 500
 #: Forks once for each message: its arguments, its environment, and its files: standard
-#: input, output and error, and the one that is named in the arguments.
-_PROGRAM = f"""
-import fcntl, json, os, signal, socket, sys, time
+#: input, output and error, and the one whose number the arguments leave open.
+_PROGRAM = """
+import json, os, signal, socket, sys, time
 from forge_actors.cli import main, serve
 import forge_actors.runtime.service
 
 def become(wanted, fds):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    places = [0, 1, 2, wanted["fd"]]
-    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, {_FREE}) for fd in fds]
-    os.closerange(3, {_FREE})
-    for fd, place in zip(high, places, strict=True):
+    *streams, ready = fds
+    for place, fd in enumerate(streams):
         os.dup2(fd, place)
         os.close(fd)
+    asked.close()
     os.environ.clear()
     os.environ.update(wanted["env"])
     time.tzset()
     os.umask(wanted["umask"])
     os.chdir(wanted["cwd"])
-    sys.argv = wanted["argv"]
+    sys.argv = [str(ready) if word == "READY" else word for word in wanted["argv"]]
     sys.exit(main.main(sys.argv[1:]))
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
@@ -106,12 +104,14 @@ class _Forking:
         ) -> None:
             asked, _told = _begun()
             os.umask(umask := os.umask(0o022))
+            words = command[command.index("forge_actors") :]
             wanted = {
-                "argv": command[command.index("forge_actors") :],
+                "argv": [
+                    "READY" if word == str(pass_fds[0]) else word for word in words
+                ],
                 "env": dict(os.environ),
                 "umask": umask,
                 "cwd": os.getcwd(),
-                "fd": pass_fds[0],
             }
             nothing = os.open(os.devnull, os.O_RDONLY)
             fds = [nothing, stdout.fileno(), stdout.fileno(), pass_fds[0]]
