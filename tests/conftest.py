@@ -22,10 +22,12 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 # Settings of the developer's own service must not reach the tests, nor may git find
-# the configuration of whoever runs them.
-for name in [name for name in os.environ if name.startswith(("FORGE_", "GIT_"))]:
+# the configuration of whoever runs them, nor anything a token of theirs.
+_FOREIGN = ("FORGE_", "GIT_", "GH_", "GITHUB_")
+for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
     del os.environ[name]
 os.environ.update(
+    GITHUB_API_URL="http://127.0.0.1:9",
     GIT_CONFIG_GLOBAL=os.devnull,
     GIT_CONFIG_NOSYSTEM="1",
     GIT_AUTHOR_NAME="Test",

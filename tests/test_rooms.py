@@ -46,6 +46,7 @@ DRIVERS = {
     "domain.triggers": {"cronsim"},
     "edges.sqlite": {"apsw"},
     "edges.webhooks": {"h11"},
+    "edges.github": {"httpx2"},
     "edges.gateway": {"h11"},
     "edges.gateway.metrics": {"prometheus_client"},
     "edges.spans": {"opentelemetry"},
@@ -56,6 +57,7 @@ DRIVERS = {
     "client.offline": {"apsw"},
     "client.offline_events": {"apsw"},
     "client.offline_timeline": {"apsw"},
+    "testing.github": {"h11"},
     "cli.dashboard": {"textual", "anyio", "msgspec"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
@@ -196,7 +198,8 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.maintenance_messages", "actors.pulse"}
     shared |= {"actors.projections_messages", "actors.watches"}
     shared |= {"actors.agenda", "actors.schedules_messages", "actors.wall_alarm"}
-    shared |= {"actors.wishes"}
+    shared |= {"actors.issue_watches_messages"}
+    shared |= {"actors.wishes", "actors.lookout_messages", "actors.followed"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts")

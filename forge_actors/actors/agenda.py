@@ -23,22 +23,29 @@ from forge_actors.domain.schedule_records import (
 )
 from forge_actors.domain.schedules import PENDING, Schedule
 from forge_actors.domain.scheduling import next_moment
+from forge_actors.domain.triggers import On
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from forge_actors.actors.schedules_messages import ScheduleStore
+    from forge_actors.actors.schedules_messages import ScheduleStore, Source
     from forge_actors.domain.events import Event
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.schedules import Occurrence
+    from forge_actors.domain.triggers import Trigger
 
 
 class Agenda:
     """Schedules by id and by name, the next one first."""
 
-    def __init__(self, store: ScheduleStore, clock: Clock) -> None:
+    def __init__(
+        self, store: ScheduleStore, clock: Clock, sources: Sequence[Source] = ()
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._sources = sources
+        #: Those that wait for something, as their sources know them.
+        self._followed: dict[str, tuple[Trigger, int]] = {}
         self._schedules: dict[str, Schedule] = {}
         self._ids: dict[str, str] = {}
         #: Earliest first; one that was moved is left behind.
@@ -101,6 +108,23 @@ class Agenda:
         elif self._moments.get(schedule.id) != moment:
             self._moments[schedule.id] = moment
             heapq.heappush(self._heap, (moment, schedule.id))
+        if isinstance(schedule.definition.trigger, On) or schedule.id in self._followed:
+            self._follow(schedule)
+
+    def _follow(self, schedule: Schedule) -> None:
+        """Have its sources look for what it waits for, or no more."""
+        trigger, begun = schedule.definition.trigger, schedule.progress.begun
+        if schedule.state != "active" or not isinstance(trigger, On):
+            self._leave(schedule.id)
+        elif self._followed.get(schedule.id) != (trigger, begun):
+            self._followed[schedule.id] = trigger, begun
+            for source in self._sources:
+                source.follow(schedule)
+
+    def _leave(self, schedule: str) -> None:
+        if self._followed.pop(schedule, None) is not None:
+            for source in self._sources:
+                source.leave(schedule)
 
     def save(
         self,
@@ -121,14 +145,43 @@ class Agenda:
             changes.append(OccurrenceSaved(occurrence, said))
         self._store.save(changes, then=then)
 
+    def save_all(
+        self,
+        kept: Sequence[tuple[Schedule, str]],
+        removed: Sequence[Schedule],
+        along: Sequence[Change],
+        *,
+        then: Callable[[], object],
+    ) -> None:
+        """Keep some, each with the kind of the event that tells of it, and forget
+        others: all of it and `along`, or nothing."""
+        changes: list[Change] = [*along]
+        # A name that is given up may be another's now.
+        for schedule in removed:
+            event = self.event("schedule_removed", schedule)
+            changes.append(ScheduleRemoved(schedule.id, event))
+        for schedule, kind in kept:
+            event = self.event(kind, schedule)
+            body = encoded(schedule)
+            changes.append(ScheduleSaved(schedule.id, schedule.name, body, event))
+        self._store.save(changes, then=then)
+        for schedule in removed:
+            self._forget(schedule)
+        for schedule, _ in kept:
+            self.keep(schedule)
+
     def drop(
         self, schedule: Schedule, then: Callable[[], object] | None = None
     ) -> None:
         """Forget it."""
         event = self.event("schedule_removed", schedule)
+        self._forget(schedule)
+        self._store.save([ScheduleRemoved(schedule.id, event)], then=then)
+
+    def _forget(self, schedule: Schedule) -> None:
         del self._schedules[schedule.id], self._ids[schedule.name]
         self._moments.pop(schedule.id, None)
-        self._store.save([ScheduleRemoved(schedule.id, event)], then=then)
+        self._leave(schedule.id)
 
     def event(self, kind: str, schedule: Schedule, **data: object) -> Event:
         return schedule_event(kind, schedule, self._clock.now(), data)

@@ -6,14 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from forge_actors.actors.repository_messages import AnswerJob, ApproveJob, EditJob
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.errors import Outdated, Refused
 
 if TYPE_CHECKING:
     from forge_actors.actors.attempts import Attempts
     from forge_actors.actors.mailbox import Reply
     from forge_actors.actors.moves import Moves
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.edits import Edit
     from forge_actors.domain.effects import Approval
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.ports import Store
@@ -77,18 +76,26 @@ class Asked:
     def of_waiting(self, message: EditJob | AnswerJob | ApproveJob, now: float) -> None:
         """What is asked of one job that waits."""
         match message:
-            case EditJob(job, edit, reply):
-                self._edit(job, edit, reply, now)
+            case EditJob(job, _, reply, unchanged) if unchanged is not None:
+                # What was handled just before is not saved yet.
+                self._moves.save()
+                if unchanged():
+                    self._edit(message, now)
+                else:
+                    reply.refuse(Outdated(job))
+            case EditJob():
+                self._edit(message, now)
             case AnswerJob(job, answer, reason, reply):
                 self._answer(job, answer, reason, reply, now)
             case ApproveJob(job, approval, reply):
                 self._approve(job, approval, reply, now)
 
-    def _edit(self, job: str, edit: Edit, reply: Reply[None], now: float) -> None:
+    def _edit(self, message: EditJob, now: float) -> None:
+        job, reply = message.job, message.reply
         changes: list[Change] = []
         problem = self._unfit(job)
         if problem is None:
-            changes, problem = self._ledger.edit(job, edit, now)
+            changes, problem = self._ledger.edit(job, message.edit, now)
         if problem is not None:
             reply.refuse(Refused(problem))
             return

@@ -19,7 +19,7 @@ from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
     from typing import Protocol
 
     from forge_actors.actors.mailbox import Mailbox, Reply
@@ -42,12 +42,18 @@ class Attendant(Generic[M]):
     """That of one actor, which tells it once it has started."""
 
     def __init__(
-        self, name: str, actor: Actor | None, policy: RestartPolicy, stop: M
+        self,
+        name: str,
+        actor: Actor | None,
+        policy: RestartPolicy,
+        stop: M,
+        gave_up: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._name = name
         self._actor = actor
         self._history = RestartHistory(policy)
         self._stop = stop
+        self._gave_up = gave_up
         self._mailbox: Mailbox[M] | None = None
         self._stops = False
         #: How often it has failed.
@@ -102,6 +108,7 @@ class Attendant(Generic[M]):
                 log.exception("the %s failed", self._name)
                 if not self._history.allow(trio.current_time()):
                     self.given_up = cause(error)
+                    self._gave_up(self.given_up)
                     break
             finally:
                 self._mailbox = None
@@ -117,4 +124,5 @@ def for_maintenance(context: Context) -> Attendant[maintenance_messages.Message]
     cleans = context.maintenance
     actor = None if cleans is None else partial(maintenance.run, cleans)
     stop = maintenance_messages.Stop()
-    return Attendant("clean-up", actor, context.restarts, stop)
+    gave_up = cleans.tell if cleans is not None else lambda _: None
+    return Attendant("clean-up", actor, context.restarts, stop, gave_up)

@@ -1,5 +1,7 @@
 """Isolating: from an order that wants a worktree to one that can be launched in it.
 
+Files of earlier jobs are put in their places before that.
+
 What is known of the worktree is saved before its folder is begun and when it is ready,
 so whoever owns the job next can go on from there.
 """
@@ -15,18 +17,22 @@ from msgspec import Struct, structs
 from forge_actors.domain.changes import Noted, WorktreeChanged
 from forge_actors.domain.errors import Unavailable, WorktreeFailed
 from forge_actors.domain.events import Event
+from forge_actors.domain.inputs import InputsMissing
+from forge_actors.domain.isolation import checkout_claims
 from forge_actors.domain.launch import Secrets
 from forge_actors.domain.worktrees import GIT_PLACES, Worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from forge_actors.domain.inputs import Inputs, InputsWanted
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ports import Clock, Locks, Saved, Store, Worktrees
     from forge_actors.domain.worktrees import MadeWorktree, WorktreeWanted
 
 #: What can be done about a job that can have no worktree.
 OTHERWISE = "; submit it with --no-isolate to run it in the checkout, one at a time"
+IN_CHECKOUT = "; it waits for the checkout instead"
 #: Seconds in which what was begun of a worktree is to be taken back.
 UNDO_SECONDS = 20.0
 
@@ -38,6 +44,7 @@ class Isolating(Struct, frozen=True):
     worktrees: Worktrees
     clock: Clock
     locks: Locks | None = None
+    inputs: Inputs | None = None
 
     def look_after(self, repo: str, receipt: Receipt) -> None:
         """Have the locks removed that a job left which did not end well.
@@ -72,7 +79,10 @@ class Isolating(Struct, frozen=True):
 
         Cancelled, it leaves what it has begun: `give_up` takes that back.
         """
-        assert order.wanted is not None, "it wants a worktree"
+        if order.inputs is not None:
+            order = await self._with_inputs(order, order.inputs)
+        if order.wanted is None:
+            return order
         try:
             return await self._prepare(order, order.wanted)
         except (WorktreeFailed, Unavailable) as error:
@@ -80,12 +90,18 @@ class Isolating(Struct, frozen=True):
             await self.give_up(order, why)
             known = self.store.worktree(order.wanted.job)
             there = known is not None and known.state in ("ready", "removing")
+            back = False
             if order.wanted.job == order.job and not there:
-                why += OTHERWISE
-            return structs.replace(order, wanted=None, problem=why)
+                back = checkout_claims(self.store.spec(order.job)) is not None
+                why += IN_CHECKOUT if back else OTHERWISE
+            return structs.replace(order, wanted=None, problem=why, no_worktree=back)
 
     async def give_up(self, order: LaunchOrder, why: str) -> None:
-        """The attempt does not begin: leave nothing of a worktree that is not ready."""
+        """The attempt does not begin: leave no inputs of it, and nothing of a worktree
+        that is not ready."""
+        if order.inputs is not None and self.inputs is not None:
+            with trio.CancelScope(shield=True):
+                await self.inputs.remove(order.inputs.folder)
         wanted = order.wanted
         if wanted is not None and wanted.job != order.job:
             return  # it is another job's, and was ready before
@@ -105,6 +121,19 @@ class Isolating(Struct, frozen=True):
                     known, state="removed", reason=why, removed_at=self.clock.wall()
                 )
             self._save(failed, "worktree_failed", {"reason": why})
+
+    async def _with_inputs(
+        self, order: LaunchOrder, wanted: InputsWanted
+    ) -> LaunchOrder:
+        try:
+            if self.inputs is None:
+                raise InputsMissing("no inputs can be placed here")
+            await self.inputs.place(wanted)
+        except InputsMissing as error:
+            return structs.replace(
+                order, wanted=None, problem=str(error), problem_code=error.code
+            )
+        return structs.replace(order, inputs=structs.replace(wanted, placed=True))
 
     async def _prepare(self, order: LaunchOrder, wanted: WorktreeWanted) -> LaunchOrder:
         known = self.store.worktree(wanted.job)

@@ -46,6 +46,7 @@ from forge_actors.domain.maintenance import (
     cut_short,
     ended,
     next_run,
+    problem,
     told,
 )
 
@@ -83,6 +84,7 @@ class _Maintenance:
         self._nursery = nursery
         self._run = context.store.clean_run()
         self._visits = context.store.class_visits()
+        context.tell(problem(self._run))
         #: When the first job ended since the last run began; None: none has.
         self._ended_at: float | None = None
         self._due = False
@@ -208,6 +210,7 @@ class _Maintenance:
         await self._save(run, told(result, clock.now()))
 
     async def _save(self, run: CleanRun, event: Event | None) -> None:
+        self._context.tell(problem(run))
         try:
             await self._context.store.save([CleanRunChanged(run, event)]).wait()
         except WriterFenced:

@@ -27,3 +27,6 @@ class Context(Struct, frozen=True):
     claim: Claim | None
     #: Whether any job waits or runs.
     is_busy: Callable[[], bool]
+    #: Told after each run, and when it is given up: what is wrong with the clean-up, if
+    #: it fails again and again.
+    tell: Callable[[str | None], None] = lambda _: None

@@ -110,6 +110,7 @@ class _Projections:
             self._put(look)
             if self._context.active(look.repo):
                 self._watches.use(look.repo, now)
+        self._watches.keep(self._context.board.awaited, now)
         self._context.board.arm(self._ring)
         self._go_on()
 
@@ -156,6 +157,7 @@ class _Projections:
 
     def _read_board(self) -> None:
         now = self._board_at = self._now
+        self._watches.keep(self._context.board.awaited, now)
         for repo, reason in self._context.board.take().items():
             if reason == ADDED and len(self._waiting) >= MAX_ADDED:
                 continue
@@ -255,6 +257,7 @@ class _Projections:
         if look.dirty is not None:
             self._put(look)
         self._context.store.save([LookSaved(look, event)], lazy=True)
+        self._context.looked(done.repo)
 
     def _turn(self, now: float) -> None:
         """The turn of the repository that was looked at longest ago."""

@@ -55,6 +55,8 @@ class Board:
 
     def __init__(self) -> None:
         self._news: dict[str, str | None] = {}
+        #: Those that are to be watched however long they have no job.
+        self.awaited: frozenset[str] = frozenset()
         self._ring: Callable[[], object] | None = None
 
     def ended(self, repo: str | None) -> None:
@@ -72,6 +74,11 @@ class Board:
     def used(self, repo: str) -> None:
         """It has jobs."""
         self._news.setdefault(repo, None)
+        self._rings()
+
+    def wait_for(self, repos: frozenset[str]) -> None:
+        """Somebody waits for something to come to pass in these."""
+        self.awaited = repos
         self._rings()
 
     def take(self) -> dict[str, str | None]:
@@ -114,3 +121,5 @@ class Context(Struct, frozen=True):
     saving: Callable[[], bool]
     #: Told why no files are watched; None: they are, as far as they should be.
     unwatched: Callable[[str | None], object] = lambda _: None
+    #: Told of each repository that was looked at.
+    looked: Callable[[str], object] = lambda _: None

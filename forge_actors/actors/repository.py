@@ -367,7 +367,7 @@ class _Repository:
     def _finish(self, job: Job, receipt: Receipt | None, now: float) -> bool:
         """Decide what becomes of a job whose attempt is over; False if it is not."""
         store, attempt = self._context.store, job.attempt
-        lost = receipt is None or receipt.ending == "lost"
+        lost = receipt is None or receipt.ending == "lost" or receipt.no_worktree
         refused = receipt is not None and receipt.agent is not None
         changes, outcome = self._ledger.finish(
             job.id,
@@ -376,7 +376,7 @@ class _Repository:
             self._attempts.why_stopped(job.id),
             now,
             child=store.child_of(job.id) if job.kind == "dispatch-task" else None,
-            budget=store.spec(job.id).budgets.execution if lost else None,
+            spec=store.spec(job.id) if lost else None,
             ahead=self._context.clock.ahead() if refused else 0.0,
             attended=self._context.attended,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
@@ -63,10 +65,14 @@ class OfWaiting(Struct, frozen=True):
 
 
 class EditJob(OfWaiting, frozen=True):
-    """Change a job that waits; answered once that is durable."""
+    """Change a job that waits; answered once that is durable.
+
+    With `unchanged` only if that is true of what is saved by then.
+    """
 
     edit: Edit
     reply: Reply[None]
+    unchanged: Callable[[], bool] | None = None
 
 
 class AnswerJob(OfWaiting, frozen=True):

@@ -24,13 +24,16 @@ from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
+    Find,
     Message,
     RepositoryGone,
+    Signalled,
     Submitted,
     Tell,
 )
 from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
+from forge_actors.domain.arriving import signalled
 from forge_actors.domain.errors import (
     ActorStopped,
     ForgeError,
@@ -43,6 +46,8 @@ from forge_actors.domain.schedule_records import (
     loaded,
 )
 from forge_actors.domain.schedules import (
+    MAX_CATCH_UP,
+    MAX_SEEN,
     Occurrence,
     Pending,
     Schedule,
@@ -105,7 +110,7 @@ class _Schedules:
         self._store = context.store
         self._mailbox = mailbox
         self._nursery = nursery
-        self._agenda = Agenda(context.store, context.clock)
+        self._agenda = Agenda(context.store, context.clock, context.sources)
         self._wishes = Wishes(
             self._agenda, context.clock, self._situation, context.store.job_of_request
         )
@@ -121,6 +126,7 @@ class _Schedules:
 
     def load(self) -> None:
         """Take up every schedule that was saved."""
+        gone: list[Schedule] = []
         for key, name, body in self._store.schedules():
             schedule, problem = loaded(key, name, body)
             if problem is not None:
@@ -136,6 +142,11 @@ class _Schedules:
                 self._agenda.keep(schedule)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
+            if problem is None and not self._context.known(schedule.definition.repo):
+                gone.append(schedule)
+        for schedule in gone:
+            # It was removed while nobody was here to be told.
+            self._agenda.drop(schedule)
         self.look()
 
     # -- messages --------------------------------------------------------------------
@@ -148,10 +159,16 @@ class _Schedules:
                 self._ended(message)
             case Submitted():
                 self._submitted(message)
+            case Signalled():
+                self._signalled(message)
             case RepositoryGone(repo):
                 self._repository_gone(repo)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
+            case Find(key, reply):
+                found = self._agenda.get(key)
+                active = found is not None and found.state == "active"
+                reply.answer(found if active else None)
             case _:
                 self._wishes.serve(message)
 
@@ -171,6 +188,33 @@ class _Schedules:
             self._agenda.drop(schedule)
         else:
             self._agenda.save(schedule, None)
+
+    def _signalled(self, message: Signalled) -> None:
+        schedule = self._agenda.get(message.schedule)
+        if schedule is None or schedule.state != "active":
+            return  # what comes to pass while it is paused is gone
+        if message.begun != schedule.progress.begun:
+            return
+        if message.seen is not None and len(message.seen) > MAX_SEEN:
+            why = f"what is seen of its cause is longer than {MAX_SEEN} characters"
+            self._set_aside(schedule, why)
+            return
+        known = {entry.key for entry in schedule.progress.pending}
+        windows = [
+            window
+            for window in message.windows[-MAX_CATCH_UP:]
+            if window.key not in known
+            and not self._store.decided(occurrence_id(schedule.id, window.key))
+        ]
+        schedule, told = signalled(
+            schedule,
+            windows,
+            self._wall,
+            seen=message.seen,
+            earlier=message.earlier,
+            blind=message.blind,
+        )
+        self._agenda.save(schedule, None, *told)
 
     # -- what is due -----------------------------------------------------------------
 
@@ -285,6 +329,7 @@ class _Schedules:
     async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
         request = structs.replace(
             schedule.definition.request,
+            env={**schedule.definition.request.env, **entry.env},
             request_id=occurrence_id(schedule.id, entry.key),
             origin=f"schedule:{schedule.name}",
         )

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
+from forge_actors.domain.changes import Change
 from forge_actors.domain.jobs import State
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedule_edits import Difference
 from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
+from forge_actors.domain.triggers import Window
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
 
@@ -25,6 +27,22 @@ class Put(Struct, frozen=True):
     #: None adds; a number is the revision that is to be changed, 0 any.
     revision: int | None
     reply: Reply[Schedule]
+    #: Of one that waits for something: how far that is seen already.
+    baseline: str | None = None
+
+
+class Apply(Struct, frozen=True):
+    """Have the schedules of one source be these and no others, all of it or nothing."""
+
+    source: str
+    definitions: tuple[Definition, ...]
+    #: The revisions that its schedules had when somebody looked; None: as they are.
+    seen: dict[str, int] | None
+    #: What is saved along with them.
+    along: tuple[Change, ...]
+    reply: Reply[Difference]
+    #: By name, of those that wait for something: how far that is seen already.
+    baselines: dict[str, str | None] = {}
 
 
 class Pause(Struct, frozen=True):
@@ -36,6 +54,7 @@ class Pause(Struct, frozen=True):
 class Resume(Struct, frozen=True):
     name: str
     reply: Reply[Schedule]
+    baseline: str | None = None
 
 
 class Remove(Struct, frozen=True):
@@ -57,6 +76,13 @@ class Tell(Struct, frozen=True):
     reply: Reply[list[Schedule]]
 
 
+class Find(Struct, frozen=True):
+    """The schedule with this id as it is now, if it is there and active."""
+
+    schedule: str
+    reply: Reply[Schedule | None]
+
+
 class Ended(Struct, frozen=True):
     """A job of a schedule has ended."""
 
@@ -74,6 +100,25 @@ class Submitted(Struct, frozen=True):
     outcome: str | Exception
 
 
+class Signalled(Struct, frozen=True):
+    """What a schedule waits for has come to pass, or is seen further than before.
+
+    Both are saved together. So what told it may tell again, after a restart, whatever
+    has come to pass since `Progress.seen`: nothing is lost, and nothing comes twice.
+    """
+
+    schedule: str
+    #: The `Progress.begun` that it goes on from; of another one it does not count.
+    begun: int
+    seen: str | None
+    #: Oldest first; of each the key is its own for ever. At most `MAX_CATCH_UP`.
+    windows: tuple[Window, ...] = ()
+    #: Windows before those, too many to be told one by one.
+    earlier: int = 0
+    #: Why what comes to pass from now on may not be seen; empty: it is.
+    blind: str = ""
+
+
 class RepositoryGone(Struct, frozen=True):
     """A repository was removed, and its schedules with it."""
 
@@ -86,13 +131,16 @@ class Due(Struct, frozen=True):
 
 Message = (
     Put
+    | Apply
     | Pause
     | Resume
     | Remove
     | RunNow
     | Tell
+    | Find
     | Ended
     | Submitted
+    | Signalled
     | RepositoryGone
     | Due
 )
@@ -121,6 +169,26 @@ class ScheduleStore(Protocol):
     def ran(self, job: str) -> float:
         """Seconds that the attempts of a job that has ended ran."""
 
+    def decided(self, occurrence: str) -> bool:
+        """Whether a window was decided, or is deferred."""
+
+
+class Source(Protocol):
+    """Sees what schedules wait for, and tells the actor of it: `Signalled`.
+
+    Each of several heeds the schedules whose cause it knows. It is told of every one
+    that waits, as it is saved: at the start, when it is made, and each time that it was
+    changed. What it has to do for it must not wait here.
+    """
+
+    def follow(self, schedule: Schedule) -> None:
+        """Tell of it from `progress.seen` on, or from now on if that is None; with the
+        same `begun` and trigger it is one that is followed already."""
+
+    def leave(self, schedule: str) -> None:
+        """Tell of it no more: it is gone, is not active, or waits for something else.
+        It may never have been followed."""
+
 
 class Context(Struct, frozen=True):
     """What the actor is given."""
@@ -134,3 +202,6 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.
     dirty: Callable[[str], bool | None]
+    #: Whether a repository is there, and not removed.
+    known: Callable[[str], bool] = lambda _: True
+    sources: tuple[Source, ...] = ()

@@ -50,6 +50,8 @@ class Watches:
         self._nursery = nursery
         #: The repositories that are awake, by when they were used, the last at the end.
         self._used: OrderedDict[str, float] = OrderedDict()
+        #: Those that are watched whether they are used or not.
+        self._kept: frozenset[str] = frozenset()
         #: Those that are watched, or about to be.
         self._watched: set[str] = set()
         #: Nothing is tried before, as the system allows no more; and why.
@@ -76,9 +78,20 @@ class Watches:
         while len(self._used) > WATCHED:
             self.drop(next(iter(self._used)))
 
+    def keep(self, repos: frozenset[str], now: float) -> None:
+        """Watch these however long they have no job, and no others for that."""
+        before, self._kept = self._kept, repos
+        for repo in before - repos:
+            if repo not in self._used:
+                self.drop(repo)
+        for repo in repos - before:
+            self._begin(repo, now)
+
     def drop(self, repo: str) -> None:
-        """Watch it no more."""
+        """Watch it no more, unless it is to be kept."""
         self._used.pop(repo, None)
+        if repo in self._kept:
+            return
         if repo in self._watched:
             self._watched.remove(repo)
             self._context.watch.forget(repo)
@@ -109,12 +122,13 @@ class Watches:
         """Watch what is to be watched now."""
         self._not_before = -math.inf
         self._say(None)
-        for repo, since in tuple(self._used.items()):
+        used = dict.fromkeys(self._kept, self._context.clock.now()) | self._used
+        for repo, since in used.items():
             if self._wanted:
                 self._begin(repo, since)
-            else:
-                self.drop(repo)
-                self._used[repo] = since
+            elif repo in self._watched:
+                self._watched.remove(repo)
+                self._context.watch.forget(repo)
 
     @property
     def _wanted(self) -> bool:

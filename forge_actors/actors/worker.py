@@ -61,7 +61,7 @@ class Worker:
         #: Takes the receipt if the repository has ended meanwhile.
         self._unclaimed = unclaimed
         self._isolating = isolating
-        #: While the worktree of the job is made.
+        #: While what the job needs is made.
         self._making: trio.CancelScope | None = None
         self._running: RunningAttempt | None = None
         self._stopped = False
@@ -69,6 +69,8 @@ class Worker:
         self._detached = False
         #: Its repository has its exit, and the grant with that.
         self._told = False
+        #: Begins its task, while it has none.
+        self._begin: Callable[[], object] | None = None
         #: Why the launcher started nothing.
         self._refused = "it was stopped before it started"
 
@@ -110,9 +112,10 @@ class Worker:
         """Give the order to the launcher, unless it was stopped first; then `run`.
 
         Apart from `run`, so that the order leaves in this turn of the loop and not
-        after the first step of a new task. One that needs a worktree leaves in `run`.
+        after the first step of a new task. One for which something is to be made first,
+        such as a worktree, leaves in `run`.
         """
-        if self._stopped or order.problem is not None or order.wanted is not None:
+        if self._stopped or order.problem is not None or needs_more(order):
             return
         try:
             self._running = self._launcher.launch(order)
@@ -122,18 +125,46 @@ class Worker:
             if self._suspended:
                 self._running.pause()
 
+    def attend(self, begin: Callable[[], object]) -> None:
+        """Let `begin` start `run` as its task, once it is of use; after `launch`.
+
+        Most attempts that end soon are over before the launcher tells that they have
+        begun. To make a task for each, that would only hear of the end, costs as much
+        as all else a worker does; so such an end is told at once, without a task.
+        """
+        self._begin = begin
+        running = self._running
+        if running is None or not running.once_settled(self._settled):
+            self.need_task()
+
+    def need_task(self) -> None:
+        """Have it now: somebody may cancel it, or it runs for longer."""
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
+
+    def _settled(self) -> None:
+        assert self._running is not None, "that is what has settled"
+        receipt = self._running.receipt
+        if receipt is None:
+            self.need_task()
+        elif self._begin is not None:
+            self._begin = None
+            with self._grant:
+                self._tell_exit(receipt)
+
     @trio.lowlevel.enable_ki_protection
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
-            if order.wanted is not None:
+            if needs_more(order):
                 order = await self._isolated(order)
                 self.launch(order)
             self._tell_exit(await self._attempt(order))
 
     async def _isolated(self, order: LaunchOrder) -> LaunchOrder:
-        """The order with a worktree that is ready, unless it was stopped meanwhile."""
+        """The order with all that it needs, unless it cannot start anyway."""
         isolating = self._isolating
-        if isolating is None or self._stopped:
+        if isolating is None or self._stopped or order.problem is not None:
             return order
         try:
             with trio.CancelScope() as self._making:
@@ -222,4 +253,13 @@ class Worker:
             ending=ending,
             ended_at=self._clock.now(),
             error=why,
+            code=None if ending == "stop" else order.problem_code,
+            no_worktree=order.no_worktree,
         )
+
+
+def needs_more(order: LaunchOrder) -> bool:
+    """Whether something is to be made for it before it is launched."""
+    if order.wanted is not None:
+        return True
+    return order.inputs is not None and not order.inputs.placed

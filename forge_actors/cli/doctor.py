@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.cli.agent_text import found_here, unseen
 from forge_actors.cli.disk_text import home_text
 from forge_actors.cli.doctor_check import Check, State
-from forge_actors.cli.doctor_more import more
+from forge_actors.cli.doctor_more import answers, more, unserved_release
 from forge_actors.cli.doctor_system import system
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import note, print_json
@@ -235,7 +235,8 @@ def _service(home: str) -> list[Check]:
         status = Service(home).get("status")
     except NoService:
         note = "not running; forge-actors serve starts it"
-        return [_disk(home, {}), Check("service", "missing", note)]
+        release = Check(*unserved_release(home))
+        return [_disk(home, {}), Check("service", "missing", note), release]
     except (ForgeError, OSError) as error:
         return [_disk(home, {}), Check("service", "broken", str(error))]
     return [
@@ -244,7 +245,7 @@ def _service(home: str) -> list[Check]:
         *_kept_claims(status.get("quarantined") or []),
         *_set_aside(status.get("poisoned") or []),
         *_unseen(status.get("agents") or []),
-        *_clean_up(status.get("maintenance") or {}),
+        *(Check(*found) for found in answers(status)),
     ]
 
 
@@ -252,15 +253,6 @@ def _loop(told: dict[str, Any]) -> str:
     """What is said of a service by the thread that sees that nothing else runs."""
     said = (str(words) for words in told.get("degraded") or ())
     return "; ".join(words for words in said if words.startswith(LOOP_BLOCKED))
-
-
-def _clean_up(maintenance: dict[str, Any]) -> list[Check]:
-    """A clean-up that fails again and again lets the disk fill up; jobs go on."""
-    problem = maintenance.get("problem")
-    if problem is None:
-        return []
-    way_out = "forge-actors clean runs it now and says more"
-    return [Check("clean-up", "missing", f"{problem}; {way_out}")]
 
 
 def _unseen(agents: list[dict[str, Any]]) -> list[Check]:

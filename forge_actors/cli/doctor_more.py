@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -25,9 +26,12 @@ FEW_WATCHES = 8192
 BEGIN = 1_767_225_600.0
 #: Errors of jobs that are told.
 ERRORS = 3
+#: A requirement of the core, as the metadata of a package have it.
+_NEEDED = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)")
 #: The libraries of each extra.
 EXTRAS = {
     "gateway": ("mcp", "starlette", "httpx2", "prometheus_client"),
+    "epic": ("httpx2",),
     "tui": ("textual",),
     "otel": ("opentelemetry.sdk",),
 }
@@ -35,10 +39,12 @@ EXTRAS = {
 
 def more(home: str, service: Service | None) -> Iterator[Found]:
     """What was found, each as a name, a state and a text."""
+    yield _libraries()
     yield _extras()
     yield _clock()
     yield _watches()
     yield _managed(home)
+    yield _github(home)
     if service is not None:
         yield from _failed(service)
 
@@ -89,6 +95,12 @@ def _watches() -> Found:
     return "inotify", state, f"{watches} folders, {instances} programs a user{more}"
 
 
+def _github(home: str) -> Found:
+    from forge_actors.runtime.github_check import look
+
+    return "github", *look(home)
+
+
 def _managed(home: str) -> Found:
     from forge_actors.runtime import service_install
     from forge_actors.runtime.homes import LAUNCHER
@@ -103,6 +115,82 @@ def _managed(home: str) -> Found:
     if not os.access(launcher, os.X_OK):
         return "manager", "broken", f"{launcher} cannot be executed"
     return "manager", "ok" if state.installed else "broken", state.detail
+
+
+def answers(status: dict[str, Any]) -> Iterator[Found]:
+    """What a service says of itself as a whole, each question by itself."""
+    if status.get("execution_ready"):
+        yield "execution", "ok", "jobs are started"
+    else:
+        why = "; ".join(status["degraded"]) or ", ".join(status.get("reasons") or ())
+        yield "execution", "broken", f"nothing is started: {why or 'it ends'}"
+    maintenance = status.get("maintenance") or {}
+    if (problem := maintenance.get("problem")) is None:
+        last = (maintenance.get("last") or {}).get("ended_at")
+        yield "clean-up", "ok", f"the last one ended at {last}" if last else "none yet"
+    else:
+        # The disk fills up, and jobs go on.
+        way_out = "forge-actors clean runs it now and says more"
+        yield "clean-up", "missing", f"{problem}; {way_out}"
+    release = status["service"].get("release") or {}
+    match status.get("release_coherent"):
+        case True:
+            yield "release", "ok", f"{release['id']} is the active one"
+        case False:
+            detail = f"{release['id']} serves, but another one is the active one"
+            yield "release", "broken", f"{detail}: forge-actors release shows both"
+        case _:
+            detail = "nobody can tell which one is active: forge-actors release"
+            yield "release", "missing", detail
+
+
+def unserved_release(home: str) -> Found:
+    """Whether this program may serve a home that nobody serves."""
+    from forge_actors.runtime.release import read_active, this_release
+
+    try:
+        active = read_active(Path(home))
+    except ForgeError as error:
+        return "release", "broken", str(error)
+    mine = this_release().id
+    if active is None:
+        return "release", "ok", f"{mine}; none is active yet, the first service decides"
+    if active.release.id == mine:
+        return "release", "ok", f"{mine} is the active one"
+    other = f"{active.release.id} in {active.release.path} is the active one"
+    way_out = "forge-actors release activate makes this one it"
+    return "release", "missing", f"{mine} is here, but {other}: {way_out}"
+
+
+def _libraries() -> Found:
+    """What the core needs, in the versions that it needs at least."""
+    from importlib import metadata
+
+    told, wrong = [], []
+    try:
+        lines = metadata.requires("forge-actors") or ()
+    except metadata.PackageNotFoundError:
+        return "libraries", "missing", "forge-actors is not installed as a package"
+    for line in lines:
+        found = _NEEDED.fullmatch(line)
+        if found is None:
+            continue  # that of an extra
+        name, least = found.groups()
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{name} is missing")
+            continue
+        told.append(f"{name} {version}")
+        if _numbers(version) < _numbers(least):
+            wrong.append(f"{name} is {version}, at least {least} is needed")
+    if wrong:
+        return "libraries", "broken", "; ".join(wrong)
+    return "libraries", "ok", ", ".join(told)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"[0-9]+", version)]
 
 
 def _failed(service: Service) -> Iterator[Found]:

@@ -106,6 +106,13 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
         help="files of its folder to keep when it has ended; repeatable",
     )
     add(
+        "--output",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a value that it hands on, in the file FORGE_OUTPUT names; repeatable",
+    )
+    add(
         "--isolate",
         action="store_true",
         default=None,
@@ -179,6 +186,8 @@ def job_of(args: argparse.Namespace, *, from_input: bool = False) -> dict[str, o
         request["secrets"] = args.secret
     if args.artifact:
         request["artifacts"] = args.artifact
+    if args.output:
+        request["outputs"] = args.output
     for name in _PLAIN:
         value = getattr(args, name)
         if value is not None:

@@ -54,7 +54,8 @@ def scopes_of(args: argparse.Namespace, verb: str) -> list[str]:
     Raises:
         UsageError: they do both, or neither.
     """
-    others = any((args.jobs, args.state, args.kind, args.label, args.failed, args.mine))
+    lists = (args.jobs, args.state, args.kind, args.label, args.work)
+    others = any(lists) or args.failed or args.mine
     scopes = [f"provider:{name}" for name in args.provider]
     if args.all:
         scopes.append("all")

@@ -20,6 +20,7 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors schedule add nightly --cron "30 2 * * *" -- make test
+  forge-actors schedule add fix --on issues:octo/demo,label:bug -- ./look-at-issue
   forge-actors schedule apply schedules.toml
 """
 TAKES_COMMAND = True
@@ -27,11 +28,13 @@ _MISFIRES = ("skip", "once", "all")
 _OVERLAPS = ("skip", "queue", "cancel")
 #: Options that go into a schedule under their own name.
 _PLAIN = (
-    *("every", "cron", "at", "timezone", "misfire", "catch_up", "catch_up_most"),
+    *("on", "every", "cron", "at", "timezone", "misfire", "catch_up", "catch_up_most"),
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
 _FLAGS = ("when_clean", "shadow")
+#: Those that say when it runs; another one takes the place of the one before.
+_TIMES = ("on", "every", "cron", "at", "manual")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +85,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _add_times(parser: argparse.ArgumentParser) -> None:
     when = parser.add_mutually_exclusive_group()
-    when.add_argument("--every", metavar="TIME", help="an interval, such as 15m")
+    when.add_argument(
+        "--every",
+        metavar="TIME",
+        help="an interval, such as 15m; with --on the least time between two starts,"
+        " with issues how often GitHub is asked (5m)",
+    )
     when.add_argument(
         "--cron",
         metavar="FIELDS",
@@ -91,6 +99,14 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     when.add_argument("--at", metavar="TIME", help="once, such as 2026-01-02T03:04")
     when.add_argument(
         "--manual", action="store_true", help="only by forge-actors schedule run"
+    )
+    parser.add_argument(
+        "--on",
+        metavar="CAUSE",
+        help="when something comes to pass: clean, succeeded:JOBS, ended:JOBS,"
+        " all:JOBS,JOBS, branch:NAME, file:PATTERN, issues or"
+        " issues:OWNER/NAME,label:LABEL; JOBS is a name, label:NAME, kind:KIND,"
+        " schedule:NAME, job:ID or *",
     )
     parser.add_argument(
         "--timezone", metavar="ZONE", help="IANA name (default: that of this machine)"
@@ -195,8 +211,10 @@ def _edit(service: Service, args: argparse.Namespace) -> int:
     known = service.get("schedules", args.name)
     before = known["definition"]
     changes = _wanted(args, repo=args.repo is not None)
-    if any(name in changes for name in ("every", "cron", "at", "manual")):
-        for name in ("every", "cron", "at", "manual", "timezone"):
+    times = {name for name in _TIMES if name in changes}
+    # With --on an interval is no time of its own.
+    if times and not (times == {"every"} and "on" in before):
+        for name in (*_TIMES, "timezone"):
             before.pop(name, None)
     another = args.command or args.agent is not None
     job = _job(args) if another else _changed(before["job"], args)

@@ -33,7 +33,7 @@ def told(times: Sequence[dict[str, Any]]) -> Iterable[str]:
     """A time a line, and what would become of it."""
     for time in times:
         runs = "runs" if time["runs"] else "does not run"
-        yield f"{time['at']}  {runs}: {time['reason']}"
+        yield f"{time['at'] or 'not by time'}  {runs}: {time['reason']}"
 
 
 def detail(
@@ -45,9 +45,11 @@ def detail(
     yield f"when      {view['trigger']}"
     if view["clock_changes"]:
         yield f"clocks    {view['clock_changes']}"
-    yield f"next      {view['next'] or 'never'}"
+    if view["waits_for"]:
+        yield f"waits for {view['waits_for']}"
+    yield f"next      {view['next'] or _no_time(view)}"
     yield f"job       {_command(view['definition']['job'])}"
-    known = ("name", "repo", "job", "every", "cron", "at", "manual", "timezone")
+    known = ("name", "repo", "job", "every", "cron", "at", "on", "manual", "timezone")
     policies = {k: v for k, v in view["definition"].items() if k not in known}
     said = ", ".join(f"{name} {value}" for name, value in policies.items())
     yield f"policies  {said or 'the usual ones'}"
@@ -87,3 +89,7 @@ def _command(job: dict[str, Any]) -> str:
     if job.get("agent"):
         words.insert(0, f"agent {job['agent']}")
     return " ".join(words)
+
+
+def _no_time(view: dict[str, Any]) -> str:
+    return "not by time" if view["waits_for"] else "never"

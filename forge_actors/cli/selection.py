@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Select = Callable[[dict[str, object]], list[str]]
 
-HOW = "give ids, or --repo, --state, --kind, --label, --failed or --mine"
+HOW = "give ids, or --repo, --state, --kind, --label, --work, --failed or --mine"
 
 
 def add_selectors(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +45,7 @@ def add_filters(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         ("--state", "STATE", "in this state, or in any of several; repeatable"),
         ("--kind", "KIND", "of this kind, or of any of several; repeatable"),
         ("--label", "LABEL", "with this label, and every further one; repeatable"),
+        ("--work", "ID", "of this workflow instance or EPIC run; repeatable"),
     ):
         add(name, action="append", default=[], metavar=metavar, help=text)
     add("--failed", action="store_true", help="failed, timed out, or blocked by such")
@@ -56,7 +57,7 @@ def add_filters(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 
 def has_filters(args: argparse.Namespace) -> bool:
-    lists = (args.repo, args.state, args.kind, args.label)
+    lists = (args.repo, args.state, args.kind, args.label, args.work)
     return any(lists) or args.failed or args.mine
 
 
@@ -73,6 +74,7 @@ def filters(args: argparse.Namespace) -> dict[str, object]:
         "kind": args.kind,
         "label": args.label,
         "origin": [origin()] if args.mine else [],
+        "work": args.work,
         "failed": args.failed,
     }
 
@@ -137,6 +139,7 @@ def nothing(
         *(f"--state {state}" for state in args.state),
         *(f"--kind {kind}" for kind in args.kind),
         *(f"--label {label}" for label in args.label),
+        *(f"--work {work}" for work in args.work),
         *(["--failed"] if args.failed else []),
         *(["--mine"] if args.mine else []),
     ]

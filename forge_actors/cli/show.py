@@ -34,10 +34,12 @@ def run(args: argparse.Namespace) -> int:
     def kept() -> list[Json]:
         from forge_actors.cli.kept_artifacts import with_artifacts
         from forge_actors.client import offline
+        from forge_actors.client.offline_outputs import with_outputs
 
         home = service.home
         found = selected(service, args, select=offline.selector(home))
-        return [with_artifacts(home, offline.job(home, job)) for job in found]
+        views = [with_artifacts(home, offline.job(home, job)) for job in found]
+        return [with_outputs(home, view) for view in views]
 
     views = read(service, served, kept)
     if args.json:

@@ -45,6 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="JOB",
         help="start only when this job has succeeded; repeatable",
     )
+    add(
+        "--input",
+        action="append",
+        default=[],
+        metavar="JOB[:GLOB]",
+        help="artifacts of this job, in the folder FORGE_INPUTS names, once it has"
+        " succeeded; repeatable",
+    )
     add("--request-id", metavar="ID", help="the same id again gives the same job")
     add("--name", help="a name for people")
     add(
@@ -94,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _submit_later(service: Service, args: argparse.Namespace) -> int:
     """As a schedule that comes once, which is forgotten with the end of its job."""
-    for option in (*_OWN, "after"):
+    for option in (*_OWN, "after", "input"):
         if getattr(args, option):
             name = option.replace("_", "-")
             raise UsageError(f"--{name} cannot be given with --at or --in")
@@ -151,6 +159,8 @@ def _request(args: argparse.Namespace) -> dict[str, object]:
     request = job_of(args, from_input=bool(args.from_input))
     asked_by = origin() if args.origin is None else args.origin
     request |= {"after": args.after, "origin": asked_by}
+    if args.input:
+        request["inputs"] = args.input
     given = {name: getattr(args, name) for name in _OWN}
     request |= {name: value for name, value in given.items() if value is not None}
     check_texts(request)

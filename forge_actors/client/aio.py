@@ -23,9 +23,9 @@ from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
 from forge_actors.client.home_calls import HomeCalls
 from forge_actors.client.results import ResultCalls
-from forge_actors.client.schedules import ScheduleCalls
 from forge_actors.client.sync import target
 from forge_actors.client.wire import encode_request
+from forge_actors.client.workflows import WorkflowCalls
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
@@ -69,7 +69,7 @@ async def connect(
     yield client
 
 
-class Client(ResultCalls, FollowingCalls, HomeCalls, ScheduleCalls):
+class Client(ResultCalls, FollowingCalls, HomeCalls, WorkflowCalls):
     """The service of one home. Every method may raise what the service answers with."""
 
     def __init__(self, home: str) -> None:
@@ -378,6 +378,7 @@ def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:
         ("kind", query.kind),
         ("label", query.label),
         ("origin", query.origin),
+        ("work", query.work),
     )
     return [
         *((name, value) for name, values in lists for value in values),

@@ -30,6 +30,7 @@ from forge_actors.domain.errors import (
     StoreFailed,
     StoreFromTheFuture,
 )
+from forge_actors.domain.inputs import Input, input_text
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.maintenance import removed_by_retention
 from forge_actors.domain.priority import PRIORITIES
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.redaction import Roots
 
 #: The newest schema this release can read.
-SCHEMA = 9
+SCHEMA = 10
 BUSY_TIMEOUT_MS = 5000
 SHORTEST_SELECTOR = 4
 #: An id, or a part of one.
@@ -63,6 +64,7 @@ _COLUMNS = {
     "state": ("state",),
     "kind": ("kind",),
     "origin": ("origin",),
+    "work": ("json_extract(CAST(spec AS TEXT), '$.work')",),
 }
 
 # An older release had no column `refused`: there the name is that of the joined zero.
@@ -311,6 +313,7 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
     values = {
         **row,
         "argv": spec["argv"],
+        "work": spec.get("work"),
         "cwd": spec["cwd"],
         "priority": PRIORITIES[row["priority"]],
         "exit_code": receipt.get("exit_code"),
@@ -337,6 +340,9 @@ def _view(home: str, row: dict[str, Any]) -> dict[str, Any]:
         "problem": _problem(home, receipt),
         "after_job": _after_job(home, receipt.get("after_job")),
         "artifacts": None,
+        "inputs": [input_text(convert(one, Input)) for one in spec.get("inputs", ())],
+        "outputs": None,
+        "outputs_problem": None,
         "result": None,
         "paused_seconds": receipt.get("paused_seconds"),
         "agent": agent_of(spec, receipt, moment),

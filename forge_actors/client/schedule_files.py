@@ -20,19 +20,7 @@ def read_schedules(path: str) -> list[dict[str, Any]]:
     Raises:
         InvalidInput: it cannot be read, or has no such form.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InvalidInput("file", f"{path}: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise InvalidInput("file", f"{path} has more than {MAX_BYTES} bytes")
-    try:
-        table = tomllib.loads(data.decode())
-    except UnicodeDecodeError:
-        raise InvalidInput("file", f"{path} is no UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput("file", f"{path}: {error}") from None
+    table = read_table(path)
     for key in table:
         if key not in _KEYS:
             raise InvalidInput(key, "is not known; a file has [[schedule]] tables")
@@ -49,3 +37,24 @@ def read_schedules(path: str) -> list[dict[str, Any]]:
         if isinstance(repo, str) and (os.sep in repo or repo in (".", "..")):
             entry["repo"] = os.path.normpath(os.path.join(beside, repo))
     return list(schedules)
+
+
+def read_table(path: str) -> dict[str, Any]:
+    """A file in TOML.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput("file", f"{path}: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise InvalidInput("file", f"{path} has more than {MAX_BYTES} bytes")
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError:
+        raise InvalidInput("file", f"{path} is no UTF-8 text") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput("file", f"{path}: {error}") from None

@@ -35,6 +35,8 @@ def accepted_event(
         data["labels"] = details.labels
     if details.retry_of is not None:
         data["retry_of"] = details.retry_of
+    if job.work is not None:
+        data["work"] = job.work
     if authority is not None and authority.declared:
         data["effects"] = authority.declared
     if authority is not None and authority.automated:

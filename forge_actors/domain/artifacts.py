@@ -15,6 +15,8 @@ MAX_PATTERNS = 32
 MAX_PATTERN_LENGTH = 1024
 #: Version of the manifest that is read here.
 VERSION = 1
+#: Why a pattern that meant nothing is among what was left out.
+UNMATCHED = "nothing matches it"
 #: Longest manifest, in bytes.
 MAX_MANIFEST = 64 << 20
 

@@ -16,6 +16,12 @@ from forge_actors.domain.schedule_changes import (
     ScheduleRemoved,
     ScheduleSaved,
 )
+from forge_actors.domain.workflow_changes import (
+    StepSaved,
+    WorkflowAdded,
+    WorkflowSaved,
+    WorkflowsForgotten,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.accounts import Account
@@ -166,11 +172,14 @@ class TakenBack(Struct, frozen=True):
 
 
 class JobIsolated(Struct, frozen=True):
-    """A waiting job gets a worktree of its own, so that it has to wait for nobody."""
+    """A waiting job gets a worktree of its own, so that it has to wait for nobody.
+
+    Without `isolation` it is to have none: it waits for its checkout, for good.
+    """
 
     job: str
     claims: tuple[Claim, ...]
-    isolation: Isolation
+    isolation: Isolation | None
     event: Event
 
 
@@ -376,6 +385,10 @@ Change = (
     | ScheduleSaved
     | OccurrenceSaved
     | ScheduleRemoved
+    | WorkflowAdded
+    | WorkflowSaved
+    | StepSaved
+    | WorkflowsForgotten
     | SettingsChanged
     | Noted
     | JobsForgotten

@@ -9,6 +9,7 @@ from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_schedules import Schedules
 from forge_actors.domain.control_webhooks import WebhookControl
+from forge_actors.domain.control_workflows import Workflows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ class Control(
     EventControl,
     MetricsControl,
     Schedules,
+    Workflows,
     WebhookControl,
     Protocol,
 ):
@@ -177,8 +179,19 @@ class Control(
 
     async def resume_job(self, selector: str) -> JobView: ...
 
-    async def edit(self, selector: str, edit: JobEdit) -> JobView:
-        """Change all of the given fields of a job that waits, or none."""
+    async def job_mark(self, selector: str) -> str:
+        """What tells the record of a job as it is saved now from any other one."""
+
+    async def edit(
+        self, selector: str, edit: JobEdit, *, mark: str | None = None
+    ) -> JobView:
+        """Change all of the given fields of a job that waits, or none.
+
+        With `mark` only if its record still has that one, when the change is made.
+
+        Raises:
+            Outdated: it has another one.
+        """
 
     async def pause(self, scope: str, *, jobs: bool = False) -> list[PauseView]:
         """Start nothing more in `all`, `repo:NAME` or `provider:NAME`; all pauses.

@@ -70,9 +70,10 @@ class Schedules(Protocol):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        """Have the schedules of a file be as it says: those of another file, and those
-        of no file, stay as they are.
+        """Have the schedules of a file be as it says, all of them or none: those of
+        another file, and those of no file, stay as they are.
 
         Raises:
-            InvalidInput: one is wrong, or its name is taken; then nothing is changed.
+            InvalidInput: one is wrong. Refused: a name is taken, or somebody changed
+                one meanwhile; then nothing is changed.
         """

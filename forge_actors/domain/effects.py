@@ -96,6 +96,8 @@ class Submitter(Struct, frozen=True):
 
     job: str
     authority: Authority | None
+    #: What it is of, and with it what it submits.
+    work: str | None = None
 
 
 def is_automated(origin: str) -> bool:

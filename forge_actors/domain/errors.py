@@ -64,10 +64,13 @@ class Forbidden(Refused):
 
 
 class Outdated(Refused):
-    """It is not any more as it was when it was read; read it again."""
+    """It is not any more as it was when it was read."""
 
     code = "PRECONDITION_FAILED"
     http_status = 412
+
+    def __init__(self, job: str) -> None:
+        super().__init__(f"job {job} is not as it was when it was read: read it again")
 
 
 class ReleaseRefused(Refused):

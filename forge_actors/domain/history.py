@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
 
 #: What is told by events whose kinds begin so, nobody holds.
-_HOLD_NOTHING = ("worktree_", "lock_", "schedule_", "agent_session", "job_applied")
+_HOLD_NOTHING = (
+    *("worktree_", "lock_", "schedule_", "workflow_", "agent_session", "job_applied"),
+)
 
 
 class BrokenHistory(ForgeError):
@@ -54,6 +56,7 @@ class PastJob(Struct, kw_only=True):
     name: str | None = None
     labels: tuple[str, ...] = ()
     retry_of: str | None = None
+    work: str | None = None
     attempt: int = 0
     #: While it is dispatched or running.
     fence: int | None = None
@@ -211,7 +214,7 @@ class History:
             kept[job_id] = convert(data["claims"], tuple[Claim, ...])
         elif word == "quarantine_ended":
             self.kept[job.repo].pop(job_id, None)
-        elif word == "auto_isolated":
+        elif word in ("auto_isolated", "unisolated"):
             job.claims = convert(data["claims"], tuple[Claim, ...])
         elif word == "redirected":
             job.provider = str(data["provider"])

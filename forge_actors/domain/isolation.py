@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.capacity import provider_token
 from forge_actors.domain.claims import CHECKOUT_FAMILIES, Claim, strongest
 from forge_actors.domain.jobs import AGENT_KINDS
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forge_actors.domain.jobs import Job, JobSpec
+    from forge_actors.domain.worktrees import Isolation
 
 #: The provider whose programs work in no worktree.
 _BOUND = provider_token("github-copilot")
@@ -46,6 +49,16 @@ def inherited(claims: Iterable[Claim], old: str, new: str) -> tuple[Claim, ...]:
     """The claims of a job made anew from another one: not the worktree of that one."""
     mine = own_worktree(old)
     return strongest(own_worktree(new) if claim == mine else claim for claim in claims)
+
+
+def checkout_claims(spec: JobSpec) -> tuple[Claim, ...] | None:
+    """What a job claimed before it was isolated only to wait for nobody."""
+    return None if spec.isolation is None else spec.isolation.claims
+
+
+def with_isolation(spec: JobSpec, isolation: Isolation | None) -> JobSpec:
+    """The same with this isolation; without one it runs in its checkout, for good."""
+    return structs.replace(spec, isolation=isolation, in_checkout=isolation is None)
 
 
 def may_be_isolated(job: Job, spec: JobSpec) -> bool:

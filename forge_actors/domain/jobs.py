@@ -13,6 +13,7 @@ from forge_actors.domain.claims import Claim
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.effects import Authority
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.inputs import Input
 from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.results import JobResult
@@ -210,6 +211,10 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     after_job: str | None = None
     #: Patterns of files to keep of its folder.
     artifacts: tuple[str, ...] = ()
+    #: Names of the values that it hands on.
+    outputs: tuple[str, ...] = ()
+    #: Files of earlier jobs that it finds when it starts.
+    inputs: tuple[Input, ...] = ()
     #: It runs in a worktree of its own.
     isolation: Isolation | None = None
     agent: AgentSpec | None = None
@@ -219,6 +224,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     in_checkout: bool = False
     #: What it may do to the outside; None: a person asked for it, and it says nothing.
     authority: Authority | None = None
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
 
 
 def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:
@@ -268,6 +275,8 @@ class Job(Struct, kw_only=True, gc=False):
     held_at: float | None = None
     #: It may be given a worktree in place of a checkout that others hold.
     isolatable: bool = False
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
 
     @property
     def counted(self) -> int:
@@ -325,6 +334,8 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     fence: int | None = None
     cwd: str | None = None
     origin: str | None = None
+    #: The workflow instance or EPIC run that it is of.
+    work: str | None = None
     request_id: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
     #: Processes it left behind when it ended by itself, as `pid name`.
@@ -339,6 +350,12 @@ class JobView(Struct, kw_only=True, omit_defaults=False):
     after_job: AfterJob | None = None
     #: The files that are kept of it; only where one job is shown.
     artifacts: Artifacts | None = None
+    #: Files of earlier jobs that it finds when it starts, as `JOB` or `JOB:GLOB`.
+    inputs: list[str] = field(default_factory=list)
+    #: The values that it handed on by their names, and what is wrong with them; only
+    #: where one job is shown that has declared some.
+    outputs: dict[str, str] | None = None
+    outputs_problem: str | None = None
     #: What went wrong beside it, such as a log that could not be written.
     problem: str | None = None
     #: Seconds the last attempt stood still, if it was paused.

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
+from forge_actors.domain.inputs import InputsWanted
+from forge_actors.domain.outputs import ToldOutputs
 from forge_actors.domain.verifying import CheckReport
 from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 
@@ -64,7 +66,7 @@ class ArtifactOrder(Struct, frozen=True):
     seconds: float
 
 
-class LaunchOrder(Struct, frozen=True):
+class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     """Everything needed to start one attempt of one job."""
 
     job: str
@@ -86,8 +88,10 @@ class LaunchOrder(Struct, frozen=True):
     keep_leftovers: bool
     #: More variables, whose values are masked in the output and told to nobody else.
     secrets: dict[str, str] = Secrets()
-    #: Why it cannot be started at all; nothing is launched then.
+    #: Why it cannot be started at all; nothing is launched then. With a code, if that
+    #: has one of its own.
     problem: str | None = None
+    problem_code: str | None = None
     #: Its three streams are a terminal; what it prints there is its stdout.
     pty: bool = False
     limits: ProcessLimits | None = None
@@ -95,10 +99,16 @@ class LaunchOrder(Struct, frozen=True):
     after_job: str | None = None
     #: Before that: files of its folder to keep.
     artifacts: ArtifactOrder | None = None
+    #: It finds a file for its outputs.
+    outputs: bool = False
     #: It finds wrappers of git and gh, which keep it from effects.
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
+    #: Files of earlier jobs, which are to be in their places before it is launched.
+    inputs: InputsWanted | None = None
+    #: None could be made, and the job can do without: `problem` says why.
+    no_worktree: bool = False
     #: Where its process has to be; checked before it starts.
     worktree: WorktreePlace | None = None
 
@@ -149,6 +159,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     #: Seconds it stood still because it was paused; no budget counts them.
     paused_seconds: float = 0.0
     error: str | None = None
+    #: That of the job's error, if it never began for a reason that has one of its own.
+    code: str | None = None
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_kib: int = 0
@@ -165,6 +177,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     output_held: bool = False
     after_job: AfterJob | None = None
     artifacts: Collected | None = None
+    #: What it wrote as its outputs, if it had a file for them.
+    outputs: ToldOutputs | None = None
     #: The runtime that gave the order, and the release it was of.
     instance: str = ""
     release: str = ""
@@ -181,6 +195,9 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     check: CheckReport | None = None
     #: It ended before the set-up of its worktree was done: what that was at, and why.
     setup_error: str | None = None
+
+    #: No worktree could be made for it, and it can do without one.
+    no_worktree: bool = False
 
     #: It says what the job came to while something of the job still ran. Nobody but the
     #: launcher itself sees one of these.

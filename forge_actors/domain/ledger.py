@@ -20,7 +20,7 @@ from forge_actors.domain.changes import (
     Noted,
 )
 from forge_actors.domain.events import Event
-from forge_actors.domain.isolation import isolated
+from forge_actors.domain.isolation import checkout_claims, isolated
 from forge_actors.domain.job_queue import ASKING
 from forge_actors.domain.jobs import JobError, check_move
 from forge_actors.domain.recovery import Evidence, decide, fits
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import Offer, RepositoryLimits
     from forge_actors.domain.changes import Change
-    from forge_actors.domain.jobs import Job, State
+    from forge_actors.domain.claims import Claim
+    from forge_actors.domain.jobs import Job, JobSpec, State
     from forge_actors.domain.lanes import Lane, Tokens
     from forge_actors.domain.launch import ProcessIdentity, Receipt
     from forge_actors.domain.recovery import Outcome, StopReason
@@ -166,14 +167,15 @@ class Ledger(Remains):
         holders = self._lanes.in_the_way(job, self.held, now) if job.isolatable else ()
         if not holders:
             return []
-        job.claims, job.isolatable = isolated(job.claims, job.id), False
+        before = job.claims
+        job.claims, job.isolatable = isolated(before, job.id), False
         data: dict[str, object] = {
             "reason": f"{holders[0]} has its checkout",
             "blockers": holders,
             "claims": job.claims,
         }
         event = Event("job_auto_isolated", now, self.repo, job.id, data)
-        isolation = Isolation(instead_of=holders[:MOST_NAMED])
+        isolation = Isolation(instead_of=holders[:MOST_NAMED], claims=before)
         return [JobIsolated(job.id, job.claims, isolation, event)]
 
     def started(
@@ -198,16 +200,16 @@ class Ledger(Remains):
         now: float,
         *,
         child: str | None = None,
-        budget: float | None = None,
+        spec: JobSpec | None = None,
         ahead: float = 0.0,
         attended: bool = True,
     ) -> tuple[list[Change], Outcome | None]:
         """An attempt is over. None if it is not the current one, or not as it was
         dispatched: that changes nothing but the diagnostics.
 
-        `child` is the job that it handed its work to, `budget` how long it might run,
-        which only the end of what was lost depends on, `ahead` the wall clock is ahead
-        of `now`, and `attended` that it may wait for a person.
+        `child` is the job that it handed its work to, `ahead` the wall clock is ahead
+        of `now`, and `attended` that it may wait for a person. On its `spec` only the
+        end of what was lost, or can have no worktree, depends.
         """
         job = self._current(job_id, attempt)
         if job is None or job_id not in self.leases or not fits(job, receipt):
@@ -217,8 +219,11 @@ class Ledger(Remains):
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
             ran += (Noted(start.event) for start in starts if start.event)
+        budget = None if spec is None else spec.budgets.execution
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
-        known = Evidence(receipt, stopped, child, overdue, now, ahead, attended)
+        checkout = None if spec is None else checkout_claims(spec)
+        back = checkout is not None and receipt is not None and receipt.no_worktree
+        known = Evidence(receipt, stopped, child, overdue, now, ahead, attended, back)
         outcome = decide(job, known, self.backoff)
         ran += told(job, receipt, now)
         if not outcome.again:
@@ -238,6 +243,9 @@ class Ledger(Remains):
         if outcome.verify is not None:
             go_to_step(job, outcome.verify)
         self._keep_for_check(job)
+        returned: list[Change] = []
+        if outcome.returns and checkout is not None:
+            returned = self._return(job, checkout, receipt, now)
         job.refused += outcome.uncounted
         job.retry_at = now + outcome.delay if outcome.delay else None
         data: dict[str, object] = {"attempt": attempt}
@@ -267,7 +275,17 @@ class Ledger(Remains):
             job.refused,
             outcome.verify,
         )
-        return [*ran, again], outcome
+        return [*ran, again, *returned], outcome
+
+    def _return(
+        self, job: Job, claims: tuple[Claim, ...], receipt: Receipt | None, now: float
+    ) -> list[Change]:
+        """It waits for its checkout after all, and is not isolated again."""
+        job.claims = claims
+        reason = None if receipt is None else receipt.error
+        data: dict[str, object] = {"reason": reason, "claims": claims}
+        event = Event("job_unisolated", now, self.repo, job.id, data)
+        return [JobIsolated(job.id, claims, None, event)]
 
     def _is_overdue(
         self, job: Job, receipt: Receipt | None, budget: float, now: float

@@ -63,6 +63,12 @@ class RunningAttempt(Protocol):
     async def started(self) -> ProcessIdentity | None:
         """Wait until the process runs; None if it never did (see the receipt)."""
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        """Have this called when `started` would return, later than now.
+
+        False: it will not be, as that is known by now, or can only be waited for.
+        """
+
     async def exited(self) -> Receipt:
         """Wait until the whole process tree is gone. Every attempt has one receipt."""
 
@@ -216,7 +222,9 @@ class Store(Protocol):
         """The repository that was tried longest ago, or never; None: there is none."""
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
-        """Call `notify` once the end of `job` is durable; at once if it is."""
+        """Call `notify` once the end of `job` is durable; at once if it is.
+
+        Of one that retention has removed nobody knows how it ended: `stale`."""
 
 
 class KeptStore(Store, Protocol):

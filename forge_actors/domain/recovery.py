@@ -68,6 +68,8 @@ class Evidence(Struct, frozen=True):
     ahead: float = 0.0
     #: A job may wait until a person has seen to what refuses it.
     attended: bool = True
+    #: No worktree could be made, and it has a checkout to wait for.
+    has_checkout: bool = False
 
 
 class Outcome(Struct, frozen=True):
@@ -83,9 +85,10 @@ class Outcome(Struct, frozen=True):
     accepted: str | None = None
     #: A provider refused it, so the attempt does not count.
     refusal: Refusal | None = None
-
     #: The attempt is not among those that the job may have.
     uncounted: bool = False
+    #: It is isolated no more.
+    returns: bool = False
     #: Its next step begins: its check, or a round of mending what that found.
     verify: Verify | None = None
 
@@ -110,7 +113,7 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         return _orphaned(receipt)
     if _is_cancelled(known):
         return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
-    check = check_next(job, receipt.agent)
+    check = check_next(job, receipt)
     return Outcome("waiting_for_heavy_check", verify=check)
 
 
@@ -188,11 +191,14 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         case "idle":
             why = _with_tail("it printed nothing for too long", receipt)
             return Outcome("timed_out", JobError("IDLE_TIMEOUT", why))
+        case "spawn" if known.has_checkout:
+            error = JobError("WORKER_START_FAILED", receipt.error or "")
+            return Outcome("queued", error, uncounted=True, returns=True)
         case "spawn":
-            why = (
-                f"{receipt.error or 'it did not start'}; it used attempt {job.counted}"
-            )
-            return _own_doing(job, JobError("WORKER_START_FAILED", why), backoff)
+            why = receipt.error or "it did not start"
+            why += f"; it used attempt {job.counted}"
+            code = receipt.code or "WORKER_START_FAILED"
+            return _own_doing(job, JobError(code, why), backoff)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):

@@ -38,11 +38,15 @@ class Relocation(Struct, frozen=True):
 
     def spec(self, spec: JobSpec) -> JobSpec:
         """What a job is started with, from there."""
-        stdin = spec.stdin
+        stdin, isolation = spec.stdin, spec.isolation
+        if isolation is not None and isolation.claims is not None:
+            claims = self.claims(isolation.claims)
+            isolation = structs.replace(isolation, claims=claims)
         return structs.replace(
             spec,
             cwd=self.path(spec.cwd),
             stdin=None if stdin is None else self.path(stdin),
+            isolation=isolation,
         )
 
 

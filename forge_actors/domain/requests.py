@@ -98,6 +98,10 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     verify_timeout: str | float | None = None
     verify_rounds: int | None = None
     artifacts: list[str] = []
+    #: Artifacts of earlier jobs that it finds when it starts, as `JOB` or `JOB:GLOB`.
+    inputs: list[str] = []
+    #: Names of the values that it hands on, in the file that FORGE_OUTPUT names.
+    outputs: list[str] = []
     #: A worktree of its own, or never one; None leaves it to the settings.
     isolate: bool | None = None
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.
@@ -109,6 +113,8 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     authorised: list[str] = []
     origin: str = "cli"
     parent: Parent | None = None
+    #: The workflow instance or EPIC run that it is of; only these say so themselves.
+    work: str | None = None
 
     @property
     def wants_agent(self) -> bool:
@@ -272,6 +278,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` was most likely meant to be."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return matches[0] if matches else None
+
+
+def refuse_work(requests: Sequence[JobRequest]) -> None:
+    """Raise InvalidInput if somebody outside says of a job which work it is of."""
+    for index, request in enumerate(requests):
+        if request.work is not None:
+            prefix = "" if len(requests) == 1 else f"jobs[{index}]."
+            raise InvalidInput(
+                f"{prefix}work",
+                "is said by workflows and EPIC runs alone; leave it out",
+            )
 
 
 def decode_argv(argv: list[str | dict[str, str]], *, field: str) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from forge_actors.domain.schedules import Decision, Misfire, Overlap, ScheduleState
+
+if TYPE_CHECKING:
+    from forge_actors.domain.schedule_edits import Difference
 
 
 class ScheduleRequest(
@@ -14,7 +17,8 @@ class ScheduleRequest(
 ):
     """A schedule to add or change: an entry of a file, the options of `schedule add`.
 
-    One of `every`, `cron`, `at` and `manual` says when; `job` has the fields of a job.
+    One of `every`, `cron`, `at`, `on` and `manual` says when; `job` has the fields of a
+    job.
     Durations are seconds or text such as `30m`.
     """
 
@@ -26,14 +30,19 @@ class ScheduleRequest(
     #: A time such as `2026-01-02T03:04`, in `timezone` if it has no offset.
     at: str | None = None
     manual: bool = False
+    #: What has to come to pass, such as `succeeded:build`; then `every` is the least
+    #: time between two starts, and with `issues` that between two questions.
+    on: str | None = None
     #: IANA name; that of the machine if there is none.
     timezone: str | None = None
     misfire: Misfire = "once"
     catch_up: str | float = "1d"
     catch_up_most: int = 10
-    overlap: Overlap = "skip"
+    #: Without it `skip`; of issues `queue`, so that each has its job.
+    overlap: Overlap | None = None
     jitter: str | float = 0
-    cooldown: str | float = 0
+    #: None: none, or a minute where its job may bring about what it waits for.
+    cooldown: str | float | None = None
     daily_budget: str | float | None = None
     max_failures: int = 10
     backoff: str | float = 0
@@ -78,12 +87,15 @@ class ScheduleView(Struct, frozen=True):
     definition: dict[str, Any]
     #: What happens to it when the clocks change, if that can happen.
     clock_changes: str | None = None
+    #: What it waits for in place of a time, and how far that is.
+    waits_for: str | None = None
 
 
 class NextTime(Struct, frozen=True):
-    """A time at which a schedule comes next, and what would become of it then."""
+    """A time at which a schedule comes next, and what would become of it then; `at` is
+    null for when something comes to pass."""
 
-    at: str
+    at: str | None
     runs: bool
     reason: str
 
@@ -95,3 +107,13 @@ class AppliedSchedules(Struct, frozen=True):
     changed: list[str]
     removed: list[str]
     unchanged: list[str]
+
+
+def applied(told: Difference) -> AppliedSchedules:
+    """The same by name."""
+    return AppliedSchedules(
+        added=[each.name for each in told.added],
+        changed=[each.name for each, _ in told.changed],
+        removed=[each.name for each in told.removed],
+        unchanged=[each.name for each in told.unchanged],
+    )

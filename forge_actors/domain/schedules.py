@@ -44,6 +44,8 @@ MAX_CATCH_UP = 100
 MAX_OCCURRENCES = 500
 MAX_SCHEDULES = 20_000
 MAX_SCHEDULE_NAME = 64
+#: Characters that are kept of how far something was seen.
+MAX_SEEN = 64 * 1024
 
 Seconds = Annotated[float, Meta(ge=0, le=366 * DAY)]
 
@@ -118,6 +120,10 @@ class Pending(Struct, frozen=True):
     reason: str = ""
     #: Somebody asked for it: nothing but an overlap holds it back.
     asked: bool = False
+    #: What came to pass, where it is no time that has come.
+    cause: str = ""
+    #: Variables that its job is given.
+    env: dict[str, str] = {}
 
 
 class Progress(Struct, frozen=True):
@@ -137,6 +143,11 @@ class Progress(Struct, frozen=True):
     #: The day, UTC, and how many seconds jobs that have ended ran in it.
     day: int = 0
     spent: float = 0.0
+    #: Of one that waits for something to come to pass: how far that was seen, in words
+    #: of those who see it; how often that began anew; and why it cannot be seen now.
+    seen: str | None = None
+    begun: int = 0
+    blind: str = ""
 
 
 class Schedule(Struct, frozen=True):

@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
+from forge_actors.domain.arriving import (
+    ago,
+    arrived,
+    at_most,
+    recorded,
+    without_chance,
+)
+from forge_actors.domain.causes import Ended
 from forge_actors.domain.schedules import (
     DAY,
     GRACE,
@@ -22,17 +30,14 @@ from forge_actors.domain.schedules import (
     Progress,
     Schedule,
     jitter_of,
-    occurrence_id,
 )
-from forge_actors.domain.triggers import Every, Once, passed, windows
+from forge_actors.domain.triggers import Every, On, Once, passed, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forge_actors.domain.triggers import Window
+    from forge_actors.domain.triggers import Trigger, Window
 
-#: Seconds over which windows that are caught up are spread.
-SPREAD = 60.0
 #: Seconds until the next look where only that tells whether a checkout is clean.
 LOOK_AGAIN = 60.0
 #: Windows without a chance that are counted one by one, for the record of them.
@@ -96,53 +101,22 @@ def set_back(schedule: Schedule, wall: float) -> Schedule:
 
 
 def advance(schedule: Schedule, wall: float) -> tuple[Schedule, list[Occurrence]]:
-    """Take in the windows that have passed; what is decided about them already.
-
-    Those that are on time wait for their ruling; of late ones those that the policy
-    lets run. Older pending ones make room for newer ones of a policy that runs one.
-    """
-    progress = schedule.progress
-    policies = schedule.definition.policies
-    trigger = schedule.definition.trigger
-    most = policies.catch_up_most if policies.misfire == "all" else 1
+    """Take in the windows that have passed; what is decided about them already."""
+    progress, trigger = schedule.progress, schedule.definition.trigger
+    most = at_most(schedule)
     found = passed(trigger, progress.cursor, progress.number, wall, most)
     done: list[Occurrence] = []
-    pending = list(progress.pending)
     if found.more:
         first = found.last[0]
-        entry = Pending(f"before-{first.key}", schedule.progress.cursor, wall)
-        reason = "others of its schedule, which came later, stand for it"
-        skipped = _occurrence(schedule, entry, wall, "missed", reason)
         count = _no_chance(schedule, first)
-        done.append(structs.replace(skipped, count=max(1, count)))
-    for window in found.last:
-        late = wall - window.due
-        moment = window.due + jitter_of(schedule.id, window.key, policies.jitter)
-        entry = Pending(window.key, window.due, moment)
-        if late > policies.catch_up:
-            reason = f"it is {_ago(late)} late, which is more than catch_up"
-        elif late > GRACE and policies.misfire == "skip":
-            reason = f"it is {_ago(late)} late, and misfire is skip"
-        else:
-            if late > GRACE:
-                # After an outage all schedules catch up: not in the same second.
-                spread = jitter_of(schedule.id, window.key, SPREAD)
-                entry = structs.replace(entry, moment=max(moment, wall + spread))
-            pending.append(entry)
-            continue
-        done.append(_occurrence(schedule, entry, wall, "missed", reason))
-    asked = [entry for entry in pending if entry.asked]
-    own = [entry for entry in pending if not entry.asked]
-    for entry in own[:-most]:
-        reason = "a later window of its schedule stands for it"
-        done.append(_occurrence(schedule, entry, wall, "merged", reason))
+        done.append(without_chance(schedule, first, progress.cursor, count, wall))
+    schedule, more = arrived(schedule, found.last, wall)
     progress = structs.replace(
-        progress,
+        schedule.progress,
         cursor=max(found.after, progress.cursor),
         number=found.number,
-        pending=(*asked, *own[-most:]),
     )
-    return structs.replace(schedule, progress=progress), done
+    return structs.replace(schedule, progress=progress), done + more
 
 
 def _no_chance(schedule: Schedule, first: Window) -> int:
@@ -162,7 +136,7 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     jitter = jitter_of(schedule.id, entry.key, policies.jitter)
     late = wall - entry.due - jitter
     if policies.misfire == "skip" and not entry.reason and wall - entry.moment > GRACE:
-        reason = f"it is {_ago(late)} late, and misfire is skip"
+        reason = f"it is {ago(late)} late, and misfire is skip"
         return Ruling("drop", reason, "missed")
     if late > policies.catch_up + GRACE:
         why = f": {entry.reason}" if entry.reason else ""
@@ -190,12 +164,17 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
         return overlap
     if policies.shadow:
         return Ruling("drop", "it would run now; it is a shadow", "would_run")
-    return Ruling("run", _on_time(late), "run")
+    return Ruling("run", _on_time(late, entry.cause), "run")
 
 
 def _held_until(progress: Progress, schedule: Schedule, wall: float) -> Ruling | None:
     policies = schedule.definition.policies
-    end = progress.last_end
+    end, trigger = progress.last_end, schedule.definition.trigger
+    start = progress.last_start
+    if isinstance(trigger, On) and start is not None:
+        least = trigger.least
+        if wall < start + least <= wall + least:
+            return Ruling("defer", "it started not long ago", later=start + least)
     if end is not None and progress.failures and policies.backoff:
         wait = policies.backoff * 2.0 ** min(16, progress.failures - 1)
         until = end + min(wait, policies.max_backoff)
@@ -235,7 +214,7 @@ def ruled(
         case "defer" | "cancel":
             later = structs.replace(entry, moment=ruling.later, reason=ruling.reason)
             held = _with(schedule, entry, later)
-            return held, _occurrence(schedule, entry, wall, "deferred", ruling.reason)
+            return held, recorded(schedule, entry, wall, "deferred", ruling.reason)
         case "pause":
             schedule = structs.replace(schedule, state="paused", why=ruling.reason)
         case "done":
@@ -248,7 +227,7 @@ def ruled(
             schedule = structs.replace(schedule, progress=progress)
         case _:
             pass
-    told = _occurrence(schedule, entry, wall, ruling.decision, ruling.reason)
+    told = recorded(schedule, entry, wall, ruling.decision, ruling.reason)
     return over(_with(schedule, entry, None)), told
 
 
@@ -262,7 +241,7 @@ def submitted(
     progress = structs.replace(
         progress, jobs=jobs, runs=progress.runs + 1, last_start=wall
     )
-    told = _occurrence(schedule, entry, wall, "run", reason)
+    told = recorded(schedule, entry, wall, "run", reason)
     schedule = structs.replace(schedule, progress=progress)
     return over(schedule), structs.replace(told, job=job)
 
@@ -296,14 +275,23 @@ def ended(
 def over(schedule: Schedule) -> Schedule:
     """The same, or one that is done, if no window of it comes any more."""
     progress, trigger = schedule.progress, schedule.definition.trigger
-    once = isinstance(trigger, Once) and progress.number > 0
-    if schedule.state == "active" and once and not progress.pending:
-        return structs.replace(schedule, state="done", why="its moment has passed")
+    once = progress.number > 0 and not progress.pending
+    if schedule.state == "active" and once and comes_once(trigger):
+        why = "what it waited for" if isinstance(trigger, On) else "its moment"
+        return structs.replace(schedule, state="done", why=f"{why} has passed")
     return schedule
 
 
-def resumed(schedule: Schedule, wall: float) -> Schedule:
-    """A schedule that goes on from now; what passed in its pause does not count."""
+def comes_once(trigger: Trigger) -> bool:
+    """Whether it has one window at most."""
+    if not isinstance(trigger, On):
+        return isinstance(trigger, Once)
+    return isinstance(trigger.cause, Ended) and trigger.cause.jobs.by == "job"
+
+
+def resumed(schedule: Schedule, wall: float, seen: str | None = None) -> Schedule:
+    """A schedule that goes on from now; what passed in its pause does not count, nor
+    what came to pass until it was `seen` so far."""
     trigger, progress = schedule.definition.trigger, schedule.progress
     found = passed(trigger, progress.cursor, progress.number, wall, 1)
     progress = structs.replace(
@@ -312,6 +300,9 @@ def resumed(schedule: Schedule, wall: float) -> Schedule:
         number=found.number,
         pending=tuple(entry for entry in progress.pending if entry.asked),
         failures=0,
+        seen=seen,
+        begun=progress.begun + 1,
+        blind="",
     )
     return over(structs.replace(schedule, state="active", why=None, progress=progress))
 
@@ -323,23 +314,11 @@ def _with(schedule: Schedule, old: Pending, new: Pending | None) -> Schedule:
     return structs.replace(schedule, progress=progress)
 
 
-def _occurrence(
-    schedule: Schedule, entry: Pending, wall: float, decision: Decision, reason: str
-) -> Occurrence:
-    of = occurrence_id(schedule.id, entry.key)
-    return Occurrence(of, schedule.id, entry.key, entry.due, wall, decision, reason)
-
-
-def _on_time(late: float) -> str:
-    return "it is time" if late <= GRACE else f"it is {_ago(late)} late, and caught up"
-
-
-def _ago(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.0f} h"
+def _on_time(late: float, cause: str) -> str:
+    if late <= GRACE:
+        return cause or "it is time"
+    begin = f"{cause}; " if cause else ""
+    return f"{begin}it is {ago(late)} late, and caught up"
 
 
 def preview(schedule: Schedule, wall: float) -> Iterator[tuple[float, bool, str]]:

@@ -1,6 +1,7 @@
 """Selection: which jobs a caller means, by their ids or by what they are.
 
-A job has one repository, state, kind and origin: of these, any that is named will do.
+A job has one repository, state, kind and origin, and may be of one work: of these, any
+that is named will do.
 It may have many labels: it must have all that are named. Different fields narrow.
 """
 
@@ -28,6 +29,8 @@ class JobFilter(Struct, forbid_unknown_fields=True, kw_only=True):
     label: list[str] = []
     #: Who submitted them: `cli`, `embedded`, `run`, or `job:ID`.
     origin: list[str] = []
+    #: Ids of workflow instances or EPIC runs.
+    work: list[str] = []
     #: Only jobs that failed, timed out, or were blocked by one that did not succeed.
     failed: bool = False
     #: Only jobs that have not ended.
@@ -36,7 +39,10 @@ class JobFilter(Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def names_something(self) -> bool:
         """Whether it says more than how far the jobs must be."""
-        lists = (self.repo, self.state, self.kind, self.label, self.origin)
+        lists = (
+            *(self.repo, self.state, self.kind, self.label),
+            *(self.origin, self.work),
+        )
         return self.failed or any(lists)
 
 
@@ -54,5 +60,6 @@ def check_selection(selection: Selection) -> None:
     if not selection.jobs and not selection.names_something:
         raise InvalidInput(
             "selection",
-            "selects nothing: give jobs, repo, state, kind, label, origin or failed",
+            "selects nothing: give jobs, repo, state, kind, label, origin, work or"
+            " failed",
         )

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from forge_actors.domain.causes import OF_CHECKOUT, Cause, Issues
 from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -82,7 +83,43 @@ class Manual(Struct, frozen=True, tag="manual", tag_field="kind"):
         return "by hand"
 
 
-Trigger = Every | Cron | Once | Manual
+class On(Struct, frozen=True, tag="on", tag_field="kind"):
+    """Whenever something comes to pass. Its windows are told by who sees that."""
+
+    cause: Cause
+    #: Seconds from one start to the next, at least.
+    least: float = 0.0
+
+    def __str__(self) -> str:
+        if isinstance(self.cause, Issues):
+            return f"on {self.cause}, asked every {_span(self.cause.every)}"
+        return f"on {self.cause}" + (
+            f", once in {_span(self.least)} at most" if self.least else ""
+        )
+
+
+Trigger = Every | Cron | Once | Manual | On
+
+
+def of_checkout(trigger: Trigger) -> bool:
+    """Whether what it waits for is seen in a checkout."""
+    return isinstance(trigger, On) and isinstance(trigger.cause, OF_CHECKOUT)
+
+
+def same_windows(one: Trigger, other: Trigger) -> bool:
+    """Whether two triggers have the same windows: how often issues are asked for does
+    not matter to them."""
+    if isinstance(one, On) and isinstance(one.cause, Issues):
+        if isinstance(other, On) and isinstance(other.cause, Issues):
+            cause = structs.replace(one.cause, every=other.cause.every)
+            return cause == other.cause
+        return False
+    return one == other
+
+
+def of_issues(trigger: Trigger) -> bool:
+    """Whether each of its windows is an issue, so that none stands for another."""
+    return isinstance(trigger, On) and isinstance(trigger.cause, Issues)
 
 
 def every(seconds: float) -> Every:
@@ -155,6 +192,10 @@ class Window(Struct, frozen=True):
 
     key: str
     due: float
+    #: What came to pass, where it is no time that has come.
+    cause: str = ""
+    #: Variables that its job is given.
+    env: dict[str, str] = {}
 
 
 def windows(trigger: Trigger, after: float, number: int) -> Iterator[Window]:
@@ -163,7 +204,7 @@ def windows(trigger: Trigger, after: float, number: int) -> Iterator[Window]:
     Of an interval `after` is the window before, or when the schedule was made.
     """
     match trigger:
-        case Manual():
+        case Manual() | On():
             return
         case Once(moment):
             if number == 0:

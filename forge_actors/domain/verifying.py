@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from forge_actors.domain.agents import AgentReport
+from forge_actors.domain.outputs import ToldOutputs
 
 if TYPE_CHECKING:
     from forge_actors.domain.agents import Usage
@@ -58,6 +59,8 @@ class Verify(Struct, frozen=True, omit_defaults=True):
     tokens: tuple[str, ...] = ()
     #: What the agent told at the end of its last step; the usage is that of all steps.
     work: AgentReport | None = None
+    #: The outputs of that step.
+    outputs: ToldOutputs | None = None
 
     @property
     def step(self) -> Step:
@@ -91,7 +94,7 @@ def asked_for(verify: Verify) -> Verify:
     return Verify(verify.command, verify.timeout, verify.rounds)
 
 
-def check_next(job: Job, told: AgentReport | None) -> Verify:
+def check_next(job: Job, receipt: Receipt) -> Verify:
     """The agent of a job has worked well: the check is next."""
     verify = job.verify
     assert verify is not None, "its work is checked"
@@ -101,7 +104,8 @@ def check_next(job: Job, told: AgentReport | None) -> Verify:
         entered=job.attempt,
         passed=verify.passed + job.counted,
         tokens=job.tokens,
-        work=_together(verify.work, told),
+        work=_together(verify.work, receipt.agent),
+        outputs=receipt.outputs,
     )
 
 

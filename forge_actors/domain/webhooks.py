@@ -39,7 +39,9 @@ _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
     r"(:(?P<port>[0-9]{1,5}))?(?P<target>[/?][!-~]*)?"
 )
-_LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]", re.IGNORECASE)
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+#: What is not an address of this machine by itself would be looked up as a name.
+_LOOPBACK = re.compile(rf"localhost|127(\.{_BYTE}){{3}}|\[::1\]", re.IGNORECASE)
 
 #: Why a hook is told nothing any more: it failed for too long, or it says itself that
 #: it is gone.

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from forge_actors.domain.branches import BranchNames
+from forge_actors.domain.claims import Claim
 
 #: `making`: its folder may be there in part. `ready`: jobs may run in it. `removing`: a
 #: clean-up has begun to save what is in it. `removed`: the folder is gone, and its
@@ -40,8 +41,10 @@ class Isolation(Struct, frozen=True, omit_defaults=True):
 
     branch: str | None = None
     base: str | None = None
-    #: The jobs that held the checkout, if it was isolated only for that.
+    #: The jobs that held the checkout, if it was isolated only for that; and what it
+    #: claimed before.
     instead_of: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] | None = None
     #: The job for which its worktree was made, if that is another one.
     of: str | None = None
 

@@ -14,14 +14,9 @@ from msgspec import structs
 
 from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.capacity import tokens_for
-from forge_actors.domain.changes import (
-    JobAdded,
-    JobDelegated,
-    JobDetails,
-)
+from forge_actors.domain.changes import JobAdded, JobDelegated, JobDetails
 from forge_actors.domain.errors import (
     FencingTokenStale,
-    ForgeError,
     InvalidInput,
     NotFound,
     Refused,
@@ -29,15 +24,15 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.domain.idempotency import check_whole, keyed
 from forge_actors.domain.isolation import may_be_isolated
-from forge_actors.domain.jobs import RESERVED, TERMINAL, Job
+from forge_actors.domain.jobs import RESERVED, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
 from forge_actors.runtime.again import Again
 from forge_actors.runtime.authorities import Authorities, first_state
+from forge_actors.runtime.dependencies import check_dependencies, dependencies_of
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.fields import (
     claims_of,
-    forgotten_dependency,
     kind_of,
     labels_of,
     priority_of,
@@ -45,6 +40,7 @@ from forge_actors.runtime.fields import (
     short,
     spec_of,
 )
+from forge_actors.runtime.inputs import inputs_of, with_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,8 +91,7 @@ class Admission:
         self._settings = settings
         self._secrets = secrets
         self._agents = agents
-        #: There may be a person who allows effects.
-        self._attended = attended
+        self._attended = attended  # there may be a person who allows effects
         #: Tells the supervisor of jobs that are saved.
         self._submitted = submitted
         #: Raises DiskLow where the disk has no room for another job.
@@ -120,6 +115,7 @@ class Admission:
             return []
         if len(requests) > MAX_BATCH:
             raise InvalidInput("jobs", f"has more than {MAX_BATCH} jobs")
+        requests = with_dependencies(requests)
         single = len(requests) == 1
         found: dict[str, tuple[Repository, Checkout | None]] = {}
         places = []
@@ -204,7 +200,7 @@ class Admission:
             if self._registry.get(place.repo.id) is None:
                 raise NotFound(f"{place.prefix}repo: {place.repo.name!r} was removed")
         if self._store.forgettings != forgettings:
-            self._check_dependencies(changes)
+            check_dependencies(self._store, changes)
         handed_on = [self._delegated(*entry, now) for entry in children.items()]
         result = [accepted[index] for index in range(len(requests))]
         if not changes and not handed_on:
@@ -311,18 +307,24 @@ class Admission:
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
-        after, met = self._dependencies(request, names, prefix)
+        after, met = dependencies_of(self._store, request, names, prefix)
         job_id = self._ids.make(now)
         claims = claims_of(request, kind, checkout, prefix, job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
         if agent is not None:
             spec = structs.replace(spec, agent=agent)
+        if request.inputs:
+            inputs = inputs_of(self._store, request, names, prefix)
+            spec = structs.replace(spec, inputs=inputs)
         authority = authorities.of(request, prefix)
         asks = False
         if authority is not None:
             spec = structs.replace(spec, authority=authority)
             asks = authorities.waits(authority, job_id, prefix)
+        work = authorities.work(request)
+        if work is not None:
+            spec = structs.replace(spec, work=work)
         attempts = request.max_attempts
         job = Job(
             id=job_id,
@@ -339,6 +341,7 @@ class Admission:
             exit_attempts=spec.exit_attempts,
             admission_budget=spec.budgets.admission,
             queue_budget=spec.budgets.queue,
+            work=work,
         )
         job.isolatable = may_be_isolated(job, spec)
         if agent is not None:
@@ -367,33 +370,3 @@ class Admission:
                 f"{provider!r} is no known provider",
                 allowed=tuple(sorted(self._settings().providers)),
             )
-
-    def _dependencies(
-        self, request: JobRequest, names: dict[str, str], prefix: str
-    ) -> tuple[tuple[str, ...], bool]:
-        """The ids a job runs after, and whether all of them have ended."""
-        #: Whether each is of this batch.
-        ids: dict[str, bool] = {}
-        for selector in request.after:
-            try:
-                job_id = names.get(selector) or self._store.match(selector)
-            except ForgeError as error:
-                raise InvalidInput(f"{prefix}after", str(error)) from None
-            ids[job_id] = selector in names
-        met = True
-        for job_id, new in ids.items():
-            rows = self._store.read_pending("job_state", job_id)
-            # A job of the same batch has no row yet, and has certainly not ended.
-            if not (rows or new):
-                raise forgotten_dependency(job_id, prefix)
-            met = met and bool(rows) and rows[0][0] in TERMINAL
-        return tuple(ids), met
-
-    def _check_dependencies(self, changes: Sequence[JobAdded]) -> None:
-        """While they were checked jobs were removed; not those that they run after."""
-        own = {change.job.id for change in changes}
-        for change in changes:
-            for job_id in change.job.after:
-                if job_id in own or self._store.read_pending("job_state", job_id):
-                    continue
-                raise forgotten_dependency(job_id)

@@ -23,6 +23,7 @@ from forge_actors.runtime.agents import AgentOrder
 from forge_actors.runtime.budget_guard import AttemptBudget
 from forge_actors.runtime.checks import CheckAttempt
 from forge_actors.runtime.effect_guard import GuardedAttempt
+from forge_actors.runtime.input_folders import AttemptWithInputs, input_folder
 from forge_actors.runtime.orders import CheckOrder, log_base
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ class AgentLauncher:
 
     def launch(self, order: LaunchOrder) -> RunningAttempt:
         plain = order.plain() if isinstance(order, AgentOrder) else order
+        if order.inputs is not None:
+            plain = structs.replace(plain, inputs=None)
         running = self._launcher.launch(plain)
+        if order.inputs is not None:
+            running = AttemptWithInputs(running, order.inputs.folder)
         if order.guarded:
             running = self._guarded(running, order.job, order.attempt)
         if not isinstance(order, AgentOrder):
@@ -112,6 +117,9 @@ class AgentLauncher:
         if running is None:
             return None
         spec = self._store.spec(job)
+        if spec.inputs:
+            folder = input_folder(self._home, job, attempt)
+            running = AttemptWithInputs(running, folder)
         if spec.authority is not None:
             running = self._guarded(running, job, attempt)
         if spec.agent is None:
@@ -226,6 +234,9 @@ class AgentAttempt:
 
     async def started(self) -> ProcessIdentity | None:
         return await self._running.started()
+
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False  # more is to be done by the time it has ended
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         self._asked_to_stop = True

@@ -62,10 +62,7 @@ class Authorities:
             return None
         declared = effects_of(request.effects, f"{prefix}effects")
         authorised = effects_of(request.authorised, f"{prefix}authorised")
-        parent = request.parent
-        submitter = self.submitter(
-            job_of(request.origin) if parent is None else parent.job
-        )
+        submitter = self.submitter(_asks(request))
         if submitter is not None and (more := beyond(authorised, submitter)):
             raise Refused(
                 f"{prefix}authorised: job {submitter.job} is not allowed {_named(more)}"
@@ -80,6 +77,15 @@ class Authorities:
                 " do what its command does"
             )
         return authority
+
+    def work(self, request: JobRequest) -> str | None:
+        """What a job to be made is of: what the job that submits it is of."""
+        if request.work is not None:
+            return request.work
+        if request.parent is None and not request.origin.startswith(OF_JOB):
+            return None
+        submitter = self.submitter(_asks(request))
+        return None if submitter is None else submitter.work
 
     def made_again(
         self,
@@ -126,9 +132,17 @@ class Authorities:
             return None
         if job not in self._submitters:
             rows = self._store.read_pending("job_spec", job)
-            known = Submitter(job, spec_from(rows[0]).authority) if rows else None
-            self._submitters[job] = known
+            spec = spec_from(rows[0]) if rows else None
+            self._submitters[job] = (
+                None if spec is None else Submitter(job, spec.authority, spec.work)
+            )
         return self._submitters[job]
+
+
+def _asks(request: JobRequest) -> str | None:
+    """The job that submits it."""
+    parent = request.parent
+    return job_of(request.origin) if parent is None else parent.job
 
 
 def speaks_of_nothing(request: JobRequest) -> bool:

@@ -6,6 +6,7 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
+from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
@@ -14,18 +15,21 @@ from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
 from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_usage import UsageControl
+from forge_actors.runtime.control_workflows import WorkflowControl
 
 
 class RuntimeControl(
     AnswerControl,
     ResultControl,
     ArtifactControl,
+    HandingOnControl,
     RepositoryControl,
     SteeringControl,
     FollowingControl,
     CleaningControl,
     UsageControl,
     ScheduleControl,
+    WorkflowControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.agent_programs import AgentPrograms
+    from forge_actors.runtime.automation import Automation
     from forge_actors.runtime.disk_watch import DiskWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.readiness import Board
     from forge_actors.runtime.registry import Registry
-    from forge_actors.runtime.scheduling import Scheduling
     from forge_actors.runtime.served_release import ServedRelease
 
 A = TypeVar("A")
@@ -77,7 +77,7 @@ class ControlBase:
         programs: AgentPrograms | None = None,
         session: Callable[[str, int], str | None] = lambda job, attempt: None,
         board: Board,
-        scheduling: Scheduling,
+        automation: Automation,
     ) -> None:
         self._home = home
         self._roots = roots_of(home)
@@ -96,7 +96,9 @@ class ControlBase:
         #: That of an attempt that runs, once it is known.
         self._session = session
         self.board = board
-        self.scheduling = scheduling
+        self.automation = automation
+        self.scheduling = automation.scheduling
+        self.running_workflows = automation.workflows
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

@@ -14,7 +14,7 @@ from forge_actors.domain.holding import Holder, Holding, holding
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.place import Waits
 from forge_actors.domain.poison import why_aside
-from forge_actors.domain.requests import Accepted, Explanation, JobQuery
+from forge_actors.domain.requests import Accepted, Explanation, JobQuery, refuse_work
 from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
@@ -41,6 +41,7 @@ class JobControl(ControlBase):
     async def submit(
         self, requests: Sequence[JobRequest], *, key: str | None = None
     ) -> list[Accepted]:
+        refuse_work(requests)
         return await self._admission.submit(requests, key)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:

@@ -10,7 +10,6 @@ import trio
 from msgspec import structs
 
 from forge_actors.actors.repository_messages import SetEnabled
-from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.actors.supervisor_messages import TakeBack
 from forge_actors.domain.changes import TakenBack
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
@@ -133,9 +132,7 @@ class RepositoryControl(ControlBase):
             for piece in pieces(active):
                 await self._cancel(piece, repo.id, None)
             await self._endings.wait(active)
-        removed = await self._registry.remove(repo)
-        self.scheduling.tell(RepositoryGone(repo.id))
-        return self._repository_view(removed)
+        return self._repository_view(await self._registry.remove(repo))
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         repo, _ = await self._registry.find(name)

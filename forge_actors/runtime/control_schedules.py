@@ -7,7 +7,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.actors.schedules_messages import (
+    Apply,
     Pause,
     Put,
     Remove,
@@ -15,18 +18,30 @@ from forge_actors.actors.schedules_messages import (
     RunNow,
     Tell,
 )
-from forge_actors.domain.errors import InvalidInput, NotFound
+from forge_actors.domain.causes import Ended, Jobs
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.schedule_edits import difference
 from forge_actors.domain.schedule_views import (
     AppliedSchedules,
     NextTime,
     OccurrenceView,
     ScheduleView,
+    applied,
 )
 from forge_actors.domain.schedules import GRACE, Occurrence, Pending, occurrence_id
 from forge_actors.domain.scheduling import next_moment, preview
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.domain.triggers import CLOCK_CHANGES, Cron, Once, checked_zone
+from forge_actors.domain.triggers import (
+    CLOCK_CHANGES,
+    Cron,
+    On,
+    Once,
+    checked_zone,
+    of_checkout,
+)
+from forge_actors.domain.waited_for import if_it_came, waited_for
 from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.issue_watching import with_its_place
 from forge_actors.runtime.schedule_requests import (
     definition_of,
     request_from,
@@ -67,7 +82,9 @@ class ScheduleControl(ControlBase):
         return self._schedule_view(await self.scheduling.ask(make))
 
     async def resume_schedule(self, name: str) -> ScheduleView:
-        return self._schedule_view(await self.scheduling.ask(partial(Resume, name)))
+        baseline = await self._baseline((await self._one(name)).definition)
+        make = partial(Resume, name, baseline=baseline)
+        return self._schedule_view(await self.scheduling.ask(make))
 
     async def remove_schedule(self, name: str) -> ScheduleView:
         return self._schedule_view(await self.scheduling.ask(partial(Remove, name)))
@@ -82,7 +99,10 @@ class ScheduleControl(ControlBase):
         if not 1 <= count <= MAX_AHEAD:
             raise InvalidInput("count", f"must be from 1 to {MAX_AHEAD}")
         schedule = await self._one(name)
-        ahead = islice(preview(schedule, self._clock.wall()), count)
+        wall = self._clock.wall()
+        if (told := if_it_came(schedule, wall)) is not None:
+            return [NextTime(None, *told)]
+        ahead = islice(preview(schedule, wall), count)
         return [NextTime(_at(schedule, due), runs, why) for due, runs, why in ahead]
 
     async def occurrences(self, name: str, limit: int = 50) -> list[OccurrenceView]:
@@ -96,7 +116,11 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        known = {schedule.name: schedule for schedule in await self._all()}
+        seen = {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -107,30 +131,14 @@ class ScheduleControl(ControlBase):
             except InvalidInput as error:
                 field = f"schedule[{index}].{error.field}"
                 raise InvalidInput(field, error.problem) from None
-            other = known.get(request.name)
-            if other is not None and other.definition.source != source:
-                of = other.definition.source
-                whose = f"the file {of}" if of else "the command line"
-                raise InvalidInput(
-                    f"schedule[{index}].name",
-                    f"{request.name!r} is a schedule of {whose} already",
-                )
-        told = AppliedSchedules([], [], [], [])
-        for name, definition in wanted.items():
-            before = known.get(name)
-            if before is not None and before.definition == definition:
-                told.unchanged.append(name)
-                continue
-            (told.added if before is None else told.changed).append(name)
-            if not dry_run:
-                revision = None if before is None else before.revision
-                await self.scheduling.ask(partial(Put, definition, revision))
-        for name, schedule in known.items():
-            if schedule.definition.source == source and name not in wanted:
-                told.removed.append(name)
-                if not dry_run:
-                    await self.scheduling.ask(partial(Remove, name))
-        return told
+        definitions = tuple(wanted.values())
+        if dry_run:
+            told = difference(await self._all(), definitions, source)
+        else:
+            baselines = {each.name: await self._baseline(each) for each in definitions}
+            make = partial(Apply, source, definitions, seen, (), baselines=baselines)
+            told = await self.scheduling.ask(make)
+        return applied(told)
 
     # -- the parts -------------------------------------------------------------------
 
@@ -142,20 +150,60 @@ class ScheduleControl(ControlBase):
         passed = isinstance(trigger, Once) and trigger.moment < now - GRACE
         if revision is None and passed:
             raise InvalidInput("at", f"{request.at!r} has passed")
-        make = partial(Put, definition, revision)
+        make = partial(
+            Put, definition, revision, baseline=await self._baseline(definition)
+        )
         return self._schedule_view(await self.scheduling.ask(make))
+
+    async def _baseline(self, definition: Definition) -> str | None:
+        """How far that is now which a schedule is to wait for.
+
+        Raises:
+            Refused: nobody could see it.
+        """
+        trigger = definition.trigger
+        if of_checkout(trigger) and not self._looking.enabled:
+            raise Refused(
+                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
+                " status.enabled = true in the settings"
+            )
+        return await self.scheduling.baseline(definition)
 
     async def _definition(
         self, request: ScheduleRequest, source: str | None
     ) -> Definition:
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
+        definition = await with_its_place(self._with_its_job(definition), repo)
+        root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
-        linked = checkout is not None and checkout.root != repo.path
-        where = checkout.root if checkout is not None and linked else repo.name
-        definition = with_repository(definition, where)
+        where = repo.id if root == repo.path else root
+        definition = with_repository(definition, where, root)
         self._admission.check(definition.request, repo, checkout)
         return definition
+
+    def _with_its_job(self, definition: Definition) -> Definition:
+        """The same, the one job that it waits for named by the whole of its id.
+
+        Raises:
+            NotFound: there is no such job. InvalidInput: it is of another repository.
+        """
+        trigger = definition.trigger
+        if not isinstance(trigger, On) or not isinstance(trigger.cause, Ended):
+            return definition
+        cause = trigger.cause
+        if cause.jobs.by != "job":
+            return definition
+        job = self._store.match(cause.jobs.value)
+        if self._view(self._row(job)).repo != self._repo_name(definition.repo):
+            raise InvalidInput("on", f"job {job} is of another repository")
+        cause = structs.replace(cause, jobs=Jobs("job", job))
+        trigger = structs.replace(trigger, cause=cause)
+        return structs.replace(definition, trigger=trigger)
+
+    def _repo_name(self, repo: str) -> str:
+        known = self._registry.get(repo)
+        return repo if known is None else known.name
 
     async def _all(self) -> list[Schedule]:
         return await self.scheduling.ask(Tell)
@@ -168,8 +216,7 @@ class ScheduleControl(ControlBase):
 
     def _schedule_view(self, schedule: Schedule) -> ScheduleView:
         definition, progress = schedule.definition, schedule.progress
-        known = self._registry.get(definition.repo)
-        repo = definition.repo if known is None else known.name
+        repo = self._repo_name(definition.repo)
         moment = next_moment(schedule)
         finite = moment != float("inf")
         is_cron = isinstance(definition.trigger, Cron)
@@ -188,6 +235,7 @@ class ScheduleControl(ControlBase):
             source=definition.source,
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
+            waits_for=waited_for(schedule),
         )
 
 

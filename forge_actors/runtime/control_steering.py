@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING
 
@@ -127,11 +128,24 @@ class SteeringControl(JobControl):
         if problems:
             raise problems[0]
 
-    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+    async def job_mark(self, selector: str) -> str:
+        return self._mark(self._store.match(selector))
+
+    def _mark(self, job: str) -> str:
+        # Those included that are not durable yet: whoever owns the job knows of them.
+        rows = self._store.read_pending("view_job", job)
+        return hashlib.blake2b(repr(rows).encode(), digest_size=12).hexdigest()
+
+    async def edit(
+        self, selector: str, edit: JobEdit, *, mark: str | None = None
+    ) -> JobView:
         row = self._not_ended(selector, "edit")
         checkout = await self._checkout_of(row)
         checked = edit_of(edit, row[2], checkout)
-        await self._ask(row[25], lambda reply: EditJob(row[0], checked, reply))
+        unchanged = None if mark is None else lambda: self._mark(row[0]) == mark
+        await self._ask(
+            row[25], lambda reply: EditJob(row[0], checked, reply, unchanged)
+        )
         return await self.job(row[0])
 
     async def _checkout_of(self, row: tuple[Any, ...]) -> str:

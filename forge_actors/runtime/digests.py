@@ -39,8 +39,11 @@ def digest_of(job: Job, spec: JobSpec, details: JobDetails, folder: str) -> str:
             claims=here.claims(inherited(job.claims, job.id, "")),
             queued_at=0.0,
             state="queued",
+            work=None,
         ),
-        here.spec(structs.replace(spec, cwd=os.path.realpath(spec.cwd), env=env)),
+        here.spec(
+            structs.replace(spec, cwd=os.path.realpath(spec.cwd), env=env, work=None)
+        ),
         structs.replace(details, created_at=0.0, origin="", request_id=None),
     )
     return hashlib.sha256(_canonical.encode(content)).hexdigest()

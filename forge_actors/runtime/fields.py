@@ -22,6 +22,7 @@ from forge_actors.domain.deadlines import (
 )
 from forge_actors.domain.edits import Edit
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.github.watching import OF_AN_ISSUE
 from forge_actors.domain.isolation import isolated
 from forge_actors.domain.jobs import (
     KINDS,
@@ -33,6 +34,7 @@ from forge_actors.domain.jobs import (
     Replay,
 )
 from forge_actors.domain.launch import ProcessLimits
+from forge_actors.domain.outputs import check_names
 from forge_actors.domain.priority import PRIORITIES
 from forge_actors.domain.process_limits import parse_memory, parse_nice, parse_pids
 from forge_actors.domain.requests import (
@@ -170,6 +172,9 @@ def spec_of(
         limits=_limits(request, prefix),
         after_job=_shell_command(request.after_job, f"{prefix}after_job"),
         artifacts=_patterns(request.artifacts, f"{prefix}artifacts"),
+        outputs=check_names(request.outputs, field=f"{prefix}outputs")
+        if request.outputs
+        else (),
         isolation=_isolation(request, prefix),
         in_checkout=request.isolate is False,
         verify=_verify(request, prefix),
@@ -326,7 +331,7 @@ def _env(env: dict[str, str], field: str) -> dict[str, str]:
             raise InvalidInput(field, f"{name!r} cannot name a variable")
         if "\0" in value:
             raise InvalidInput(field, f"the value of {name!r} has a NUL byte")
-        if name.startswith("FORGE_"):
+        if name.startswith("FORGE_") and name not in OF_AN_ISSUE:
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env
 

@@ -108,6 +108,10 @@ class FrontDoor:
         """Let a browser in no more, by the id of its session; whether it was."""
         return self._gate is not None and self._gate.log_out(page)
 
+    def _cut(self, page: str) -> None:
+        if self._server is not None:
+            self._server.cut(page)
+
     async def _open(self, port: int) -> Gate:
         assert self._nursery is not None, "it was begun"
         token = api_token(self._home)
@@ -116,7 +120,7 @@ class FrontDoor:
         hosts = [f"{LOOPBACK}:{port}", f"localhost:{port}"]
         if len(sockets) > 1:
             hosts.append(f"[{LOOPBACK_6}]:{port}")
-        gate = Gate(token, f"forge-actors-{port}", rate=self._rate)
+        gate = Gate(token, f"forge-actors-{port}", rate=self._rate, ended=self._cut)
         server = Server(
             self._front,
             holds=self._front.holds,

@@ -14,6 +14,8 @@ from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
 from forge_actors import __version__
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.timestamps import timestamp
@@ -111,7 +113,7 @@ class Herald:
         """Tell of a loop that does not turn, in the name of those who wait for it."""
         if self._file is None:
             return
-        now = self.snapshot()
+        now = {**self.snapshot(), "execution_ready": False}
         readiness = now["readiness"]
         assert isinstance(readiness, dict), "that of a snapshot"
         self._file.write(
@@ -138,6 +140,7 @@ class Herald:
                 "diagnostics": now.diagnostics,
                 "reasons": now.reasons,
             },
+            **to_builtins(board.answers),
             "degraded": list(board.complaints.values()),
             "failure": None if failure is None else _failure(failure),
             "started_at": self._started_at,
@@ -161,6 +164,7 @@ class Herald:
             "stage": now.stage,
             "readiness": now.diagnostics,
             "reasons": now.reasons,
+            **to_builtins(self._board.answers),
             "degraded": [f"it starts: {now.doing}"],
             "capacity": {},
             "providers": {},

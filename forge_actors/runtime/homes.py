@@ -29,6 +29,8 @@ PRESERVED = "preserved"
 PROMPTS = "prompts"
 #: Files that were collected of jobs, a folder a job and in that one an attempt.
 ARTIFACTS = "artifacts"
+#: What jobs find there of earlier ones, a folder an attempt, while it runs.
+INPUTS = "inputs"
 #: Programs that jobs find in place of git and gh, a folder for what they may do.
 GUARD = "guard"
 #: What a clean-up is about to remove.
@@ -91,6 +93,7 @@ FOLDERS = (
     PRESERVED,
     PROMPTS,
     ARTIFACTS,
+    INPUTS,
     GUARD,
     REMOVING,
     REPLACED,

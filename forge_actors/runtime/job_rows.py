@@ -25,6 +25,8 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     receipt, job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo"""
 
+#: Which work a job is of, where that is not looked up by an index.
+WORK = "json_extract(CAST(spec AS TEXT), '$.work')"
 _FAILED = (
     f"(state IN ({', '.join('?' * len(FAILED))}) OR"
     " (error IS NOT NULL AND json_extract(error, '$.code') = ?))"
@@ -86,6 +88,7 @@ def _conditions(
         ("state", wanted.state),
         ("kind", wanted.kind),
         ("origin", wanted.origin),
+        (WORK, wanted.work),
     ):
         if words:
             marks = ", ".join("?" * len(words))

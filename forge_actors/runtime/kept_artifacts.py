@@ -28,6 +28,7 @@ from forge_actors.runtime.homes import ARTIFACTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from forge_actors.domain.launch import Collected
@@ -93,29 +94,45 @@ class KeptFile:
         with self.opened():
             pass
 
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[int], bytes]]:
-        """What reads the next bytes of it, at most so many.
+    def opened(self) -> AbstractContextManager[Callable[[int], bytes]]:
+        """See `opened`."""
+        return opened(*self._place, self.file)
 
-        Raises:
-            StoreFailed: it is not as it was collected.
-        """
-        wanted = self.file
-        if not wanted.name.isdecimal():
-            raise StoreFailed(f"the manifest names a file {wanted.name[:100]!r}")
-        try:
-            with _folder(*self._place) as folder:
-                fd = os.open(wanted.name, _FILE, dir_fd=folder)
-        except OSError as error:
-            problem = f"{wanted.path} cannot be read: {error.strerror}"
-            raise StoreFailed(problem) from None
-        try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_size != wanted.bytes:
-                raise StoreFailed(f"{wanted.path} is not what was collected")
-            yield partial(os.read, fd)
-        finally:
-            os.close(fd)
+
+@contextmanager
+def opened(
+    home: str, job: str, attempt: int, wanted: CollectedFile
+) -> Iterator[Callable[[int], bytes]]:
+    """What reads the next bytes of a file that is kept, at most so many.
+
+    Raises:
+        StoreFailed: it is not as it was collected.
+    """
+    if not wanted.name.isdecimal():
+        raise StoreFailed(f"the manifest names a file {wanted.name[:100]!r}")
+    try:
+        with _folder(home, job, attempt) as folder:
+            fd = os.open(wanted.name, _FILE, dir_fd=folder)
+    except OSError as error:
+        problem = f"{wanted.path} cannot be read: {error.strerror}"
+        raise StoreFailed(problem) from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != wanted.bytes:
+            raise StoreFailed(f"{wanted.path} is not what was collected")
+        yield partial(os.read, fd)
+    finally:
+        os.close(fd)
+
+
+def files_of(home: str, job: str, attempt: int) -> list[CollectedFile]:
+    """The files that are kept of an attempt.
+
+    Raises:
+        StoreFailed: nobody can tell which.
+    """
+    manifest = _read(home, job, attempt)
+    return [] if manifest is None else manifest.files
 
 
 def _read(home: str, job: str, attempt: int) -> Manifest | None:

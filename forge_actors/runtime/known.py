@@ -42,6 +42,8 @@ class KnownRepositories:
         self._marks: dict[str, Mark] = {}
         #: Told the id of one whose jobs followed it to another folder, once durable.
         self.relocated: Callable[[str], object] = _nobody
+        #: The same for one that is no more.
+        self.removed: Callable[[str], object] = _nobody
 
     def all(self) -> list[Repository]:
         return sorted(self._by_id.values(), key=lambda repo: repo.name)
@@ -55,7 +57,7 @@ class KnownRepositories:
         Raises:
             NotFound: there is none; the nearest name is given.
         """
-        repo = self._by_name.get(name) or self._by_id.get(name)
+        repo = self._by_id.get(name) or self._by_name.get(name)
         if repo is None:
             near = nearest(name, self._by_name)
             hint = f"; did you mean {near!r}?" if near else ""
@@ -70,14 +72,12 @@ class KnownRepositories:
     ) -> None:
         """Save and hold what changes; as it was before if it cannot be saved."""
         before = [self._by_id.get(change.repository.id) for change in changes]
-        moved = [
-            change.repository.id
-            for change in changes
-            if isinstance(change, RepositoryChanged) and change.moved is not None
-        ]
-        if moved:
+        other = [each for each in changes if isinstance(each, RepositoryChanged)]
+        moved = [each.repository.id for each in other if each.moved is not None]
+        gone = [each.repository.id for each in other if each.repository.removed_at]
+        if moved or gone:
             # Before anybody is told of jobs that were accepted at the new place.
-            saved = self._store.save(changes, then=partial(self._tell, moved))
+            saved = self._store.save(changes, then=partial(self._tell, moved, gone))
         else:
             saved = self._store.save(changes)
         after = [change.repository for change in changes]
@@ -88,9 +88,11 @@ class KnownRepositories:
             self._exchange(after, [repo for repo in before if repo is not None])
             raise
 
-    def _tell(self, moved: Sequence[str]) -> None:
+    def _tell(self, moved: Sequence[str], gone: Sequence[str] = ()) -> None:
         for repo in moved:
             self.relocated(repo)
+        for repo in gone:
+            self.removed(repo)
 
     def _save_soon(self, change: RepositoryChanged) -> bool:
         """Hold a change now and save it without waiting; False if it cannot be."""

@@ -21,6 +21,8 @@ from forge_actors.edges.git.status import GitSampler
 from forge_actors.edges.watch import FolderWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.domain.ports import Clock
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -50,6 +52,8 @@ class Looking:
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
+        #: Told of each repository that was looked at.
+        self.looked: Callable[[str], object] = lambda _: None
         #: How often they have failed.
         self.failures = 0
         self._limits = settings().look_limits()
@@ -88,6 +92,7 @@ class Looking:
                 running=self._running,
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
+                looked=self._say_looked,
             )
             try:
                 async with trio.open_nursery() as nursery:
@@ -108,6 +113,10 @@ class Looking:
         if self._mailbox is not None:
             with suppress(MailboxClosed):
                 self._mailbox.tell(LimitsChanged())
+
+    @property
+    def enabled(self) -> bool:
+        return self._limits.enabled
 
     @property
     def depth(self) -> int:
@@ -135,6 +144,9 @@ class Looking:
 
     def _running(self, repo: str) -> bool:
         return bool(self._store.tally.running_of(repo))
+
+    def _say_looked(self, repo: str) -> None:
+        self.looked(repo)
 
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem

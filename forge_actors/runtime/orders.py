@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.inputs import VARIABLE, InputsWanted
 from forge_actors.domain.isolation import own_worktree
 from forge_actors.domain.jobs import AGENT_KINDS
 from forge_actors.domain.launch import ArtifactOrder, LaunchOrder, Secrets
 from forge_actors.domain.requests import decode_argv
 from forge_actors.domain.worktrees import Isolation
 from forge_actors.runtime.artifact_settings import ArtifactSettings
+from forge_actors.runtime.input_folders import input_folder
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from forge_actors.domain.inputs import Input
     from forge_actors.domain.jobs import Job, JobSpec
     from forge_actors.domain.ports import Store
     from forge_actors.domain.verifying import Verify
@@ -120,7 +123,11 @@ class OrderMaker:
             limits=spec.limits,
             after_job=spec.after_job,
             artifacts=self._to_collect(spec.artifacts) if spec.artifacts else None,
+            outputs=bool(spec.outputs),
+            inputs=self._to_place(job, spec.inputs) if spec.inputs else None,
         )
+        if order.inputs is not None:
+            order.env[VARIABLE] = order.inputs.folder
         isolation = spec.isolation
         if isolation is None and job.kind in AGENT_KINDS:
             # That it has become isolated is about to be saved.
@@ -151,6 +158,11 @@ class OrderMaker:
         home, seconds = os.path.abspath(self._home), limits.seconds
         return ArtifactOrder(patterns, home, limits.files, limits.bytes, seconds)
 
+    def _to_place(self, job: Job, inputs: tuple[Input, ...]) -> InputsWanted:
+        limits = self._artifacts()
+        folder = input_folder(self._home, job.id, job.attempt)
+        return InputsWanted(folder, inputs, limits.files, limits.bytes, limits.seconds)
+
     def _with_secrets(self, order: LaunchOrder, names: tuple[str, ...]) -> LaunchOrder:
         """The order with the values as they are now, or with why it has none."""
         values = Secrets()
@@ -177,6 +189,7 @@ def check_order(order: LaunchOrder, verify: Verify) -> CheckOrder:
         "stop_signal": "SIGTERM",
         "grace": CHECK_GRACE,
         "pty": False,
+        "outputs": False,
     }
     return CheckOrder(**fields)
 

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_context,
-    supervisor,
-    supervisor_messages,
-)
+from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
+from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -32,26 +29,24 @@ from forge_actors.edges.git.left_locks import GitLocks
 from forge_actors.edges.git.worktrees import GitWorktrees
 from forge_actors.edges.machine import PressureGauge
 from forge_actors.edges.mounts import shared_with_others
-from forge_actors.edges.sqlite.rows import (
-    launched_from,
-    pause_from,
-    quarantine_from,
-)
+from forge_actors.edges.sqlite.rows import launched_from, pause_from, quarantine_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_arrivals import AgentArrivals
 from forge_actors.runtime.agent_programs import AgentPrograms
 from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
+from forge_actors.runtime.automation import Automation
 from forge_actors.runtime.budget_guard import BudgetGuard
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
+from forge_actors.runtime.handing_on import last_attempt
 from forge_actors.runtime.ids import IdSource
 from forge_actors.runtime.in_force import in_force
+from forge_actors.runtime.input_folders import InputFolders
 from forge_actors.runtime.looking import Looking
 from forge_actors.runtime.orders import OrderMaker, allowed_environment
 from forge_actors.runtime.registry import Registry
-from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.served_release import activated
 from forge_actors.runtime.tracing import open_tracing
@@ -165,6 +160,7 @@ class Parts:
                 GitWorktrees(),
                 self._clock,
                 GitLocks(shared_with_others),
+                InputFolders(self._home, partial(last_attempt, self._store)),
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -230,6 +226,7 @@ class Parts:
             policy=lambda: self._settings().cleaning,
             claim=None if owner is None else claim_of(owner),
             is_busy=lambda: self._store.active > 0,
+            tell=self.board.say_of_clean_up,
         )
 
     def _launched(self) -> Iterator[tuple[tuple[str, int], ProcessIdentity | None]]:
@@ -341,12 +338,12 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
-        scheduling = Scheduling(
-            self._store,
-            self._clock,
-            admission.submit,
-            cancel,
+        automation = Automation(
+            *(self._store, self._clock, self._ids, admission.submit, cancel),
+            *(self.registry, self.looking, self._home, self._settings),
         )
+        scheduling = automation.scheduling
+        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -362,9 +359,9 @@ class Parts:
             programs=self._programs,
             session=self._runs.session,
             board=self.board,
-            scheduling=scheduling,
+            automation=automation,
         )
-        self._scheduling = scheduling
+        self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede
         return control
@@ -377,7 +374,7 @@ class Parts:
             scope.deadline = trio.current_time() + STOP_SECONDS
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Stop(reason))
-            self._scheduling.stop()
+            self._automation.stop()
             await self._ended.wait()
             self.looking.stop()
             with suppress(WriterFenced):  # that is why it ends, and told already

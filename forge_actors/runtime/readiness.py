@@ -9,7 +9,13 @@ import trio
 from msgspec import structs
 
 from forge_actors.domain.errors import ForgeError
-from forge_actors.domain.readiness import STAGES, Failure, Readiness
+from forge_actors.domain.readiness import (
+    STAGES,
+    Answers,
+    Failure,
+    Readiness,
+    answers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +39,8 @@ class Board:
         self.failure: Failure | None = None
         #: What is wrong now and may be right again, by whom it is said of.
         self.complaints: dict[str, str] = {}
+        #: What is wrong with the clean-up, which keeps nothing from being executed.
+        self.clean_up: str | None = None
         self.became_ready = trio.Event()
         #: Writes a failure down where the history is, while that is open.
         self.note: Callable[[Failure], None] = _nowhere
@@ -77,6 +85,18 @@ class Board:
     def give(self, reason: str) -> None:
         """Keep one more reason why it was not ready."""
         self.now = self.now.fails(reason, None)
+
+    @property
+    def answers(self) -> Answers:
+        """What is said of it as a whole, each question by itself."""
+        release = self.now.diagnostics["releaseCoherence"]
+        return answers(ready=self.now.ready, clean_up=self.clean_up, release=release)
+
+    def say_of_clean_up(self, problem: str | None) -> None:
+        """What is wrong with the clean-up, or that nothing is."""
+        if (problem is None) != (self.clean_up is None):
+            self.clean_up = problem
+            self._tell()
 
     def complain(self, about: str, words: str | None) -> None:
         """Something is wrong with a part, as these words say, or not any more."""

@@ -17,6 +17,7 @@ from forge_actors.domain.accepting import accepted_event
 from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails
 from forge_actors.domain.errors import Refused
+from forge_actors.domain.inputs import moved_on
 from forge_actors.domain.isolation import inherited, may_be_isolated
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.requests import Retried
@@ -98,7 +99,8 @@ class Retries:
             living = str(rows[0][0]) if rows else self._uniques.get(key)
             if living is not None:
                 return Retried(living, old.job.id, existing=True)
-        after = tuple(dict.fromkeys(self._target(old, one) for one in old.job.after))
+        targets = {one: self._target(old, one) for one in old.job.after}
+        after = tuple(dict.fromkeys(targets.values()))
         new = self._ids.make(self._now)
         job = unbegun(old.job, new, self._now)
         job.claims = _claims(old, new)
@@ -106,6 +108,8 @@ class Retries:
         spec, job.state = self._authorities.made_again(
             old, new, self._origin, met=self._met(after), allow=self._allow
         )
+        if spec.inputs:
+            spec = structs.replace(spec, inputs=moved_on(spec.inputs, targets))
         details = structs.replace(
             old.details,
             created_at=self._now,

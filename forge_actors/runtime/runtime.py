@@ -181,7 +181,7 @@ async def _open(
                         same_boot=before is None or before.process.boot_id == boot_id,
                     )
                     control = parts.control(mailbox)
-                    nursery.start_soon(control.scheduling.run)
+                    nursery.start_soon(control.automation.run)
                     if loaded.settings.notify:
                         nursery.start_soon(control.notify, loaded.settings.notify)
                     if hooks := loaded.settings.webhooks:

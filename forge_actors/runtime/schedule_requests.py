@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from forge_actors.domain.causes import (
+    LEAST_PACE,
+    LONGEST_PACE,
+    USUAL_COOLDOWN,
+    Issues,
+    parse_cause,
+)
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.jobs import READ_ONLY_KINDS
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import Definition, Policies, check_name
 from forge_actors.domain.triggers import (
@@ -19,14 +27,18 @@ from forge_actors.domain.triggers import (
     Cron,
     Every,
     Manual,
+    On,
     Once,
     checked_zone,
     cron,
     every,
+    of_checkout,
+    of_issues,
 )
 
 if TYPE_CHECKING:
     from forge_actors.domain.schedule_views import ScheduleRequest
+    from forge_actors.domain.schedules import Overlap
     from forge_actors.domain.triggers import Trigger
 
 #: The fields of a request that are durations, and those that policies have as they are.
@@ -36,7 +48,7 @@ _PLAIN = (
     *("when_clean", "shadow"),
 )
 #: What a schedule says of each of its jobs itself.
-_OWN = ("repo", "request_id", "origin", "parent", "after", "unique")
+_OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")
 
 
 def definition_of(
@@ -48,12 +60,17 @@ def definition_of(
         InvalidInput: naming the field that is wrong.
     """
     check_name(request.name)
-    policies = _policies(request)
+    trigger = trigger_of(request)
+    policies = _policies(request, "queue" if of_issues(trigger) else "skip")
+    job = _job(request)
+    writes = not (job.read_only or job.kind in READ_ONLY_KINDS)
+    if request.cooldown is None and writes and of_checkout(trigger):
+        policies = structs.replace(policies, cooldown=USUAL_COOLDOWN)
     return Definition(
         name=request.name,
         repo=repo,
-        trigger=trigger_of(request),
-        request=_job(request),
+        trigger=trigger,
+        request=job,
         policies=policies,
         source=source,
         transient=request.transient,
@@ -68,17 +85,27 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     """
     given = [
         name
-        for name in ("every", "cron", "at", "manual")
+        for name in ("on", "every", "cron", "at", "manual")
         if getattr(request, name) not in (None, False)
     ]
+    least = 0.0
+    if request.on is not None and request.every is not None:
+        given.remove("every")
+        least = every(parse_duration(request.every, field="every")).seconds
     if len(given) != 1:
         raise InvalidInput(
             given[1] if given else "every",
-            "one of every, cron, at and manual says when it runs"
+            "one of every, cron, at, on and manual says when it runs"
             + (f", not {' and '.join(given)}" if given else ""),
         )
     if request.timezone is not None:
         checked_zone(request.timezone)
+    if request.on is not None:
+        cause = parse_cause(request.on)
+        if isinstance(cause, Issues):
+            # Each issue has its job: what is rare is the question.
+            return On(_paced(cause, least))
+        return On(cause, least)
     if request.every is not None:
         return every(parse_duration(request.every, field="every"))
     if request.cron is not None:
@@ -86,6 +113,14 @@ def trigger_of(request: ScheduleRequest) -> Trigger:
     if request.at is not None:
         return Once(moment_of(request.at, request.timezone, field="at"))
     return Manual()
+
+
+def _paced(cause: Issues, every: float) -> Issues:
+    if not every:
+        return cause
+    if not LEAST_PACE <= every <= LONGEST_PACE:
+        raise InvalidInput("every", "issues are asked for each 30s to each 24h")
+    return structs.replace(cause, every=every)
 
 
 def moment_of(text: str, timezone: str | None, *, field: str) -> float:
@@ -130,8 +165,9 @@ def _job(request: ScheduleRequest) -> JobRequest:
     return job
 
 
-def _policies(request: ScheduleRequest) -> Policies:
+def _policies(request: ScheduleRequest, overlap: Overlap) -> Policies:
     values: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
+    values["overlap"] = request.overlap or overlap
     for name in _SPANS:
         value = getattr(request, name)
         if value is not None:
@@ -156,6 +192,12 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
             wanted["every"] = seconds
         case Cron(expression, timezone):
             wanted |= {"cron": expression, "timezone": timezone}
+        case On(cause, least):
+            wanted["on"] = str(cause)
+            if isinstance(cause, Issues):
+                wanted["every"] = cause.every
+            elif least:
+                wanted["every"] = least
         case Once(moment):
             wanted["at"] = datetime.fromtimestamp(moment).astimezone().isoformat()
         case Manual():
@@ -163,6 +205,8 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     usual = msgspec.to_builtins(Policies())
     policies: dict[str, Any] = msgspec.to_builtins(definition.policies)
     policies = {n: value for n, value in policies.items() if value != usual.get(n)}
+    if of_checkout(definition.trigger):  # none is not the usual one there
+        policies["cooldown"] = definition.policies.cooldown
     if (until := policies.pop("until", None)) is not None:
         wanted["until"] = datetime.fromtimestamp(until).astimezone().isoformat()
     if definition.transient:
@@ -170,7 +214,13 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
     return {**wanted, **policies, "job": job}
 
 
-def with_repository(definition: Definition, path: str) -> Definition:
-    """The same, its jobs submitted to the repository at a path or with a name."""
-    request = structs.replace(definition.request, repo=path)
+def with_repository(definition: Definition, repo: str, root: str) -> Definition:
+    """The same, its jobs submitted to the repository with an id, or to the checkout at
+    a path. A folder in it is named from its root, so that it may be moved."""
+    cwd = definition.request.cwd
+    if cwd is not None and f"{cwd}/".startswith(f"{root}/"):
+        cwd = os.path.relpath(cwd, root)
+    request = structs.replace(
+        definition.request, repo=repo, cwd=None if cwd == os.curdir else cwd
+    )
     return structs.replace(definition, request=request)

@@ -7,15 +7,18 @@ is left alone, jobs go on, and `status` says so.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from forge_actors.actors import schedules
+from forge_actors.actors import lookout, lookout_messages, schedules
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
+from forge_actors.edges.git.commits import GitCommits
 from forge_actors.edges.wall_timer import SystemWallTimer
+from forge_actors.runtime.baselines import Baseline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +27,11 @@ if TYPE_CHECKING:
     from forge_actors.actors.schedules_messages import Message
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.domain.schedules import Schedule
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.issue_watching import IssueWatching
+    from forge_actors.runtime.looking import Looking
+    from forge_actors.runtime.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +47,16 @@ class Scheduling:
         clock: Clock,
         submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
         cancel: Callable[[str], Awaitable[object]],
+        registry: Registry,
+        looking: Looking,
+        issues: IssueWatching,
     ) -> None:
+        commits = GitCommits()
+        self._lookout: Mailbox[lookout_messages.Message] | None = None
+        looking.looked = self._looked
+        #: Sees how far something is now that a schedule is to wait for.
+        self.baseline = Baseline(store, registry.get, commits)
+
         async def submit_one(request: JobRequest) -> str:
             [accepted] = await submit([request])
             return accepted.id
@@ -51,6 +67,8 @@ class Scheduling:
                 return None
             return not look.status.clean
 
+        self._looking = looking
+        self._issues = issues
         self._context = schedules.Context(
             store=store,
             clock=clock,
@@ -58,6 +76,16 @@ class Scheduling:
             submit=submit_one,
             cancel=cancel,
             dirty=dirty,
+            known=lambda repo: registry.get(repo) is not None,
+            sources=(self, issues),
+        )
+        self._lookout_context = lookout.Context(
+            store=store,
+            clock=clock,
+            commits=commits,
+            repository=registry.get,
+            watch=looking.board.wait_for,
+            tell=self.tell,
         )
         self._mailbox: Mailbox[Message] | None = None
         self._started = trio.Event()
@@ -104,6 +132,25 @@ class Scheduling:
             except MailboxClosed:
                 return  # it begins anew from what is saved
 
+    # The port `Source`.
+
+    def follow(self, schedule: Schedule) -> None:
+        """See the port."""
+        self._tell_lookout(lookout_messages.Follow(schedule))
+
+    def leave(self, schedule: str) -> None:
+        """See the port."""
+        self._tell_lookout(lookout_messages.Leave(schedule))
+
+    def _looked(self, repo: str) -> None:
+        if repo in self._looking.board.awaited:
+            self._tell_lookout(lookout_messages.Looked(repo))
+
+    def _tell_lookout(self, message: lookout_messages.Message) -> None:
+        if self._lookout is not None:
+            with suppress(MailboxClosed):  # it begins anew from what is saved
+                self._lookout.tell(message)
+
     @property
     def trouble(self) -> list[str]:
         """What `status` says of it, if anything is wrong."""
@@ -116,6 +163,13 @@ class Scheduling:
         while self.given_up is None:
             try:
                 async with trio.open_nursery() as nursery:
+                    # What schedules wait for is followed as they are loaded.
+                    self._lookout = await nursery.start(
+                        lookout.run, self._lookout_context
+                    )
+                    self._issues.mailbox = await nursery.start(
+                        self._issues.run, self.ask, self.tell
+                    )
                     self._mailbox = await nursery.start(schedules.run, self._context)
                     self._started.set()
             except Exception as error:  # nothing else is to fail with it
@@ -127,5 +181,5 @@ class Scheduling:
             finally:
                 # Whoever waits for this one waits for the next.
                 before, self._started = self._started, trio.Event()
-                self._mailbox = None
+                self._mailbox = self._lookout = None
                 before.set()

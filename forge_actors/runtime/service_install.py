@@ -178,8 +178,9 @@ def _variables(home: Path, manager: Manager) -> str | None:
 def _write_launcher(home: Path, manager: Manager, variables: str | None = None) -> None:
     if variables is None:
         wanted = (n for n in os.environ if n in KEPT or n.startswith("LC_"))
-        # The shell ends at a name that is none to it.
-        names = sorted(name for name in wanted if name.isidentifier())
+        # The shell ends at a name that is none to it, as one of other letters is.
+        fit = (name for name in wanted if name.isascii() and name.isidentifier())
+        names = sorted(fit)
         variables = "\n".join(
             f"export {name}={shlex.quote(os.environ[name])}" for name in names
         )

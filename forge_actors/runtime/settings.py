@@ -32,6 +32,7 @@ from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
+from forge_actors.runtime.github_settings import GitHubSettings
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
@@ -160,6 +161,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     watchdog: WatchdogSettings = WatchdogSettings()
     power: PowerSettings = PowerSettings()
     effects: EffectSettings = EffectSettings()
+    github: GitHubSettings = GitHubSettings()
     webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
@@ -180,6 +182,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         self.gateway.check()
         _ = self.watchdog.seconds, self.power.grace
         self.notify.check()
+        self.github.check()
         check_hooks(self.webhooks)
         _ = self.log.size
 
@@ -289,10 +292,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section in ("providers", "budgets", "webhooks"):
+            if section in ("providers", "budgets", "webhooks", "github"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
-        values |= self.budgets.values() | self.notify.values()
+        values |= self.budgets.values() | self.notify.values() | self.github.values()
         for hook in self.webhooks:
             values |= hook.values()
         for name, provider in sorted(self.providers.items()):

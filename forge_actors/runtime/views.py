@@ -14,6 +14,7 @@ from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.effect_views import asks_for, effects_view, kept_from
 from forge_actors.domain.events import EventView, shown_data
+from forge_actors.domain.inputs import input_text
 from forge_actors.domain.jobs import JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
@@ -125,12 +126,14 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         fence=fence,
         cwd=details.cwd,
         origin=origin,
+        work=details.work,
         request_id=request_id,
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
         budgets=msgspec.to_builtins(details.budgets),
         secrets=list(details.secrets),
+        inputs=[input_text(one) for one in details.inputs],
         after_job=_after_job(end, roots),
         problem=_problem(end, roots),
         paused_seconds=end.paused_seconds or None if end else None,
@@ -264,6 +267,8 @@ def sentence(
         where = _where(view.worktree)
         what = f"{_what(view)} runs as process {view.pid}, attempt {view.attempt}"
         return f"{what}{where}{doubt}."
+    if view.state == "dispatched" and view.inputs:
+        return f"It starts as soon as its inputs are there, attempt {view.attempt}."
     if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
         return f"It starts as soon as its worktree is made, attempt {view.attempt}."
     return f"It is {view.state}.{kept}"

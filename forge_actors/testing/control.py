@@ -30,6 +30,7 @@ from forge_actors.domain.requests import (
     JobQuery,
     JobRequest,
     Retried,
+    refuse_work,
 )
 from forge_actors.domain.selection import (
     BLOCKED,
@@ -48,6 +49,7 @@ from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
 from forge_actors.testing.watching import STARTED, FakeWatching
 from forge_actors.testing.webhooks import FakeWebhooks
+from forge_actors.testing.workflows import FakeWorkflows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +66,7 @@ class FakeControl(
     FakeWorktrees,
     FakeResults,
     FakeSchedules,
+    FakeWorkflows,
     FakeSpending,
     FakeInbox,
     FakeMetrics,
@@ -78,6 +81,7 @@ class FakeControl(
         FakeArtifacts.__init__(self)
         FakeResults.__init__(self)
         FakeSchedules.__init__(self)
+        FakeWorkflows.__init__(self)
         FakeInbox.__init__(self)
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
@@ -209,6 +213,7 @@ class FakeControl(
             keyed(requests, key)
             ids = {known.request_id for known in self.requests.values()}
             check_whole(requests, key, ids.__contains__)
+        refuse_work(requests)
         for index, request in enumerate(requests):
             if request.kind not in KINDS:
                 raise InvalidInput(
@@ -258,6 +263,7 @@ class FakeControl(
             and (not wanted.state or view.state in wanted.state)
             and (not wanted.kind or view.kind in wanted.kind)
             and (not wanted.origin or view.origin in wanted.origin)
+            and (not wanted.work or view.work in wanted.work)
             and set(wanted.label) <= set(view.labels)
             and (not wanted.failed or _failed(view))
             and (not wanted.active or view.state in ACTIVE)
@@ -382,6 +388,7 @@ def _view(job: str, request: JobRequest) -> JobView:
         started_at=None,
         finished_at=None,
         origin=request.origin,
+        work=request.work,
     )
 
 

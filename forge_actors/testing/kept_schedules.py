@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from forge_actors.domain.causes import Traits
+    from forge_actors.domain.events import Event
+    from forge_actors.domain.jobs import State
     from forge_actors.domain.schedules import Occurrence
     from forge_actors.testing.rows import Rows
 
 
 class SchedulesInMemory:
-    """The port `ScheduleStore`, but for what every store has."""
+    """The ports `ScheduleStore` and `EndsStore`, but for what every store has."""
 
     durable: Rows
     _pending: Rows
+    #: By repository: who is told of each end in it.
+    heard: dict[str, Callable[[], object]]
 
     def schedules(self) -> list[tuple[str, str, bytes]]:
         return sorted(self._pending.schedules.values(), key=lambda row: row[1])
@@ -28,7 +35,41 @@ class SchedulesInMemory:
     def job_of_request(self, request_id: str) -> str | None:
         return self._pending.requests.get(request_id)
 
+    def last_event(self) -> int:
+        return len(self.durable.events)
+
+    def find_events(
+        self, after: int, until: int, fields: Mapping[str, Sequence[str]]
+    ) -> list[Event]:
+        return [
+            event
+            for event in self.durable.events[after:until]
+            if all(getattr(event, name) in values for name, values in fields.items())
+        ]
+
+    def hear_ends(self, repo: str, notify: Callable[[], object] | None) -> None:
+        if notify is None:
+            self.heard.pop(repo, None)
+        else:
+            self.heard[repo] = notify
+
+    def state(self, job: str) -> State | None:
+        held = self.durable.jobs.get(job)
+        return None if held is None else held.state
+
+    def traits(self, job: str) -> Traits | None:
+        return self.durable.traits.get(job)
+
+    def window_of(self, job: str) -> str | None:
+        keys = (key for key, of in self.durable.requests.items() if of == job)
+        told = self.durable.occurrences.get(next(keys, ""))
+        return None if told is None else told.key
+
+    def decided(self, occurrence: str) -> bool:
+        return occurrence in self._pending.occurrences
+
     def ran(self, job: str) -> float:
-        started = self._pending.jobs[job].started_at
+        held = self._pending.jobs.get(job)
+        started = None if held is None else held.started_at
         ended = self._pending.ended_at.get(job)
         return 0.0 if started is None or ended is None else ended - started

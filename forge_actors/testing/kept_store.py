@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.causes import Traits
 from forge_actors.domain.changes import (
     AttemptUsed,
     ClassVisited,
@@ -46,6 +47,7 @@ class KeptRows:
 
     def __init__(self) -> None:
         self.created_at: dict[str, float] = {}
+        self.traits: dict[str, Traits] = {}
         self.ended_at: dict[str, float] = {}
         #: The jobs that were accepted under a request id, gone ones included.
         self.requests: dict[str, str] = {}
@@ -63,6 +65,7 @@ class KeptRows:
     def copy_kept(self, made: KeptRows) -> None:
         """Give another one all of it."""
         made.created_at = self.created_at.copy()
+        made.traits = self.traits.copy()
         made.ended_at = self.ended_at.copy()
         made.retries = self.retries.copy()
         made.requests = self.requests.copy()
@@ -77,6 +80,9 @@ class KeptRows:
         match change:
             case JobAdded(job, _, details):
                 self.created_at[job.id] = details.created_at
+                self.traits[job.id] = Traits(
+                    *(job.id, job.kind, details.name, details.labels, details.origin)
+                )
                 if details.request_id is not None:
                     self.requests[details.request_id] = job.id
                 if details.retry_of is not None:
@@ -100,6 +106,7 @@ class KeptRows:
 
     def _forget(self, job: str) -> None:
         del self.jobs[job]
+        self.traits.pop(job, None)
         for rows in (self.created_at, self.ended_at, self.retries, self.children):
             rows.pop(job, None)
 

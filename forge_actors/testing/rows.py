@@ -48,6 +48,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
+from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import (
     RESERVED,
     TERMINAL,
@@ -64,6 +65,13 @@ from forge_actors.domain.schedule_changes import (
 )
 from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.workflow_changes import (
+    StepSaved,
+    WorkflowAdded,
+    WorkflowSaved,
+    WorkflowsForgotten,
+)
+from forge_actors.domain.workflow_steps import ACTIVE
 from forge_actors.testing.kept_store import KeptRows
 
 if TYPE_CHECKING:
@@ -107,6 +115,9 @@ class Rows(KeptRows):
         self.refused_effects: dict[str, tuple[RefusedEffect, ...]] = {}
         self.looks: dict[str, Look] = {}
         #: By id: each with its name and its body.
+        #: The state, the definition and the body of each.
+        self.workflows: dict[str, tuple[str, bytes, bytes]] = {}
+        self.workflow_steps: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.schedules: dict[str, tuple[str, str, bytes]] = {}
         self.occurrences: dict[str, Occurrence] = {}
         self.events: list[Event] = []
@@ -186,7 +197,7 @@ class Rows(KeptRows):
                 self.jobs[job_id].claims = claims
                 self.jobs[job_id].isolatable = False
                 spec = self.specs[job_id]
-                self.specs[job_id] = structs.replace(spec, isolation=isolation)
+                self.specs[job_id] = with_isolation(spec, isolation)
             case JobRedirected(job_id, choice):
                 direct(self.jobs[job_id], choice)
                 self.specs[job_id] = redirected(self.specs[job_id], choice)
@@ -237,6 +248,14 @@ class Rows(KeptRows):
                 for told in tuple(self.occurrences.values()):
                     if told.schedule == schedule:
                         del self.occurrences[told.id]
+            case WorkflowAdded(workflow, _, state, definition, body):
+                self.workflows[workflow] = (state, definition, body)
+            case WorkflowSaved(workflow, state, body):
+                self.workflows[workflow] = (state, self.workflows[workflow][1], body)
+            case StepSaved(workflow, step, number, body):
+                self.workflow_steps[workflow, step] = (number, body)
+            case WorkflowsForgotten(kept):
+                self._forget_workflows(kept)
             case Noted() | SettingsChanged() | AttemptUsed():
                 pass
             case (
@@ -248,6 +267,13 @@ class Rows(KeptRows):
             return
         number = len(self.events) + 1
         self.events.append(structs.replace(change.event, seq=number))
+
+    def _forget_workflows(self, kept: int) -> None:
+        ended = [key for key, row in self.workflows.items() if row[0] not in ACTIVE]
+        for old in sorted(ended, reverse=True)[kept:]:
+            del self.workflows[old]
+            for key in [key for key in self.workflow_steps if key[0] == old]:
+                del self.workflow_steps[key]
 
     def _trim_occurrences(self, schedule: str) -> None:
         kept = [one for one in self.occurrences.values() if one.schedule == schedule]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.errors import InvalidInput, NotFound, Outdated, Refused
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.quarantine import nothing_kept
@@ -72,8 +72,15 @@ class FakeSteering(ABC):
         self.views[view.id] = changed
         return changed
 
-    async def edit(self, selector: str, edit: JobEdit) -> JobView:
+    async def job_mark(self, selector: str) -> str:
+        return repr(await self.job(selector))
+
+    async def edit(
+        self, selector: str, edit: JobEdit, *, mark: str | None = None
+    ) -> JobView:
         view = await self.job(selector)
+        if mark is not None and mark != repr(view):
+            raise Outdated(view.id)
         if view.state not in WAITING:
             raise Refused(f"job {view.id} runs: only a job that waits can be edited")
         given = {"priority": edit.priority, "labels": edit.labels}

@@ -31,6 +31,7 @@ from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
+from forge_actors.testing.kept_workflows import WorkflowsInMemory
 from forge_actors.testing.looks import LooksInMemory
 from forge_actors.testing.rows import Rows as Rows
 from forge_actors.testing.store_move import Move as Move
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
+class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemory):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(
@@ -76,6 +77,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         self._woken = trio.Event()
         self._urgent = trio.Event()
         self._ends: dict[str, list[Callable[[State], None]]] = {}
+        self.heard: dict[str, Callable[[], object]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[MemoryStore, None]:
@@ -115,6 +117,8 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
                     for notify in self._ends.pop(change.job, ()):
                         notify(change.state)
                     self._tell_of_end()
+                    if change.event.repo in self.heard:
+                        self.heard[change.event.repo]()
             move.done.set()
             if move.then is not None:
                 move.then()
@@ -155,6 +159,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         """Forget what is not durable, and everybody who waits for it."""
         self._moves.clear()
         self._ends.clear()
+        self.heard.clear()
         self._held.clear()
         self._pending = copy.deepcopy(self.durable)
 
@@ -258,5 +263,7 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory):
         held = self.durable.jobs.get(job)
         if held is not None and held.state in TERMINAL:
             notify(held.state)
+        elif held is None and job in self.durable.forgotten:
+            notify("stale")
         else:
             self._ends.setdefault(job, []).append(notify)

@@ -41,6 +41,7 @@ from forge_actors.testing import (
     schedules_contract,
     usage_contract,
     verify_contract,
+    workflows_contract,
     worktree_rows_contract,
 )
 from forge_actors.testing.made_changes import (
@@ -371,5 +372,6 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -214,6 +214,8 @@ def test_the_status_file_lives_as_long_as_its_service(
     assert file["readiness"]["diagnostics"] == status["readiness"]
     assert file["readiness"]["diagnostics"]["mcpEndToEnd"] in ("pass", "not_observed")
     assert file["readiness"]["diagnostics"]["endToEnd"] == "pass"
+    for answer in ("execution_ready", "maintenance_healthy", "release_coherent"):
+        assert file[answer] is status[answer] is True
     assert file["pid"] == service.pid
     for name in ("installation", "instance", "version"):
         assert file[name] == status["service"][name]

@@ -87,7 +87,8 @@ def test_a_supervisor_that_stalls_is_named_everywhere_and_goes_on(
             assert event.data["actor"] == "supervisor"
             assert event.data["at"].endswith(" stuck")
             file = published(service)
-            assert file["readiness"]["ready"] is False
+            assert file["readiness"]["ready"] is file["execution_ready"] is False
+            assert file["maintenance_healthy"] is file["release_coherent"] is True
             assert file["readiness"]["diagnostics"]["scheduler"] == "fail"
             assert file["readiness"]["reasons"] == ["SCHEDULER_STALLED"]
             assert "supervisor has been at one message" in file["degraded"][0]

@@ -39,6 +39,8 @@ class Kept:
         self.clean_up: FakeCleanUp
         self.mailbox: Mailbox[Message]
         self.jobs = 0
+        #: What the runtime was told of it.
+        self.problems: list[str | None] = []
 
     def behave(self, **behave: str) -> None:
         rules = {"behave": behave}
@@ -62,6 +64,7 @@ class Kept:
                 policy=lambda: self.policy,
                 claim=None,
                 is_busy=lambda: False,
+                tell=self.problems.append,
             )
             async with trio.open_nursery() as nursery:
                 self.mailbox = await nursery.start(maintenance.run, context)

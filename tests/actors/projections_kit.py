@@ -43,6 +43,7 @@ class World:
         self.running: set[str] = set()
         self.saving = True
         self.notices: list[str | None] = []
+        self.looked: list[str] = []
         self.mailbox: Mailbox[Message]
 
     @asynccontextmanager
@@ -69,6 +70,7 @@ class World:
             running=lambda repo: repo in self.running,
             saving=lambda: self.saving,
             unwatched=self.notices.append,
+            looked=self.looked.append,
         )
 
     def repository(self, repo: str) -> Repository | None:

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
+import trio.testing
 from msgspec import structs
 
 from forge_actors.actors import schedules
-from forge_actors.actors.schedules_messages import Put, Tell
+from forge_actors.actors.schedules_messages import Put, Signalled, Tell
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition, Policies
 from forge_actors.domain.triggers import Every, Trigger
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.schedules_messages import Message
     from forge_actors.domain.jobs import State
     from forge_actors.domain.schedules import Occurrence, Schedule
+    from forge_actors.domain.triggers import Window
 
 
 class FakeWallTimer:
@@ -56,6 +58,19 @@ class FakeWallTimer:
         self._set = trio.Event()
 
 
+class FakeSource:
+    """A source of which a test knows whom it follows."""
+
+    def __init__(self) -> None:
+        self.followed: dict[str, Schedule] = {}
+
+    def follow(self, schedule: Schedule) -> None:
+        self.followed[schedule.id] = schedule
+
+    def leave(self, schedule: str) -> None:
+        self.followed.pop(schedule, None)
+
+
 class World:
     """Schedules over fakes, and what a test does with them."""
 
@@ -71,6 +86,9 @@ class World:
         self.refusal: Exception | None = None
         self.takes = 0.0
         self.dirty: bool | None = False
+        self.source = FakeSource()
+        #: Repositories that were removed.
+        self.removed: set[str] = set()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[World, None]:
@@ -84,6 +102,8 @@ class World:
                 submit=self._submit,
                 cancel=self._cancel,
                 dirty=lambda _: self.dirty,
+                known=lambda repo: repo not in self.removed,
+                sources=(self.source,),
             )
             self.mailbox = await nursery.start(schedules.run, context)
             yield self
@@ -127,6 +147,21 @@ class World:
     ) -> Schedule:
         definition = made(name, trigger, **policies)
         return await self.mailbox.ask(partial(Put, definition, None))
+
+    async def tell(
+        self,
+        *windows: Window,
+        name: str = "s",
+        begun: int | None = None,
+        seen: str | None = "seen",
+        **more: Any,
+    ) -> None:
+        """Something came to pass; return when that is decided."""
+        schedule = await self.now(name)
+        begun = schedule.progress.begun if begun is None else begun
+        self.mailbox.tell(Signalled(schedule.id, begun, seen, windows, **more))
+        await self.now(name)
+        await trio.testing.wait_all_tasks_blocked()
 
     async def now(self, name: str = "s") -> Schedule:
         found: list[Schedule] = await self.mailbox.ask(Tell)

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mock_clock
 
 
-def attend(made: World, **behave: str) -> FakeCleanUp:
+def attend(
+    made: World,
+    *,
+    tell: Callable[[str | None], None] = lambda _: None,
+    **behave: str,
+) -> FakeCleanUp:
     """Give the supervisor that is to be started a clean-up."""
     assert isinstance(made.store, MemoryStore)
     clean_up = FakeCleanUp(dict)
@@ -40,6 +45,7 @@ def attend(made: World, **behave: str) -> FakeCleanUp:
         policy=lambda: Policy(rules={"behave": behave}),
         claim=None,
         is_busy=lambda: False,
+        tell=tell,
     )
     given = made._context
     made._context = lambda: supervisor.Context(  # type: ignore[method-assign]
@@ -119,10 +125,12 @@ async def test_one_that_fails_for_good_harms_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(maintenance, "run", broken(1000))
+    told: list[str | None] = []
     async with world(started=False) as made, trio.open_nursery() as nursery:
-        attend(made)
+        attend(made, tell=told.append)
         await made.start(nursery)
         await trio.testing.wait_all_tasks_blocked()
+        assert told == ["RuntimeError: a bug"]
         with pytest.raises(Unavailable, match="was given up: RuntimeError: a bug"):
             await clean(made)
         await made.submit(made.job("a"))

@@ -139,9 +139,17 @@ async def test_runs_that_fail_come_at_longer_intervals_until_one_does_not() -> N
         await trio.sleep(100 * PERIOD)
         # After 1, 3, 7, 15, 31, 63 periods, counted from the first end.
         assert kept.runs == 6
+        assert kept.problems[-1] is not None
+        assert kept.problems[-1].startswith("the clean-up failed 6 times in a row: ")
+        assert kept.problems[:3] == [None] * 3
+    # Whoever starts it again is told at once.
+    kept.problems.clear()
+    async with kept.running():
+        assert kept.problems[0] is not None
         kept.behave()
         await trio.sleep(64 * PERIOD)
-        assert kept.runs == 7
+        assert kept.runs == 1
+        assert kept.problems[-1] is None
         run = kept.rows.run
         assert run is not None
         assert (run.failures, run.in_a_row) == (6, 0)

@@ -144,6 +144,21 @@ async def test_a_crash_around_a_submission_makes_no_second_job(when: str) -> Non
         assert len(world.requests) == 2
 
 
+async def test_a_window_that_waits_for_an_end_outlives_a_crash() -> None:
+    world = World()
+    async with world.open():
+        await world.add(overlap="queue")
+        await trio.sleep(130)
+        [waiting] = (await world.now()).progress.pending
+        world.store.crash()
+    async with world.open():
+        schedule = await world.now()
+        assert (schedule.state, schedule.progress.pending) == ("active", (waiting,))
+        world.end("job0")
+        await trio.sleep(1)
+        assert len(world.requests) == 2
+
+
 async def test_what_was_due_while_nobody_was_there_is_caught_up_once() -> None:
     world = World()
     async with world.open():

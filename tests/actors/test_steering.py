@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +10,11 @@ import trio
 import trio.testing
 
 from forge_actors.actors import repository, supervisor
+from forge_actors.actors.repository_messages import EditJob
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.edits import Edit
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.errors import Outdated, Refused
+from forge_actors.edges.sqlite.store import SqliteStore
 from forge_actors.testing.launcher import FakeLauncher
 from tests.actors.kit import limits, world
 from tests.actors.repository_kit import memory
@@ -233,3 +236,33 @@ async def test_an_edited_job_is_offered_at_its_new_place(tmp_path: Path) -> None
         [job] = [j for j in made.store.load_jobs("repo") if j.id == "third"] or [None]
         assert job is None or job.priority == 0
         assert made.store.spec("third").budgets.execution == 5.0
+
+
+async def test_of_two_edits_of_the_same_record_at_once_one_is_made(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, limits=limits(workers=1)) as made:
+        await made.submit(made.job("first"), made.job("second"))
+        actor, store = await made.open(), made.store
+        assert isinstance(store, SqliteStore)
+        read = store.read_pending("view_job", "second")
+        problems: list[str] = []
+
+        async def edit(label: str) -> None:
+            wanted = partial(EditJob, "second", Edit(labels=(label,)))
+            try:
+                await actor.ask(
+                    lambda reply: wanted(
+                        reply, lambda: store.read_pending("view_job", "second") == read
+                    )
+                )
+            except Outdated as error:
+                problems.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            for label in ("one", "other"):
+                nursery.start_soon(edit, label)
+        assert problems == [
+            "job second is not as it was when it was read: read it again"
+        ]
+        assert made.events().count("job_edited") == 1

@@ -114,3 +114,24 @@ async def test_watching_can_be_switched_off_and_on() -> None:
         world.set(watch=True)
         await trio.sleep(3.0)
         assert world.watch.watched == {"repo"}
+
+
+async def test_what_somebody_waits_for_is_watched_also_without_jobs() -> None:
+    async with World("repo", "used").open() as world:
+        world.set(watch=True)
+        world.board.wait_for(frozenset({"repo"}))
+        world.board.used("used")
+        await trio.sleep(watches.AWAKE_SECONDS + 5.0)
+        assert world.watch.watched == {"repo"}
+        world.checkouts.change("repo")
+        await trio.sleep(3.0)
+        assert world.looked[-1] == "repo"
+        world.set(watch=False)
+        await trio.sleep(3.0)
+        assert world.watch.watched == set()
+        world.set(watch=True)
+        await trio.sleep(3.0)
+        assert world.watch.watched == {"repo"}
+        world.board.wait_for(frozenset())
+        await trio.sleep(3.0)
+        assert world.watch.watched == set()

@@ -22,7 +22,7 @@ def test_a_verb_without_a_job_says_how_to_select_one(shell: Shell, verb: str) ->
     assert (status, out) == (2, "")
     assert err == (
         "forge-actors: no job is selected: give ids, or --repo, --state, --kind,"
-        " --label, --failed or --mine\n"
+        " --label, --work, --failed or --mine\n"
     )
 
 
@@ -32,6 +32,7 @@ async def test_each_selector_selects(tmp_path: Path, shell: Shell) -> None:
         second = await shell.submit("--repo", "lib", "--label", "a", "--label", "b")
         third = await shell.submit("--repo", "app", "--kind", "check")
         control.end(third, "timed_out", exit_code=None)
+        control.views[second].work = "w"
         for words, wanted in (
             ("--repo app", [third, first]),
             ("--repo app --repo lib", [third, second, first]),
@@ -41,6 +42,7 @@ async def test_each_selector_selects(tmp_path: Path, shell: Shell) -> None:
             ("--state queued --state running", [second, first]),
             ("--failed", [third]),
             ("--mine", [third, second, first]),
+            ("--work w", [second]),
             (f"{first} {third[-4:]} --repo app --state queued", [first]),
         ):
             status, out, err = await shell("why", "--json", *words.split())

@@ -14,6 +14,7 @@ from forge_actors.domain.isolation import (
     isolated,
     may_be_isolated,
     own_worktree,
+    with_isolation,
 )
 from forge_actors.domain.jobs import Job, JobSpec
 from forge_actors.domain.launch import Receipt
@@ -69,7 +70,7 @@ def test_the_second_agent_job_is_isolated_and_says_from_whom() -> None:
     change = changes[0]
     assert change.job == "b"
     assert change.claims == (own_worktree("b"),) == made.leases["b"]
-    assert change.isolation == Isolation(instead_of=("a",))
+    assert change.isolation == Isolation(instead_of=("a",), claims=CONTENT)
     assert change.event.kind == "job_auto_isolated"
     assert change.event.data["blockers"] == ("a",)
     assert changes[1].event.data["claims"] == (own_worktree("b"),)
@@ -225,3 +226,38 @@ def test_worktrees_of_two_jobs_do_not_conflict_and_with_no_checkout() -> None:
 def test_a_job_made_anew_has_its_own_worktree() -> None:
     assert inherited((own_worktree("old"),), "old", "new") == (own_worktree("new"),)
     assert inherited(CONTENT, "old", "new") == CONTENT
+
+
+def test_one_that_can_have_no_worktree_waits_and_is_not_isolated_again() -> None:
+    made = ledger(job("a"), job("b"))
+    dispatch(made)
+    [change, _] = dispatch(made)
+    assert change.isolation.claims == CONTENT
+    spec = with_isolation(JobSpec(("x",), "/c"), change.isolation)
+    fence = made.jobs["b"].fence or 0
+    receipt = Receipt("b", 1, fence, "spawn", 30.0, error="no", no_worktree=True)
+    [again, back], outcome = made.finish("b", 1, receipt, None, 30.0, spec=spec)
+    assert outcome is not None
+    assert (again.job, again.state) == ("b", "queued")
+    assert (back.claims, back.isolation) == (CONTENT, None)
+    assert back.event.kind == "job_unisolated"
+    assert back.event.data == {"reason": "no", "claims": CONTENT}
+    waiting = made.jobs["b"]
+    assert (waiting.claims, waiting.attempt, waiting.counted) == (CONTENT, 1, 0)
+    assert dispatch(made) == []
+    assert made.waiting("b", 31.0).holders == ("a",)
+    spec = with_isolation(spec, None)
+    assert not may_be_isolated(waiting, spec), "also after a restart"
+    end(made, "a", 40.0)
+    assert [type(change) for change in dispatch(made)] == [JobDispatched]
+    assert made.leases["b"] == CONTENT
+
+
+def test_one_that_was_to_have_a_worktree_fails_without_it() -> None:
+    made = ledger(job("a", (own_worktree("a"),)))
+    dispatch(made)
+    spec = JobSpec(("x",), "/c", isolation=Isolation())
+    receipt = Receipt("a", 1, 1, "spawn", 30.0, error="no", no_worktree=True)
+    _, outcome = made.finish("a", 1, receipt, None, 30.0, spec=spec)
+    assert outcome is not None
+    assert outcome.state == "failed"

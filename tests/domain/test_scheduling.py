@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from forge_actors.domain.arriving import SPREAD
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedule_records import encoded, loaded
@@ -25,7 +26,6 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import (
-    SPREAD,
     Situation,
     advance,
     ended,
@@ -51,7 +51,7 @@ START = 1_767_323_045.0
 
 
 def made(trigger: Trigger | None = None, **policies: Any) -> Schedule:
-    request = JobRequest(repo="app", argv=["true"])
+    request = JobRequest(repo="repo", argv=["true"])
     rules = Policies(**policies)
     definition = Definition("s", "repo", trigger or Every(60.0), request, rules)
     return Schedule("id", 1, definition, Progress(START), made=START)

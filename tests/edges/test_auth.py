@@ -169,6 +169,31 @@ async def test_a_page_changes_something_only_if_it_says_who_it_is(gate: Gate) ->
         assert gate.admit(named).kind == "page"
 
 
+async def test_a_page_cannot_use_the_service_as_an_agent_does(gate: Gate) -> None:
+    cookie = await let_in(gate)
+    for method in ("GET", "POST", "DELETE"):
+        asked = request(method, "mcp", cookie=cookie, origin="http://127.0.0.1:1")
+        assert refused(gate, asked)[0] == 403
+    program = request("POST", "mcp", authorization=f"Bearer {TOKEN}")
+    assert gate.admit(program).kind == "token"
+    assert refused(gate, request("POST", "mcp"))[0] == 401
+
+
+async def test_it_is_told_which_page_is_let_in_no_more(clock: Clock) -> None:
+    told: list[str] = []
+    gate = Gate(TOKEN, COOKIE, rate=1000.0, now=clock, ended=told.append)
+    cookies = [await let_in(gate) for _ in range(3)]
+    pages = [gate.admit(request(cookie=cookie)) for cookie in cookies]
+    assert {page.until for page in pages} == {clock.now + auth.SESSION_SECONDS}
+    assert gate.log_out(pages[1].id)
+    assert not gate.log_out(pages[1].id)
+    for _ in range(auth.MAX_SESSIONS - 1):
+        await let_in(gate)
+    clock.now += auth.IDLE_SECONDS + 1
+    assert refused(gate, request(cookie=cookies[2]))[0] == 401
+    assert told == [pages[1].id, pages[0].id, pages[2].id]
+
+
 async def test_a_page_that_is_silent_for_long_is_let_out(
     gate: Gate, clock: Clock
 ) -> None:
@@ -216,6 +241,19 @@ def test_more_than_so_many_requests_a_second_are_told_to_come_again(
     clock.now += 0.2
     gate.admit(asked)
     assert refused(gate, asked)[0] == 429
+
+
+def test_who_guesses_may_do_so_only_so_often(clock: Clock) -> None:
+    gate = Gate(TOKEN, COOKIE, rate=5.0, now=clock)
+    guesses = (
+        request(authorization="Bearer no"),
+        request(cookie=f"{COOKIE}=no"),
+        request("POST", "ready"),
+    )
+    told = [refused(gate, guesses[n % 3])[0] for n in range(12)]
+    assert told == [401] * 10 + [429] * 2
+    clock.now += 1.0
+    assert refused(gate, guesses[0])[0] == 401
 
 
 def test_who_may_not_ask_takes_nothing_from_those_who_may(clock: Clock) -> None:

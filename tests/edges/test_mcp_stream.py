@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -117,6 +117,25 @@ async def test_only_so_many_requests_are_in_progress(tmp_path: Path) -> None:
             assert "result" in await talk.next()
 
 
+async def test_an_id_names_one_request_at_a_time(tmp_path: Path) -> None:
+    one = SessionLimits(sessions=1)
+    async with serving(tmp_path, one) as served, talking(served) as talk:
+        await talk.call(1, "submit", repo="app", command=["x"])
+        await talk.next()
+        await talk.call(2, "wait", jobs=["j000001"])
+        await served.control.until_held(1)
+        for _ in range(2):
+            await talk.call(2, "repositories")
+            refused = await talk.next()
+            assert refused["id"] is None, "its answer is that of the first one"
+            assert "another id" in refused["error"]["message"]
+        served.control.end("j000001")
+        assert (await talk.next())["id"] == 2
+        # It waits for nothing any more, so it makes room for another one.
+        async with talking(served):
+            assert served.gateway.sessions == 1
+
+
 @pytest.mark.parametrize(
     "line", [b"no json", b"[]", b'{"jsonrpc":"2.0"}', b"\xff\xfe", b"[" * 5000]
 )
@@ -151,8 +170,9 @@ async def test_an_agent_that_takes_no_answer_is_given_up(
     limits = SessionLimits(write_timeout=0.2)
     async with serving(tmp_path, limits) as served, talking(served) as talk:
         # Their answers fill the socket, and nobody reads a word of them.
-        for number in range(200):
-            await talk.ask(number, "tools/list")
+        with suppress(trio.BrokenResourceError):  # it may be quick to give up
+            for number in range(200):
+                await talk.ask(number, "tools/list")
         await forgotten.wait()
         async with talking(served) as other:
             await other.call(1, "repositories")

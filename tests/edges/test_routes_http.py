@@ -9,10 +9,13 @@ import pytest
 import trio
 
 from forge_actors.client.wire import ResponseReader
+from forge_actors.domain.requests import JobEdit
 from tests.edges.routes_kit import Api, open_api
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from forge_actors.domain.jobs import JobView
 
 
 async def asked(
@@ -76,6 +79,26 @@ async def test_an_edit_of_what_has_changed_meanwhile_is_refused(
         assert (await api("GET", f"/jobs/{job}"))[1]["labels"] == ["a"]
         always = await asked(api, "POST", f"/jobs/{job}/edit", body, if_match="*")
         assert always[0] == 200
+
+
+async def test_an_edit_of_what_changes_at_that_very_moment_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_api(tmp_path) as api:
+        job = await api.submit()
+        _, headers, _ = await asked(api, "GET", f"/jobs/{job}")
+        edit = api.control.edit
+
+        async def late(selector: str, wanted: JobEdit, **more: Any) -> JobView:
+            await edit(selector, JobEdit(labels=["quick"]))
+            return await edit(selector, wanted, **more)
+
+        monkeypatch.setattr(api.control, "edit", late)
+        target, body = f"/jobs/{job}/edit", b'{"labels": ["a"]}'
+        answer = await asked(api, "POST", target, body, if_match=headers["etag"])
+        assert answer[0] == 412
+        assert (await api("GET", f"/jobs/{job}"))[1]["labels"] == ["quick"]
+        assert (await asked(api, "POST", target, body, if_match="*"))[0] == 200
 
 
 # Keys

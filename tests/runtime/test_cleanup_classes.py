@@ -58,6 +58,35 @@ def test_artifacts_go_with_their_job_or_by_age_and_size(home: Home) -> None:
     assert report.bytes >= 2 * MIB
 
 
+def test_artifacts_that_a_job_is_to_have_stay_until_it_has_ended(home: Home) -> None:
+    home.job("build", 40 * DAY)
+    home.job("other", 40 * DAY)
+    home.job("takes", None, after=["build", "other"])
+    for job in ("build", "other"):
+        put(home.path / "artifacts" / job / "1" / "1")
+    # One that comes after it and takes nothing is no reason to keep them.
+    update = "UPDATE job SET spec = ? WHERE id = 'takes'"
+    assert len(home.clean("artifacts", dry_run=True).removals) == 2
+    home.execute(update, json.dumps({"inputs": [{"job": "build"}]}).encode())
+    [(what, _)] = home.clean("artifacts").removals
+    assert what == "artifacts/other"
+    ended = "UPDATE job SET state = 'failed', finished_at = 1 WHERE id = 'takes'"
+    home.execute(ended)
+    [(what, _)] = home.clean("artifacts").removals
+    assert what == "artifacts/build"
+
+
+def test_inputs_go_when_their_job_has_ended(home: Home) -> None:
+    home.job("runs", None)
+    home.job("ended")
+    for name in ("runs.1", "runs.2", "ended.1", "lost.7", "notes"):
+        put(home.path / "inputs" / name / "build" / "out").chmod(0o400)
+    assert home.clean("temporary", later=14 * 60).removals == []
+    removed = [what for what, _ in home.clean("temporary", later=16 * 60).removals]
+    assert sorted(removed) == ["inputs/ended.1", "inputs/lost.7"]
+    assert names(home.path / "inputs") == ["notes", "runs.1", "runs.2"]
+
+
 def test_drafts_and_workshops_go_after_a_while(home: Home) -> None:
     drafts = ["settings.toml.new", "control.sock.path.new", "receipts/1.jsonl.new"]
     drafts += ["secrets/token.77.new", "importing/store.sqlite", "restoring/x/y"]

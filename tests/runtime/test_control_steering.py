@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
-from forge_actors.domain.errors import ForgeError, InvalidInput, Refused
+from forge_actors.domain.errors import ForgeError, InvalidInput, Outdated, Refused
 from forge_actors.domain.events import EventQuery
 from forge_actors.domain.requests import JobEdit
 from tests.runtime.control_kit import controlled
@@ -156,6 +157,38 @@ async def test_an_edit_changes_what_is_given(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="runs: only a job that waits"):
             await case.control.edit(holder, JobEdit(priority="P0"))
         await case.end(holder, job)
+
+
+async def test_an_edit_with_the_mark_of_what_was_read_sees_every_change_since(
+    tmp_path: Path,
+) -> None:
+    async with controlled(tmp_path) as case:
+        holder, job = await blocked(case)
+        control, outcomes = case.control, list[object]()
+
+        async def edit(mark: str, label: str) -> None:
+            try:
+                view = await control.edit(job, JobEdit(labels=[label]), mark=mark)
+            except Outdated as error:
+                outcomes.append(str(error))
+            else:
+                outcomes.append(view.labels)
+
+        mark = await control.job_mark(job)
+        # Both are on their way at once, and one is made first.
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(edit, mark, "one")
+            nursery.start_soon(edit, mark, "two")
+        refused = f"job {job} is not as it was when it was read: read it again"
+        outcomes.remove(refused)
+        assert outcomes in ([["one"]], [["two"]])
+        mark = await control.job_mark(job)
+        await control.hold(job)
+        await edit(mark, "three")
+        assert outcomes[1:] == [refused]
+        await edit(await control.job_mark(job), "four")
+        assert outcomes[2:] == [["four"]]
+        await case.end(holder)
 
 
 async def test_a_budget_is_changed_for_the_run_and_can_be_taken_away(

@@ -15,9 +15,10 @@ import trio.testing
 
 from forge_actors.client.wire import ResponseReader
 from forge_actors.domain.errors import InvalidInput, Refused, Unavailable
+from forge_actors.domain.requests import JobRequest
 from forge_actors.edges.gateway.front import Front
 from forge_actors.edges.gateway.handling import handler, holds
-from forge_actors.edges.gateway.messages import Limits
+from forge_actors.edges.gateway.messages import Limits, Stream
 from forge_actors.edges.gateway.state import ready
 from forge_actors.runtime.front_door import FrontDoor
 from forge_actors.runtime.homes import TOKEN_FILE
@@ -26,6 +27,8 @@ from forge_actors.testing.control import FakeControl
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
+
+    from forge_actors.edges.gateway.messages import Request, Send
 
 #: A body that asks for something.
 FAILED = b'{"failed": true}'
@@ -48,6 +51,8 @@ class Tcp(NamedTuple):
     door: FrontDoor
     home: Path
     told: list[str | None]
+    control: FakeControl
+    front: Front
 
     @property
     def port(self) -> int:
@@ -88,7 +93,7 @@ async def opened(home: Path, port: int | None = 0) -> AsyncGenerator[Tcp, None]:
     front.add("ready", partial(ready, control))
     async with trio.open_nursery() as nursery:
         await nursery.start(door.serve)
-        yield Tcp(door, home, told)
+        yield Tcp(door, home, told, control, front)
         door.stop()
 
 
@@ -228,6 +233,42 @@ async def test_a_browser_is_let_in_by_a_link(tmp_path: Path) -> None:
         assert (await tcp("GET", "/v1/jobs", cookie=cookie)).status == 401
         other = await tcp.trusted("POST", "/v1/logout", b"{}")
         assert other.value == {"ended": False}
+
+
+async def test_who_logs_out_is_told_nothing_more(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    async def events(request: Request) -> Stream:
+        async def produce(send: Send) -> None:
+            await send(b"first")
+            try:
+                await trio.sleep_forever()
+            finally:
+                ended.append(request.query)
+
+        return Stream(produce, lasting=True)
+
+    async with opened(tmp_path) as tcp, trio.open_nursery() as nursery:
+        tcp.front.add("events", events)
+        cookies = []
+        for _ in range(2):
+            link = await tcp.door.login_link()
+            entered = await tcp("GET", "/" + link.url.split("/", 3)[3])
+            cookies.append(entered.headers["set-cookie"].partition(";")[0])
+        [job] = await tcp.control.submit([JobRequest("app", ["x"])])
+        wait = f"/v1/jobs/{job.id}/wait"
+        for number, cookie in enumerate(cookies):
+            asked = partial(tcp, "GET", cookie=cookie)
+            nursery.start_soon(asked, f"/events?{number}")
+        nursery.start_soon(partial(tcp, "GET", cookie=cookies[0]), wait)
+        await tcp.control.until_held(1)
+        await trio.testing.wait_all_tasks_blocked()
+        ours = {"cookie": cookies[0], "origin": f"http://127.0.0.1:{tcp.port}"}
+        assert (await tcp("POST", "/v1/logout", b"{}", **ours)).value == {"ended": True}
+        await tcp.control.until_held(0)
+        await trio.testing.wait_all_tasks_blocked()
+        assert ended == ["0"]
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_link_opens_what_was_closed(tmp_path: Path) -> None:

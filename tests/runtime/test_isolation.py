@@ -260,3 +260,34 @@ async def test_the_same_request_again_is_the_same_job(tmp_path: Path) -> None:
         [one] = await case.control.submit([request])
         [other] = await case.control.submit([request])
         assert (other.id, other.existing) == (one.id, True)
+
+
+async def test_one_that_can_have_no_worktree_waits_for_the_checkout_after_all(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as case:
+        git(case.checkout, "branch", "taken")
+        case.settings('[worktree]\nbranch = "taken"\n')
+        first = await case.hold(kind="agent-run", read_only=False)
+        where = JobRequest("app", ["pwd"], kind="agent-run", max_attempts=1)
+        [entry] = await case.control.submit([where])
+        async for event in case.runtime.events(after=0):
+            if event.kind == "job_unisolated":
+                told = event.data
+                break
+        assert "there is a branch taken that" in str(told["reason"])
+        assert str(told["reason"]).endswith("; it waits for the checkout instead")
+        view = await case.control.job(entry.id)
+        assert (view.state, view.attempt) == ("waiting_for_workspace", 1)
+        assert view.worktree is None
+        assert view.claims == ["write:repo-content:*"]
+        assert view.waiting is not None
+        assert view.waiting["holders"] == [first]
+        assert view.error is not None
+        assert view.error.code == "WORKER_START_FAILED"
+        await case.end(first)
+        [view] = await case.control.wait([entry.id])
+        assert (view.state, view.attempt) == ("succeeded", 2)
+        assert await case.output(entry.id) == f"{case.checkout}\n"
+        assert len(await case.events("job_auto_isolated")) == 1
+        assert git(case.checkout, "worktree", "list").count("\n") == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,18 +12,23 @@ from msgspec import structs
 
 from forge_actors.actors import schedules
 from forge_actors.actors.mailbox import open_mailbox, serving
+from forge_actors.actors.projections_messages import Board
 from forge_actors.actors.schedules_messages import Tell
 from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition
 from forge_actors.domain.triggers import Manual
+from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.schedule_requests import moment_of, request_from
 from forge_actors.runtime.scheduling import Scheduling
 
 
 def _scheduling() -> Scheduling:
     nothing: Any = None
-    return Scheduling(nothing, nothing, nothing, nothing)
+    looking: Any = SimpleNamespace(board=Board())
+    registry: Any = SimpleNamespace(get=None)
+    issues = IssueWatching(nothing, nothing, Path("nowhere"))
+    return Scheduling(nothing, nothing, nothing, nothing, registry, looking, issues)
 
 
 async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(

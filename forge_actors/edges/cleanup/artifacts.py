@@ -54,6 +54,8 @@ class _Artifacts:
         self._folder = folder
         self._policy = policy
         self._entries: dict[str, Entry] = {}
+        #: Jobs whose files others are to have.
+        self._awaited: set[str] = set()
 
     def run(self) -> ClassReport:
         report = ClassReport(self._visit.name)
@@ -97,13 +99,16 @@ class _Artifacts:
         for start in range(0, len(wanted), ASKED):
             asked = json.dumps(wanted[start : start + ASKED])
             found.update(self._desk.read("known_jobs", asked))
+            awaited = self._desk.read("awaited_inputs", asked)
+            self._awaited.update(job for (job,) in awaited)
         return found
 
     def _of_job(self, job: str, ended_at: float | None, size: int = 0) -> Candidate:
         if ended_at is None:
             now = self._desk.request.now
             return Candidate(job, now, size, protected="its job has not ended")
-        return Candidate(job, ended_at, size)
+        takes = "a job that has not ended takes them" if job in self._awaited else None
+        return Candidate(job, ended_at, size, protected=takes)
 
     def _by_age(self, ended: dict[str, float | None]) -> list[Verdict]:
         now, policy = self._desk.request.now, self._policy

@@ -50,7 +50,8 @@ LOOK_EVERY = 1024
 FIRST = "0.0 "
 #: The name of a file with output: job, attempt, stream and what it is of that.
 LOG_NAME = re.compile(
-    r"([0-9a-z]{1,64})\.([0-9]{1,9})\.(stdout|stderr|telemetry|effects)(\.tail|\.times)?"
+    r"([0-9a-z]{1,64})\.([0-9]{1,9})"
+    r"\.(stdout|stderr|telemetry|effects|outputs)(\.tail|\.times)?"
 )
 
 

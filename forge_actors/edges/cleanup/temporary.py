@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: What a prompt is named by.
 DIGEST = re.compile(r"[0-9a-f]{64}")
+#: What the inputs of an attempt are named by: its job and its number.
+INPUT = re.compile(r"[0-9a-z]{1,64}\.[0-9]{1,9}")
 #: A clone may take as long as a network wants, so no younger one is touched.
 CLONE_AGE = DAY
 
@@ -42,10 +45,12 @@ class TemporaryNames(NamedTuple):
     clones: str
     #: The folder with prompts: one that no job has any more is as good as a draft.
     prompts: str
+    #: The folder with what jobs find of others: a folder an attempt, while it runs.
+    inputs: str
 
 
 class TemporaryCleaner:
-    """Removes drafts, workshops and clones that nobody has finished."""
+    """Removes drafts, workshops and clones that nobody has finished, and the like."""
 
     name: CleanClass = "temporary"
 
@@ -91,6 +96,11 @@ class _Temporary:
             if prompts is not None:
                 counted = self._report.size
                 self._clean(prompts, self._unasked(prompts), self._policy)
+                self._report.size = counted
+        with self._visit.folder(names.inputs) as inputs:
+            if inputs is not None:
+                counted = self._report.size
+                self._clean(inputs, self._left(inputs), self._policy)
                 self._report.size = counted
         return self._report
 
@@ -143,6 +153,14 @@ class _Temporary:
             for entry in prompts.entries()
             if DIGEST.fullmatch(entry.name) and entry.name not in known
         ]
+
+    def _left(self, inputs: Folder) -> list[Entry]:
+        """Inputs of attempts of jobs that have ended, or that nobody knows."""
+        found = [each for each in inputs.entries() if INPUT.fullmatch(each.name)]
+        wanted = {each.name.partition(".")[0] for each in found}
+        asked = json.dumps(sorted(wanted))
+        busy = {job for (job,) in self._desk.read("unfinished_jobs", asked)}
+        return [each for each in found if each.name.partition(".")[0] not in busy]
 
     def _unknown(self, clones: Folder) -> list[Entry]:
         """Clones that are and were no repository, so that nobody has worked there."""

@@ -53,6 +53,8 @@ READY = "ready"
 #: What is answered to anybody.
 _OPEN = frozenset({(LOGIN,), (READY,)})
 _SAFE = ("GET", "HEAD")
+#: Where only programs with the token come: no page of ours has anything to do there.
+_FOR_PROGRAMS = frozenset({"mcp"})
 #: A place of ours: not one of another host, as `//host` and `/\\host` would be.
 _PLACE = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
@@ -73,6 +75,7 @@ class Gate:
 
     `cookie` is the name of the cookie: a browser has those of all ports together.
     `rate` is how many requests a second programs, pages and strangers may send each.
+    `ended` is told of a page, by its id, that is let in no more.
     """
 
     def __init__(
@@ -82,11 +85,13 @@ class Gate:
         *,
         rate: float,
         now: Callable[[], float] = trio.current_time,
+        ended: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._token = token.encode()
         self._program = Asker("token", f"bearer-{_digest(token)[:16]}")
         self._cookie = cookie
         self._now = now
+        self._ended = ended
         self._rates = {kind: Bucket(rate, now) for kind in ("token", "page", "nobody")}
         self._tickets: dict[str, _Ticket] = {}
         self._sessions: dict[str, _Session] = {}
@@ -97,7 +102,12 @@ class Gate:
         Raises:
             Refusal: nobody who may, or too many of them.
         """
-        asker = self._asker(request)
+        try:
+            asker = self._asker(request)
+        except Refusal:
+            # Who guesses is counted too, or could guess for ever.
+            self._rates["nobody"].take()
+            raise
         # A stranger must not be able to use up what lets a browser in.
         if request.path != (LOGIN,):
             self._rates[asker.kind].take()
@@ -110,7 +120,7 @@ class Gate:
         if is_page(request) and request.method in _SAFE:
             # They are the same for everybody, and say how to log in.
             session = self._session(headers.get("cookie"))
-            return NOBODY if session is None else Asker("page", session.id)
+            return NOBODY if session is None else _page(session)
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
@@ -125,7 +135,9 @@ class Gate:
             )
         if not _is_of_our_page(request):
             raise Refusal(403, "this is no request of a page of this service")
-        return Asker("page", session.id)
+        if not _FOR_PROGRAMS.isdisjoint(request.path[:1]):
+            raise Refusal(403, "agents come with the token of the home")
+        return _page(session)
 
     def ticket(self, place: str) -> str:
         """What lets one browser in, once, and brings it to a place such as `/`.
@@ -172,7 +184,7 @@ class Gate:
         """End the session with this id; whether there was one."""
         for digest, session in self._sessions.items():
             if session.id == page:
-                del self._sessions[digest]
+                self._end(digest)
                 return True
         return False
 
@@ -182,7 +194,7 @@ class Gate:
     def _begin_session(self) -> str:
         now = self._now()
         if len(self._sessions) >= MAX_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
+            self._end(next(iter(self._sessions)))
         secret = secrets.token_urlsafe(32)
         session = _Session(f"page-{secrets.token_hex(8)}", now, now)
         self._sessions[_digest(secret)] = session
@@ -194,18 +206,27 @@ class Gate:
         if len(given) != 1:
             return None
         digest = _digest(given[0])
-        # Those that were seen last are last.
-        session = self._sessions.pop(digest, None)
-        now = self._now()
-        if (
-            session is None
-            or now - session.seen > IDLE_SECONDS
-            or now - session.began > SESSION_SECONDS
-        ):
+        session, now = self._sessions.get(digest), self._now()
+        if session is None:
+            return None
+        if now - session.seen > IDLE_SECONDS or now > _until(session):
+            self._end(digest)
             return None
         session.seen = now
-        self._sessions[digest] = session
+        # Those that were seen last are last.
+        self._sessions[digest] = self._sessions.pop(digest)
         return session
+
+    def _end(self, digest: str) -> None:
+        self._ended(self._sessions.pop(digest).id)
+
+
+def _until(session: _Session) -> float:
+    return session.began + SESSION_SECONDS
+
+
+def _page(session: _Session) -> Asker:
+    return Asker("page", session.id, _until(session))
 
 
 _CHALLENGE = 'Bearer realm="forge-actors"'

@@ -21,6 +21,7 @@ from forge_actors.edges.gateway.exchange import Exchange, H11Exchange, PlainExch
 from forge_actors.edges.gateway.listeners import peer_uid
 from forge_actors.edges.gateway.live import FAILED, LiveReply
 from forge_actors.edges.gateway.messages import (
+    OWNER,
     Live,
     Request,
     Response,
@@ -33,7 +34,7 @@ from forge_actors.edges.gateway.refusal import Refusal
 from forge_actors.edges.gateway.rules import too_large
 
 if TYPE_CHECKING:
-    from forge_actors.edges.gateway.messages import Stream
+    from forge_actors.edges.gateway.messages import Asker, Stream
     from forge_actors.edges.gateway.rules import Rules
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class Connection:
         self._served = 0
         self._busy = False
         self._gone = False
+        #: Who sent the last request that was read.
+        self.asker = OWNER
         self._watch: trio.CancelScope | None = None
         self._watch_ended = trio.Event()
 
@@ -110,8 +113,7 @@ class Connection:
             self._plain_id = request.id
             exchange = PlainExchange(request.id, keeps=plain.keeps)
             if self._rules.gate is not None:
-                asker = self._rules.asker(request)
-                request = structs.replace(request, asker=asker)
+                request = structs.replace(request, asker=self._admit(request))
         else:
             exchange = self._general = H11Exchange(self._limits.head_bytes)
             general = await self._read_general(exchange)
@@ -158,10 +160,16 @@ class Connection:
         if request is None:
             raise Refusal(400, "the path of the request has parts that name nothing")
         # Before its body: a stranger is to send us none.
-        asker = self._rules.asker(request)
+        asker = self._admit(request)
         body = await self._body(exchange, self._rules.body_limit(request))
         self._data += exchange.rest
         return structs.replace(request, body=body, asker=asker, id=exchange.request_id)
+
+    def _admit(self, request: Request) -> Asker:
+        """Who sends a request; what it starts ends with the right to ask."""
+        self.asker = asker = self._rules.asker(request)
+        self.scope.deadline = asker.until
+        return asker
 
     async def _head(self, exchange: H11Exchange) -> h11.Request | None:
         with trio.move_on_after(self._limits.head_timeout) as waiting:

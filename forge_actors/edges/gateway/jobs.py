@@ -87,6 +87,7 @@ async def list_jobs(call: Call) -> Answer:
         "kind": query.choices("kind", KINDS),
         "label": query.all("label"),
         "origin": query.all("origin"),
+        "work": query.all("work"),
         "failed": query.flag("failed"),
         "active": query.flag("active"),
         "limit": limit,
@@ -177,7 +178,7 @@ async def wait_one(call: Call) -> Answer:
     return await wait(structs.replace(call, request=request))
 
 
-_FILTERS = ("repo", "state", "kind", "label", "origin", "failed", "active")
+_FILTERS = ("repo", "state", "kind", "label", "origin", "work", "failed", "active")
 _LIMIT = number("limit", "At most so many, 100 by default.", least=1, most=MAX_PAGE)
 
 ROUTES = (

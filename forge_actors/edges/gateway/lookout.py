@@ -44,6 +44,10 @@ class Lookout:
             self._since[connection] = trio.current_time()
             self._some.set()
 
+    def keeps(self, connection: Watched) -> bool:
+        """Whether its request waits for something, or its answer goes on."""
+        return connection in self._held or connection in self.lasting
+
     def leave(self, connection: Watched) -> None:
         """Its request was answered, or given up."""
         self._since.pop(connection, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -54,11 +55,13 @@ class Asker(Struct, frozen=True):
     """Who sent a request: the owner of the service over its socket, a program with its
     token, a page of a browser that was let in, or nobody we know.
 
-    `id` tells them apart, and may be shown.
+    `id` tells them apart, and may be shown. `until` is when, by trio's clock, whoever
+    it is has to be let in again.
     """
 
     kind: Literal["socket", "token", "page", "nobody"]
     id: str
+    until: float = math.inf
 
 
 OWNER = Asker("socket", "owner")

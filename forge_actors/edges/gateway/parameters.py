@@ -91,6 +91,7 @@ _DESCRIBED = (
         "Answer only when it is so, or when it took too long.",
         ("ready", "idle"),
     ),
+    texts("work", "Only those of these workflow instances or EPIC runs, by their ids."),
 )
 #: Headers that mean something to some routes.
 HEADERS = {

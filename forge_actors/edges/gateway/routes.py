@@ -24,6 +24,7 @@ from forge_actors.edges.gateway import (
     timeline,
     usage,
     webhooks,
+    workflows,
     worktrees,
 )
 from forge_actors.edges.gateway.messages import Response
@@ -57,6 +58,7 @@ ROUTES: tuple[Route, ...] = (
     *repositories.ROUTES,
     *worktrees.ROUTES,
     *schedules.ROUTES,
+    *workflows.ROUTES,
     *usage.ROUTES,
     *webhooks.ROUTES,
     *timeline.ROUTES,

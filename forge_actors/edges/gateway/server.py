@@ -50,6 +50,7 @@ class Server:
         self._origins = origins
         self._gate = gate
         self._connections: set[Connection] = set()
+        self._lookout: Lookout | None = None
 
     @property
     def connections(self) -> int:
@@ -62,6 +63,16 @@ class Server:
             if connection.idle:
                 connection.scope.cancel()
 
+    def cut(self, asker: str) -> None:
+        """Whoever has this id is let in no more: nothing more is told of what it asked
+        to be told of, or waits for."""
+        for connection in self._connections:
+            if connection.asker.id == asker and self._keeps(connection):
+                connection.scope.cancel()
+
+    def _keeps(self, connection: Connection) -> bool:
+        return self._lookout is not None and self._lookout.keeps(connection)
+
     async def serve(
         self,
         listeners: Sequence[trio.abc.Listener[trio.SocketStream]],
@@ -70,7 +81,7 @@ class Server:
     ) -> None:
         """Serve until `stop`; the listeners are closed when this returns."""
         async with trio.open_nursery() as watching:
-            lookout = Lookout(watching)
+            lookout = self._lookout = Lookout(watching)
             watching.start_soon(lookout.run)
             rules = Rules(
                 self._handler,

@@ -102,13 +102,14 @@ async def resume_job(call: Call) -> Response:
 
 async def edit(call: Call) -> Response:
     wanted = decode(call.request.body, JobEdit)
-    known = call.request.headers.get(IF_MATCH)
-    if known is not None:
-        # What changes it from here on is not seen; but an edit takes effect whole.
+    known, mark, job = call.request.headers.get(IF_MATCH), None, call.parts[0]
+    if known is not None and known.strip() != "*":
+        # Before it is looked at: whatever changes it from here on is noticed.
+        mark = await call.control.job_mark(job)
         tag = tag_of(json_response(await shown(call)))
         if not matches(known, tag):
-            raise Outdated
-    return json_response(await call.control.edit(call.parts[0], wanted))
+            raise Outdated(job)
+    return json_response(await call.control.edit(job, wanted, mark=mark))
 
 
 async def pause(call: Call) -> Response:

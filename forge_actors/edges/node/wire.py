@@ -52,6 +52,7 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     after_job: str | None = None
     artifacts: ArtifactOrder | None = None
     worktree: WorktreePlace | None = None
+    outputs: bool = False
 
 
 class Stop(Struct, tag_field="op", tag="stop"):
@@ -198,6 +199,7 @@ def start(order: LaunchOrder) -> Start:
         after_job=None if order.after_job is None else _latin(order.after_job),
         artifacts=None if order.artifacts is None else _latin_order(order.artifacts),
         worktree=None if order.worktree is None else _latin_place(order.worktree),
+        outputs=order.outputs,
     )
 
 

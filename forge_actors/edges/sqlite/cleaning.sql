@@ -105,6 +105,19 @@ WHERE job IN (SELECT value FROM json_each(?1));
 -- Of these ids, given as one JSON array, those that are jobs, and when they ended.
 SELECT id, finished_at FROM job WHERE id IN (SELECT value FROM json_each(?));
 
+-- name: awaited_inputs
+-- Of these ids, given as one JSON array, the jobs whose files another one is to have that
+-- has not ended. It runs after them.
+SELECT DISTINCT json_extract(input.value, '$.job') AS other
+FROM job, json_each(CAST(spec AS TEXT), '$.inputs') AS input
+WHERE finished_at IS NULL AND after <> '[]'
+    AND other IN (SELECT value FROM json_each(?));
+
+-- name: unfinished_jobs
+-- Of these ids, given as one JSON array, the jobs that have not ended.
+SELECT id FROM job
+WHERE finished_at IS NULL AND id IN (SELECT value FROM json_each(?));
+
 -- name: repository_paths
 -- Of all repositories there are and ever were.
 SELECT path FROM repository;

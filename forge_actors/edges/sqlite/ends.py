@@ -17,6 +17,8 @@ class Ends:
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[Notify]] = {}
+        #: Told of each end in a repository.
+        self._heard: dict[str, Callable[[], object]] = {}
         #: Told of the repository of every job that ends.
         self.anywhere: Callable[[str | None], object] = lambda _: None
 
@@ -31,8 +33,17 @@ class Ends:
         if not waiting:
             self._waiting.pop(job, None)
 
+    def hear(self, repo: str, notify: Callable[[], object] | None) -> None:
+        """Tell of each end in this repository; None: no more."""
+        if notify is None:
+            self._heard.pop(repo, None)
+        else:
+            self._heard[repo] = notify
+
     def tell(self, job: str, state: State, repo: str | None) -> None:
         """The end of the job is durable."""
         for notify in self._waiting.pop(job, ()):
             notify(state)
+        if repo in self._heard:
+            self._heard[repo]()
         self.anywhere(repo)

@@ -66,6 +66,8 @@ class Merge:
                 "usage",
                 "schedule",
                 "occurrence",
+                "workflow",
+                "workflow_step",
                 "forgotten",
                 "owner",
             )
@@ -121,8 +123,9 @@ class Merge:
             self._insert("inbox", row)
 
     def schedules(self, latest: Salvaged) -> None:
-        """How far each has come as the last one has it, or windows would run again."""
-        for table in ("schedule", "occurrence"):
+        """How far each has come as the last one has it, or windows would run again; and
+        so workflows."""
+        for table in ("schedule", "occurrence", "workflow", "workflow_step"):
             for key, row in latest.rows(table).items():
                 self._db.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608
                 self._insert(table, row)

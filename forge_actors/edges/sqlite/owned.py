@@ -55,6 +55,10 @@ class OwnedStore(StoreReader):
     def _give_up(self, error: WriterFenced) -> None:
         """Refuse all that is not durable, and everything from now on."""
 
+    def last_event(self) -> int:
+        """The number of the last event that is durable."""
+        return int(self.committed.value)
+
     @property
     def owner(self) -> Owner | None:
         """As whom it writes; None before `take_over`."""

@@ -212,6 +212,9 @@ SELECT id, last_dispatch FROM repository WHERE last_dispatch > 0;
 -- name: job_spec
 SELECT spec FROM job WHERE id = ?;
 
+-- name: job_error
+SELECT error FROM job WHERE id = ?;
+
 -- name: job_state
 SELECT state FROM job WHERE id = ?;
 

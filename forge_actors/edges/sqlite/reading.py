@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import apsw
-from msgspec import convert
+from msgspec import convert, json
 
+from forge_actors.domain.causes import Traits
 from forge_actors.domain.clock_steps import take_in
 from forge_actors.domain.day_budgets import DayUse
 from forge_actors.domain.errors import NotFound, Refused, StoreDamaged, Unavailable
@@ -244,10 +245,26 @@ class StoreReader:
         rows = self.read("occurrences", schedule, limit)
         return [Occurrence(*row) for row in rows]
 
+    def workflow(self, workflow: str) -> tuple[tuple[bytes, bytes], list[bytes]] | None:
+        """See the port."""
+        rows = self.read_pending("workflow", workflow)
+        if not rows:
+            return None
+        steps = self.read_pending("workflow_steps", workflow)
+        return rows[0], [row[0] for row in steps]
+
+    def active_workflows(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("active_workflows")]
+
     def job_of_request(self, request_id: str) -> str | None:
         """See the port."""
         rows = self.read_pending("request_job", request_id)
         return rows[0][0] if rows else None
+
+    def decided(self, occurrence: str) -> bool:
+        """See the port."""
+        return bool(self.read_pending("occurrence", occurrence))
 
     def ran(self, job: str) -> float:
         """See the port."""
@@ -280,9 +297,31 @@ class StoreReader:
             return look
         return look.taken_in(self.clock.ahead(), self.clock.now())
 
+    def hear_ends(self, repo: str, notify: Callable[[], object] | None) -> None:
+        """See the port."""
+        self.ends.hear(repo, notify)
+
+    def state(self, job: str) -> State | None:
+        """See the port."""
+        rows = self.read("job_state", job)
+        return rows[0][0] if rows else None
+
+    def traits(self, job: str) -> Traits | None:
+        """See the port."""
+        for kind, name, labels, origin in self.read("job_traits", job):
+            return Traits(job, kind, name, tuple(json.decode(labels)), origin)
+        return None
+
+    def window_of(self, job: str) -> str | None:
+        """See the port."""
+        rows = self.read("window_of", job)
+        return rows[0][0] if rows else None
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         rows = self.read("job_state", job)
         if rows and rows[0][0] in TERMINAL:
             notify(rows[0][0])
+        elif not rows and self.read("job_forgotten", job):
+            notify("stale")
         else:
             self.ends.add(job, notify)

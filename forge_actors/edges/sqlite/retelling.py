@@ -34,7 +34,9 @@ _REPOSITORIES = """\
 SELECT id, name, path, enabled FROM repository WHERE removed_at IS NULL ORDER BY id"""
 _JOBS = """\
 SELECT id, repo, state, kind, priority, provider, claims, after, name, labels, origin,
-    retry_of, attempt, fence, held_at, error
+    retry_of, attempt, fence, held_at, error,
+    CASE WHEN json_valid(CAST(spec AS TEXT))
+        THEN json_extract(CAST(spec AS TEXT), '$.work') END
 FROM job WHERE finished_at IS NULL OR finished_at = ?
 ORDER BY repo, coalesce(fence, 0), id"""
 _PAUSES = "SELECT scope, jobs FROM pause ORDER BY scope"
@@ -109,6 +111,7 @@ def _job(
     fence: int,
     held_at: float | None,
     error: str | None,
+    work: str | None,
 ) -> Iterator[Event]:
     facts = {
         "claims": _list(claims),
@@ -117,6 +120,7 @@ def _job(
         "name": name,
         "labels": _list(labels),
         "retry_of": retry_of,
+        "work": work,
     }
     reserved = state in RESERVED
     data: dict[str, object] = {

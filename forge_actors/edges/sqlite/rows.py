@@ -61,6 +61,7 @@ def job_from(repo: str, row: tuple[Any, ...]) -> Job:
         admission_budget=details.budgets.admission,
         exit_attempts=details.exit_attempts,
         queue_budget=details.budgets.queue,
+        work=details.work,
     )
     job.isolatable = may_be_isolated(job, details)
     if details.verify is not None:

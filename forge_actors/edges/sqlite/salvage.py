@@ -30,6 +30,8 @@ TABLES = {
     "usage": "id",
     "schedule": "id",
     "occurrence": "id",
+    "workflow": "id",
+    "workflow_step": "id",
     "forgotten": "job",
     "owner": "one",
 }

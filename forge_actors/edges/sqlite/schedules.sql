@@ -28,10 +28,24 @@ DELETE FROM occurrence WHERE id IN (
 SELECT id, schedule, window, due, decided, decision, reason, job, count
 FROM occurrence WHERE schedule = ? ORDER BY due DESC, decided DESC LIMIT ?;
 
+-- name: occurrence
+SELECT 1 FROM occurrence WHERE id = ?;
+
 -- name: request_job
 -- The job of a request id: as it is, or as it was before retention removed it.
 SELECT id FROM job WHERE request_id = ?1
 UNION ALL SELECT job FROM forgotten WHERE request_id = ?1 LIMIT 1;
+
+-- name: job_traits
+SELECT kind, name, labels, origin FROM job WHERE id = ?;
+
+-- name: job_forgotten
+SELECT 1 FROM forgotten WHERE job = ?;
+
+-- name: window_of
+-- The window of a schedule that has this job.
+SELECT window FROM job JOIN occurrence ON occurrence.id = job.request_id
+WHERE job.id = ?;
 
 -- name: job_ran
 SELECT coalesce(finished_at - started_at, 0.0) FROM job WHERE id = ?;

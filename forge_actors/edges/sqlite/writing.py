@@ -48,6 +48,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
+from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
 from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
@@ -55,7 +56,7 @@ from forge_actors.domain.schedule_changes import (
     ScheduleSaved,
 )
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting
+from forge_actors.edges.sqlite import forgetting, workflow_rows
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
 from forge_actors.edges.sqlite.scheduled import (
@@ -178,7 +179,7 @@ def _edit(db: apsw.Connection, sql: dict[str, str], change: JobEdited) -> None:
 
 def _isolate(db: apsw.Connection, sql: dict[str, str], change: JobIsolated) -> None:
     spec = spec_from(db.execute(sql["job_spec"], (change.job,)).fetchall()[0])
-    spec = structs.replace(spec, isolation=change.isolation)
+    spec = with_isolation(spec, change.isolation)
     claims = _json(change.claims)
     values = (None, claims, None, _encoder.encode(spec), change.job)
     db.execute(sql["edit_job"], values)
@@ -390,6 +391,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     ScheduleSaved: save_schedule,
     OccurrenceSaved: save_occurrence,
     ScheduleRemoved: remove_schedule,
+    **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,

@@ -21,6 +21,7 @@ from forge_actors.runtime.homes import (
     ARTIFACTS,
     CLONES,
     DRAFT,
+    INPUTS,
     LOGS,
     PROMPTS,
     RECEIPTS,
@@ -53,7 +54,13 @@ CLEANERS: dict[CleanClass, Cleaner] = {
     "artifacts": ArtifactCleaner(),
     "temporary": TemporaryCleaner(
         TemporaryNames(
-            is_draft, (RECEIPTS, "secrets", PROMPTS), DRAFT, WORKSHOPS, CLONES, PROMPTS
+            is_draft,
+            (RECEIPTS, "secrets", PROMPTS),
+            DRAFT,
+            WORKSHOPS,
+            CLONES,
+            PROMPTS,
+            INPUTS,
         )
     ),
     "backups": BackupCleaner((REPLACED, DAMAGED)),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.actors.isolating import IN_CHECKOUT
 from forge_actors.domain.accounts import RETURN_GAP, RETURN_JITTER, RETURN_SECONDS
+from forge_actors.domain.isolation import own_worktree
 from forge_actors.domain.scopes import provider_in
 from forge_actors.testing.simulation.plan import Operation
 
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 #: Seconds between two dispatches that two grants with the right distance may lack.
 TOLERANCE = 0.01
+
+
+def waits_for_checkout(case: Case, change: JobRequeued) -> bool:
+    """Whether it was to have a worktree by itself, and there can be none."""
+    message = "" if change.error is None else change.error.message
+    return message.endswith(IN_CHECKOUT) and own_worktree(case.job) in case.claims
 
 
 class AccountRules:
@@ -81,6 +89,8 @@ class AccountRules:
         if change.state == "waiting_for_approval":
             return False  # it asked, and was not refused
         process = self._world.machine.history.get((case.job, case.attempt))
+        if process is None and waits_for_checkout(case, change):
+            return False  # it has to do without a worktree, and never began
         told = process is not None and process.limit is not None
         if refused not in (0, 1) or (refused and not told):
             self._world.fail("refusals do not count", f"{case.job}: {change.refused}")

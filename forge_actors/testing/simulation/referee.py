@@ -29,7 +29,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
-from forge_actors.testing.simulation.accounts import AccountRules
+from forge_actors.testing.simulation.accounts import AccountRules, waits_for_checkout
 from forge_actors.testing.simulation.approvals import ApprovalRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
 from forge_actors.testing.simulation.dispatches import Dispatches
@@ -112,6 +112,9 @@ class Referee:
                 self._news_for(books.cases[job])
             case JobEdited():
                 self._edited(change)
+            case JobIsolated(job, claims, None):
+                books.cases[job].claims = claims
+                self._news_for(books.cases[job])
             case JobIsolated(job, claims):
                 self._isolated(books.cases[job], claims)
             case AccountChanged(account):
@@ -198,7 +201,7 @@ class Referee:
         steps = self.steps_of_jobs.requeued(case, change)
         if self.accounts.judge_requeue(case, change):
             case.begun -= 1  # it is not one of those that it may have
-        elif change.state == "waiting_for_approval":
+        elif change.state == "waiting_for_approval" or waits_for_checkout(case, change):
             case.begun -= 1  # nor is this one
             case.refused = change.refused
         elif not steps:

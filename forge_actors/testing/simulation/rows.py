@@ -44,6 +44,8 @@ class SimulatedRows(Rows):
         made.worktrees = self.worktrees.copy()
         made.owner, made.looks = self.owner, self.looks.copy()
         made.schedules = self.schedules.copy()
+        made.workflows = self.workflows.copy()
+        made.workflow_steps = self.workflow_steps.copy()
         made.occurrences = self.occurrences.copy()
         self.copy_kept(made)
         return made

@@ -129,6 +129,20 @@ class NewJob(Struct, forbid_unknown_fields=True, omit_defaults=True):
     artifacts: Annotated[
         Words, _about("Patterns of files to keep when it has ended.")
     ] = []
+    inputs: Annotated[
+        Words,
+        _about(
+            """Artifacts of earlier jobs that it finds below the folder that its
+            variable FORGE_INPUTS names, as JOB or JOB:GLOB. It starts after these."""
+        ),
+    ] = []
+    outputs: Annotated[
+        Words,
+        _about(
+            """Names of small values that it hands on: it writes lines NAME=value into
+            the file that its variable FORGE_OUTPUT names, and `show` has them."""
+        ),
+    ] = []
     agent: Annotated[
         str | None,
         _about(
@@ -185,6 +199,9 @@ class ListJobs(Struct, forbid_unknown_fields=True):
     state: Annotated[list[State], _about("Only in one of these states.")] = []
     kind: Annotated[list[Kind], _about("Only of these kinds.")] = []
     label: Annotated[Words, _about("Only with all of these labels.")] = []
+    work: Annotated[
+        Words, _about("Only of these workflow instances or EPIC runs, by their ids.")
+    ] = []
     failed: Annotated[
         bool,
         _about("Only those that failed, timed out, or were blocked by one that did."),

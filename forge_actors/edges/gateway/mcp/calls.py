@@ -111,6 +111,7 @@ async def jobs(call: Call, wanted: arguments.ListJobs) -> Json:
         kind=wanted.kind,
         label=wanted.label,
         origin=[call.caller.origin] if wanted.mine else [],
+        work=wanted.work,
         failed=wanted.failed,
         active=wanted.active,
         limit=wanted.limit + 1,

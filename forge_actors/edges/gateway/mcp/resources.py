@@ -79,6 +79,8 @@ async def _result(control: Control, job: str, query: dict[str, str]) -> str:
             "agent": view.agent,
             "result": view.result,
             "artifacts": view.artifacts,
+            "outputs": view.outputs,
+            "outputs_problem": view.outputs_problem,
         }
     )
 

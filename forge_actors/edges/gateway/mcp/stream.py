@@ -137,6 +137,11 @@ class StreamSession:
             log.debug("a line of an agent could not be read: %s", error)
             return
         if isinstance(message, types.JSONRPCRequest):
+            if message.id in self._open:
+                # The answer to that name belongs to the first one.
+                problem = f"a request {message.id!r} is in progress: take another id"
+                await self._write(_refusal(None, problem))
+                return
             if len(self._open) >= MAX_CALLS:
                 problem = f"{MAX_CALLS} requests are in progress: wait for one of them"
                 await self._write(_refusal(message.id, problem))

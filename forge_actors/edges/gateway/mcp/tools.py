@@ -203,11 +203,12 @@ TOOLS = (
         "Look at schedules",
         arguments.Schedules,
         calls.schedules,
-        """Schedules submit jobs by themselves, at intervals or times. Without `name`
-        this lists all, with when each comes next; with it, one with what became of its
-        last times and why. `run` has one submit its job now, `pause` and `resume` are
-        for when the user asks for them. Only a person adds or changes one, with
-        `forge-actors schedule`.""",
+        """Schedules submit jobs by themselves, at intervals or times, or when something
+        comes to pass, such as the end of a job or a commit (`waits_for`). Without
+        `name` this lists all, with when each comes next; with it, one with what became
+        of its last times and why. `run` has one submit its job now, `pause` and
+        `resume` are for when the user asks for them. Only a person adds or changes one,
+        with `forge-actors schedule`.""",
     ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -11,6 +11,7 @@ import resource
 import signal
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.edges.node.agent import outputs
 from forge_actors.edges.node.agent.masking import masked_values
 from forge_actors.edges.node.agent.worktree import Worktree
 
@@ -41,6 +42,7 @@ class Order:
         "log",
         "masked",
         "output_limit",
+        "outputs",
         "pty",
         "stdin",
         "step",
@@ -68,6 +70,9 @@ class Order:
             self.stdin = None if stdin is None else _bytes(stdin)
             self.log = _bytes(message["log"])
             self.output_limit = int(message["output_limit"])
+            self.outputs: bytes | None = None
+            if message.get("outputs"):
+                self._give_outputs()
             self.wall: float | None = message["wall"]
             self.idle: float | None = message["idle"]
             self.stop_signal = int(signal.Signals[message["stop_signal"]])
@@ -106,6 +111,11 @@ class Order:
         if self.folder is not None:
             os.close(self.folder)
             self.folder = None
+
+    def _give_outputs(self) -> None:
+        """Tell the job of a file for its outputs, which is made when it starts."""
+        self.outputs = os.path.abspath(self.log) + outputs.SUFFIX
+        self.env[outputs.VARIABLE] = self.outputs
 
     def _add_secrets(self, texts: dict[str, str] | None) -> tuple[bytes, ...]:
         """Put the secrets into the environment; what to mask of them in the output."""

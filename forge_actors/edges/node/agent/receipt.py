@@ -7,7 +7,7 @@ import signal
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.edges.node.agent import tree
+from forge_actors.edges.node.agent import outputs, tree
 from forge_actors.edges.node.agent.following import not_begun
 
 if TYPE_CHECKING:
@@ -26,8 +26,13 @@ def identity_of(pid: int, start: int, boot_id: str, namespace: int) -> Message:
     }
 
 
-def receipt_of(job: Job, boot_id: str, namespace: int) -> Message:
-    """What the job came to, fields at their default left out."""
+def receipt_of(
+    job: Job, boot_id: str, namespace: int, *, ended: bool = True
+) -> Message:
+    """What the job came to, fields at their default left out.
+
+    Once it has `ended` nothing of it is left that could add to that.
+    """
     stdout, stderr = job.streams
     receipt: Message = {
         "job": job.key[0],
@@ -73,6 +78,8 @@ def receipt_of(job: Job, boot_id: str, namespace: int) -> Message:
     problems = job.problems + [s.error for s in job.streams if s.error]
     if problems:
         receipt["error"] = "; ".join(problems)
+    if job.order.outputs is not None and job.previous is None:
+        receipt["outputs"] = outputs.told(job.order, ended=ended)
     if job.order.worktree is not None and job.previous is None:
         job.order.worktree.add_to(receipt)
     return receipt
@@ -84,7 +91,7 @@ def unfinished_of(job: Job, boot_id: str, namespace: int) -> Message:
     It is found alone only if the agent dies before that is gone.
     """
     job.drain()
-    result = receipt_of(job, boot_id, namespace) | {"unfinished": True}
+    result = receipt_of(job, boot_id, namespace, ended=False) | {"unfinished": True}
     return not_begun(result, job.order.steps)
 
 

@@ -14,6 +14,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from forge_actors.edges.node.agent import outputs
 from forge_actors.edges.node.agent.cgroup import Cgroups
 from forge_actors.edges.node.agent.child import Child, NoRoom, SpawnFailed
 from forge_actors.edges.node.agent.held_starts import NO_ROOM
@@ -48,6 +49,8 @@ class Spawner:
             NoRoom: the same, and a later try may go well.
         """
         try:
+            if order.outputs is not None and order.step is None:
+                outputs.make(order.outputs)
             if order.step is None and order.artifacts is not None and _CAN_SPAWN:
                 flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
                 order.folder = os.open(order.cwd, flags)

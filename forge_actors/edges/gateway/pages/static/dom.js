@@ -27,7 +27,8 @@ function set(made, name, value) {
   } else if (name === "data") {
     for (const [key, text] of Object.entries(value)) made.dataset[key] = text;
   } else if (name === "href") {
-    if (!/^[/#](?!\/)/.test(value)) throw new Error(`a link leads elsewhere: ${value}`);
+    // A backslash is a slash for a browser, and white space is nothing to it.
+    if (!/^[/#](?![/\\])[!-[\]-~]*$/.test(value)) throw new Error(`a link leads elsewhere: ${value}`);
     made.setAttribute("href", value);
   } else if (PLAIN.has(name) || name.startsWith("aria-")) {
     made.setAttribute(name, value === true ? "" : visible(String(value)));

@@ -16,6 +16,7 @@ const OTHERS = {
   job_delegated: ["Submitted jobs", "branch", "calm"],
   job_applied: ["Applied", "branch", "good"],
   job_auto_isolated: ["Gets a worktree", "branch", "calm"],
+  job_unisolated: ["Waits for the checkout", "branch", "calm"],
   job_redirected: ["Given to another agent", "branch", "calm"],
   job_quarantined: ["Its claims are kept", "lock", "warn"],
   job_quarantine_ended: ["Its claims are free", "lock", "calm"],

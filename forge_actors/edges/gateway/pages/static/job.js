@@ -119,6 +119,7 @@ function aboutOf(view) {
       ["Left behind", view.leftovers.map((each) => h("div", null, h("bdi", { class: "mono" }, each)))],
       ["After it", view.after_job && h("bdi", null, view.after_job.error ?? `exit status ${view.after_job.exit_code ?? "unknown"}`)],
       ["Origin", view.origin && h("bdi", null, view.origin)],
+      ["Work", view.work && h("bdi", { class: "mono" }, view.work)],
       ["Request", view.request_id && h("bdi", { class: "mono" }, view.request_id)],
     ]),
   );

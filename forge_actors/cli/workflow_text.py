@@ -1,0 +1,65 @@
+"""Workflows as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.cli.text import table, terminal_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LIST = ("WORKFLOW", "NAME", "KIND", "STATE", "STEPS", "NOTE")
+STEPS = ("STEP", "STATE", "JOB", "TRIES", "AFTER", "NOTE")
+#: In the order in which they are told.
+_STATES = (
+    *("succeeded", "failed", "skipped", "cancelled"),
+    *("running", "asking", "waiting"),
+)
+
+
+def listing(views: Sequence[dict[str, Any]]) -> Iterator[str]:
+    rows = [
+        (
+            *(view["id"], view["name"], view["kind"], view["state"]),
+            *(counts(view), view["why"] or ""),
+        )
+        for view in views
+    ]
+    yield from table(LIST, rows, columns=terminal_width(), flexible=[5])
+
+
+def detail(view: dict[str, Any]) -> Iterator[str]:
+    yield f"workflow  {view['id']}"
+    yield f"name      {view['name']}"
+    yield f"kind      {view['kind']}"
+    yield f"state     {view['state']}" + (f": {view['why']}" if view["why"] else "")
+    yield f"steps     {counts(view)}"
+    yield f"begun     {view['made_at']} by {view['origin']}"
+    if view["ended_at"]:
+        yield f"ended     {view['ended_at']}"
+    yield f"digest    {view['digest'][:16]}"
+    if view.get("source"):
+        yield f"file      {view['source']}"
+    yield ""
+    rows = [
+        (
+            *(step["name"], step["state"], step["job"] or "", str(step["tries"])),
+            *(" ".join(step["after"]), _note(step)),
+        )
+        for step in view["steps"]
+    ]
+    yield from table(STEPS, rows, columns=terminal_width(), flexible=[4, 5])
+
+
+def counts(view: dict[str, Any]) -> str:
+    told = view["counts"]
+    return ", ".join(f"{told[state]} {state}" for state in _STATES if told.get(state))
+
+
+def _note(step: dict[str, Any]) -> str:
+    if step["state"] == "asking":
+        return str(step["gate"])
+    if step["why"]:
+        return str(step["why"])
+    return " ".join(f"{name}={value}" for name, value in step["outputs"].items())

@@ -1,0 +1,1 @@
+"""GitHub as it is read: places, issues, what answers mean, and the port for it."""

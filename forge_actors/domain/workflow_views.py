@@ -1,0 +1,85 @@
+"""Workflows as people write them and as everybody sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from forge_actors.domain.workflow_definitions import Kind, OnFailure, When
+from forge_actors.domain.workflow_steps import StepState, WorkflowState
+
+
+class StepRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A step of a portfolio: `job` has the fields of a job, `gate` what a person is
+    asked first; one of them there is."""
+
+    name: str
+    job: dict[str, Any] | None = None
+    repo: str | None = None
+    after: list[str] = []
+    when: When = "succeeded"
+    #: Such as `build.changed == "yes"`: without that it is left out.
+    condition: str | None = msgspec.field(name="if", default=None)
+    retries: int = 0
+    gate: str | None = None
+    #: Artifacts of earlier steps, `STEP` or `STEP:PATTERN`.
+    inputs: list[str] = []
+
+
+class WorkflowRequest(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A workflow to begin: what a file of one says."""
+
+    name: str
+    kind: Kind = "portfolio"
+    #: The repository of steps that name none.
+    repo: str | None = None
+    on_failure: OnFailure = "skip"
+    parallel: int | None = None
+    #: Values for `${NAME}` in the jobs.
+    parameters: dict[str, str] = {}
+    steps: list[StepRequest] = []
+    #: The file that it came from.
+    source: str | None = None
+    #: The same id again begins nothing more.
+    request_id: str | None = None
+
+
+class StepView(Struct, frozen=True):
+    """A step as it is now. Times are RFC 3339, UTC."""
+
+    name: str
+    state: StepState
+    after: tuple[str, ...]
+    job: str | None
+    #: Jobs that it has had.
+    tries: int
+    why: str | None
+    #: What a person is asked.
+    gate: str | None
+    outputs: dict[str, str]
+    began_at: str | None
+    ended_at: str | None
+
+
+class WorkflowView(Struct, frozen=True):
+    """A workflow as it is now. Times are RFC 3339, UTC."""
+
+    id: str
+    name: str
+    kind: str
+    state: WorkflowState
+    why: str | None
+    #: SHA-256 of what it was begun with; a file that is changed later is not it.
+    digest: str
+    origin: str
+    made_at: str
+    ended_at: str | None
+    #: How many steps are in which state.
+    counts: dict[str, int]
+    source: str | None = None
+    #: In order; lists of workflows do not have them.
+    steps: tuple[StepView, ...] = ()

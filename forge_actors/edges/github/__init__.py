@@ -1,0 +1,1 @@
+"""Reads issues of GitHub, over HTTP."""

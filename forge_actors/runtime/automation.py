@@ -1,0 +1,57 @@
+"""What begins jobs by itself in one runtime: its schedules and its workflows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from forge_actors.runtime.issue_watching import IssueWatching
+from forge_actors.runtime.scheduling import Scheduling
+from forge_actors.runtime.workflow_plans import context_of
+from forge_actors.runtime.workflows import RunningWorkflows
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.ids import IdSource
+    from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.looking import Looking
+    from forge_actors.runtime.registry import Registry
+
+
+class Automation:
+    """`run` is its task."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        clock: Clock,
+        ids: IdSource,
+        submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
+        cancel: Callable[[str], Awaitable[object]],
+        registry: Registry,
+        looking: Looking,
+        home: Path,
+        settings: SettingsInForce,
+    ) -> None:
+        issues = IssueWatching(clock, lambda: settings().github, home)
+        self.scheduling = Scheduling(
+            *(store, clock, submit, cancel, registry, looking, issues)
+        )
+        context = context_of(store, clock, submit, cancel)
+        self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.scheduling.run)
+            nursery.start_soon(self.workflows.run)
+
+    def stop(self) -> None:
+        """Submit nothing more; jobs that run go on."""
+        self.scheduling.stop()
+        self.workflows.stop()

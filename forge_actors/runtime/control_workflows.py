@@ -1,0 +1,201 @@
+"""What can be asked of workflows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.redaction import redact
+from forge_actors.domain.timestamps import timestamp
+from forge_actors.domain.workflow_definitions import digest_of
+from forge_actors.domain.workflow_records import (
+    UnreadableWorkflow,
+    header_of,
+    loaded,
+    unreadable,
+)
+from forge_actors.domain.workflow_steps import Workflow
+from forge_actors.domain.workflow_views import StepView, WorkflowView
+from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.workflow_plans import plan_of
+from forge_actors.runtime.workflow_requests import Definer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from forge_actors.actors.mailbox import Reply
+    from forge_actors.actors.workflows_messages import Message
+    from forge_actors.domain.workflow_definitions import Definition, StepDefinition
+    from forge_actors.domain.workflow_steps import Step
+    from forge_actors.domain.workflow_views import WorkflowRequest
+
+#: Workflows that one answer tells of.
+MAX_TOLD = 500
+#: Characters of an id that may stand for it.
+MIN_PREFIX = 4
+
+
+class WorkflowControl(ControlBase):
+    """The part of the port `Control` that is about workflows."""
+
+    async def run_workflow(
+        self, request: WorkflowRequest, *, dry_run: bool = False
+    ) -> WorkflowView:
+        if request.request_id is not None:
+            known = self._store.read("workflow_of_request", request.request_id)
+            if known:
+                return await self.workflow(known[0][0])
+        definer = Definer(request, self._registry.find, self._admission.check)
+        definition = await definer.define()
+        wall = self._clock.wall()
+        workflow = Workflow(
+            id=self.running_workflows.new_id(),
+            name=definition.name,
+            kind=definition.kind,
+            digest=digest_of(definition),
+            made=wall,
+        )
+        if not dry_run:
+            await self.running_workflows.begin(workflow, definition, request.request_id)
+        return _view(workflow, definition, plan_of(definition, []).steps)
+
+    async def workflows(
+        self, state: str | None = None, *, before: str | None = None, limit: int = 50
+    ) -> list[WorkflowView]:
+        if not 1 <= limit <= MAX_TOLD:
+            raise InvalidInput("limit", f"must be from 1 to {MAX_TOLD}")
+        found: list[WorkflowView] = []
+        behind = before or "~"
+        if state is None:
+            rows = self._store.read("workflows", behind, limit)
+        else:
+            rows = self._store.read("workflows_in_state", behind, limit, state)
+        for key, body in rows:
+            told = await self.running_workflows.ask(key, Tell)
+            if told is not None:
+                workflow, definition, steps = told
+                view = _view(workflow, definition, steps)
+                found.append(structs.replace(view, steps=()))
+            else:
+                found.append(_view(_header(key, body), None, ()))
+        return found
+
+    async def workflow(self, name: str) -> WorkflowView:
+        key = self._workflow_meant(name)
+        told = await self.running_workflows.ask(key, Tell)
+        if told is not None:
+            return _view(*told)
+        row = self._store.workflow(key)
+        if row is None:
+            raise NotFound(f"there is no workflow {name!r}")
+        try:
+            workflow, definition, steps = loaded(*row)
+        except UnreadableWorkflow as error:
+            return _view(unreadable(key, str(error)), None, ())
+        return _view(workflow, definition, plan_of(definition, steps).steps)
+
+    async def pause_workflow(self, name: str) -> WorkflowView:
+        return await self._told_to(name, Pause)
+
+    async def resume_workflow(self, name: str) -> WorkflowView:
+        return await self._told_to(name, Resume)
+
+    async def cancel_workflow(self, name: str) -> WorkflowView:
+        return await self._told_to(name, Cancel)
+
+    async def answer_workflow(self, name: str, step: str, *, yes: bool) -> WorkflowView:
+        return await self._told_to(name, lambda reply: Answer(step, yes, reply))
+
+    async def retry_workflow(
+        self, name: str, steps: Sequence[str] = ()
+    ) -> WorkflowView:
+        key = self._workflow_meant(name)
+        await self.running_workflows.retry(key, steps)
+        return await self.workflow(key)
+
+    async def wait_workflow(self, name: str) -> WorkflowView:
+        key = self._workflow_meant(name)
+        await self.running_workflows.wait(key)
+        return await self.workflow(key)
+
+    # -- the parts -------------------------------------------------------------------
+
+    def _workflow_meant(self, name: str) -> str:
+        """The id of the workflow that a name, an id or the beginning of one means.
+
+        Raises:
+            NotFound: there is none. Refused: the beginning is that of several.
+        """
+        rows = self._store.read("workflow_named", name)
+        if rows:
+            return str(rows[0][0])
+        if len(name) >= MIN_PREFIX:
+            rows = self._store.read("workflows_meant", name)
+            if len(rows) > 1:
+                raise Refused(f"{name!r} is the beginning of several workflows")
+            if rows:
+                return str(rows[0][0])
+        raise NotFound(f"there is no workflow {name!r}")
+
+    async def _told_to(
+        self, name: str, make: Callable[[Reply[Workflow]], Message]
+    ) -> WorkflowView:
+        key = self._workflow_meant(name)
+        if await self.running_workflows.ask(key, make) is None:
+            view = await self.workflow(key)
+            raise Refused(f"workflow {view.name!r} has ended: it is {view.state}")
+        return await self.workflow(key)
+
+
+def _header(key: str, body: bytes) -> Workflow:
+    try:
+        return header_of(body)
+    except UnreadableWorkflow as error:
+        return unreadable(key, str(error))
+
+
+def _view(
+    workflow: Workflow, definition: Definition | None, steps: Iterable[Step]
+) -> WorkflowView:
+    told: tuple[StepView, ...] = ()
+    if definition is not None:
+        defined = {step.name: step for step in definition.steps}
+        told = tuple(_step_view(step, defined[step.name]) for step in steps)
+    counts: dict[str, int] = dict(Counter(step.state for step in told))
+    return WorkflowView(
+        id=workflow.id,
+        name=workflow.name,
+        kind=workflow.kind,
+        state=workflow.state,
+        why=workflow.why,
+        digest=workflow.digest,
+        origin=workflow.origin,
+        made_at=timestamp(workflow.made),
+        ended_at=_moment(workflow.ended),
+        counts=counts or workflow.counts,
+        source=None if definition is None else definition.source,
+        steps=told,
+    )
+
+
+def _step_view(step: Step, defined: StepDefinition) -> StepView:
+    return StepView(
+        name=step.name,
+        state=step.state,
+        after=defined.after,
+        job=step.job,
+        tries=step.tries,
+        why=step.why,
+        gate=defined.gate,
+        outputs={name: redact(text) for name, text in step.outputs.items()},
+        began_at=_moment(step.began),
+        ended_at=_moment(step.ended),
+    )
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else timestamp(seconds)

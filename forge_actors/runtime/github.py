@@ -1,0 +1,59 @@
+"""GitHub as a runtime reads it. Its client is loaded when it is first needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from forge_actors.domain.github.issues import GitHub
+    from forge_actors.edges.github.tokens import Tokens
+    from forge_actors.runtime.github_settings import GitHubSettings
+    from forge_actors.runtime.secrets import SecretFolder
+
+NOT_HERE = "reading GitHub needs: pip install 'forge-actors[epic]'"
+
+
+def is_here() -> bool:
+    """Whether what it needs is installed."""
+    return importlib.util.find_spec("httpx2") is not None
+
+
+def open_github(
+    settings: GitHubSettings,
+    secrets: SecretFolder,
+    environ: Mapping[str, str] = os.environ,
+) -> GitHub:
+    """A reader; nothing is asked and no token looked for before it is used.
+
+    Raises:
+        Refused: the extra is not installed.
+        InvalidInput: the environment says of GitHub what cannot be.
+    """
+    base = settings.base(environ)
+    if not is_here():
+        raise Refused(NOT_HERE)
+    from forge_actors.edges.github.reader import GitHubReader
+
+    tokens = tokens_of(lambda: settings, secrets, environ)
+    return GitHubReader(tokens, base, seconds=settings.seconds)
+
+
+def tokens_of(
+    settings: Callable[[], GitHubSettings],
+    secrets: SecretFolder,
+    environ: Mapping[str, str] = os.environ,
+) -> Tokens:
+    """Where tokens come from: a secret of the home, the environment, `gh`."""
+    from forge_actors.edges.github.tokens import Tokens
+
+    def secret(host: str) -> tuple[str, bytes] | None:
+        name = settings().tokens.get(host)
+        return None if name is None else (name, secrets.read(name))
+
+    return Tokens(environ, secret)

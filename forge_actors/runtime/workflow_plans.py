@@ -1,0 +1,65 @@
+"""Which plan a workflow goes by, and what its jobs came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forge_actors.actors.workflows import Context
+from forge_actors.domain.jobs import JobError
+from forge_actors.domain.redaction import bounded, redact
+from forge_actors.domain.workflow_steps import StepEnd
+from forge_actors.domain.workflows import Graph
+from forge_actors.runtime.handing_on import outputs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from forge_actors.domain.jobs import State
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.domain.workflow_definitions import Definition
+    from forge_actors.domain.workflow_steps import Plan, Step
+    from forge_actors.edges.sqlite.store import SqliteStore
+
+#: Characters of what is told of a step that failed.
+MAX_WHY = 500
+_error = msgspec.json.Decoder(JobError)
+
+
+def plan_of(definition: Definition, steps: list[Step]) -> Plan:
+    """The plan of its kind, from what was saved of its steps."""
+    return Graph(definition, steps)
+
+
+def context_of(
+    store: SqliteStore,
+    clock: Clock,
+    submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
+    cancel: Callable[[str], Awaitable[object]],
+) -> Context:
+    """What the actors of workflows are given by a runtime."""
+
+    async def submit_all(requests: Sequence[JobRequest]) -> list[str]:
+        return [accepted.id for accepted in await submit(requests)]
+
+    async def result(job: str, state: State) -> StepEnd:
+        rows = store.read("job_error", job)
+        if not rows:
+            return StepEnd(state)
+        if rows[0][0] is None:
+            values, problem = outputs_of(store, job)
+            why = None if problem is None else f"of its outputs: {problem}"
+            return StepEnd(state, why, values)
+        message = _error.decode(rows[0][0]).message
+        return StepEnd(state, bounded(redact(f"job {job} {state}: {message}"), MAX_WHY))
+
+    return Context(
+        store=store,
+        clock=clock,
+        plan=plan_of,
+        submit=submit_all,
+        cancel=cancel,
+        result=result,
+    )

@@ -1,0 +1,220 @@
+"""The workflows of one runtime: an actor for each that has not ended, kept alive.
+
+An actor that fails is started again from what was saved. One that fails over and over,
+or cannot be read, is set aside, alone: its jobs go on, and `workflow show` says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+from msgspec import structs
+
+from forge_actors.actors import workflows
+from forge_actors.actors.workflows import Context
+from forge_actors.domain.errors import MailboxClosed, Refused, StoreFailed, Unavailable
+from forge_actors.domain.poison import cause, only
+from forge_actors.domain.restarts import RestartHistory, RestartPolicy
+from forge_actors.domain.workflow_records import (
+    UnreadableWorkflow,
+    added,
+    loaded,
+    saved,
+    step_saved,
+    unreadable,
+    workflow_event,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.workflows_messages import Message
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.workflow_definitions import Definition
+    from forge_actors.domain.workflow_steps import Workflow
+
+log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+
+#: Workflows that have not ended.
+MAX_ACTIVE = 1000
+
+
+class _Kept:
+    """One workflow that has not ended."""
+
+    def __init__(self) -> None:
+        self.mailbox: Mailbox[Message] | None = None
+        #: Set when the actor has started, or when there is none any more.
+        self.started = trio.Event()
+        self.over = trio.Event()
+
+
+class RunningWorkflows:
+    """`run` is its task."""
+
+    def __init__(self, context: Context, new_id: Callable[[], str]) -> None:
+        #: An id that nothing else has, in order with those of jobs.
+        self.new_id = new_id
+        self._context = context
+        self._kept: dict[str, _Kept] = {}
+        self._nursery: trio.Nursery | None = None
+        self._scope = trio.CancelScope()
+        self._stopped = False
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> None:
+        """Keep every workflow moving until `stop`."""
+        try:
+            with self._scope:
+                async with trio.open_nursery() as self._nursery:
+                    for workflow in self._context.store.active_workflows():
+                        self._start(workflow)
+                    await trio.sleep_forever()
+        finally:
+            self._stopped = True
+            for kept in self._kept.values():
+                kept.started.set()
+                kept.over.set()
+
+    def stop(self) -> None:
+        """Submit nothing more; jobs that run are followed by the next runtime."""
+        self._scope.cancel()
+
+    async def begin(
+        self, workflow: Workflow, definition: Definition, request: str | None
+    ) -> None:
+        """Have a new one run; it is durable when this returns.
+
+        Raises:
+            Refused: too many have not ended.
+        """
+        self._check_room()
+        now = self._context.clock.now()
+        await self._save([added(workflow, definition, request, now)])
+        self._start(workflow.id)
+
+    async def retry(self, workflow: str, steps: Sequence[str]) -> None:
+        """Have one that has ended go on with what failed.
+
+        Raises:
+            Refused: it has not ended, too many others have not, or no step failed.
+        """
+        if workflow in self._kept:
+            raise Refused(f"workflow {workflow} has not ended")
+        self._check_room()
+        row = self._context.store.workflow(workflow)
+        assert row is not None, workflow
+        header, definition, known = loaded(*row)
+        again = []
+        if header.state != "quarantined":
+            again = self._context.plan(definition, known).retry(steps)
+        header = structs.replace(
+            header, state="running", why=None, ended=None, counts={}
+        )
+        now = self._context.clock.now()
+        event = workflow_event("workflow_resumed", header, now, reason="tried again")
+        changes = [step_saved(header, step, now) for step in again]
+        await self._save([saved(header, event), *changes])
+        self._start(workflow)
+
+    async def ask(self, workflow: str, make: Callable[[Reply[A]], Message]) -> A | None:
+        """What the actor of a workflow answers; None if it has none, as it has ended.
+
+        Raises:
+            Unavailable: the service ends.
+        """
+        while (kept := self._kept.get(workflow)) is not None:
+            await kept.started.wait()
+            if self._stopped:
+                raise Unavailable("workflows are not moved any more: the service ends")
+            if kept.mailbox is not None:
+                try:
+                    return await kept.mailbox.ask(make)
+                except MailboxClosed:
+                    await trio.lowlevel.checkpoint()
+        return None
+
+    async def wait(self, workflow: str) -> None:
+        """Return when it has ended, or is set aside.
+
+        Raises:
+            Unavailable: the service ends.
+        """
+        kept = self._kept.get(workflow)
+        if kept is not None:
+            await kept.over.wait()
+            if self._stopped:
+                raise Unavailable("the service ends")
+
+    # -- the parts -------------------------------------------------------------------
+
+    def _check_room(self) -> None:
+        if len(self._kept) >= MAX_ACTIVE:
+            raise Refused(f"{MAX_ACTIVE} workflows have not ended, which is the most")
+
+    async def _save(self, changes: Sequence[Change]) -> None:
+        if self._nursery is None or self._stopped:
+            raise Unavailable("workflows are not moved any more: the service ends")
+        await self._context.store.save(changes).wait()
+
+    def _start(self, workflow: str) -> None:
+        if workflow not in self._kept and self._nursery is not None:
+            self._kept[workflow] = _Kept()
+            self._nursery.start_soon(self._keep, workflow, self._kept[workflow])
+
+    async def _keep(self, workflow: str, kept: _Kept) -> None:
+        history = RestartHistory(RestartPolicy())
+        problem: str | None = None
+        try:
+            while problem is None:
+                try:
+                    async with trio.open_nursery() as nursery:
+                        begin = partial(workflows.run, self._context, workflow)
+                        kept.mailbox = await nursery.start(begin)
+                        kept.started.set()
+                    return
+                except Exception as error:  # nothing else is to fail with it
+                    if only(error, StoreFailed):
+                        return  # another runtime has the home, and this one ends
+                    log.exception("workflow %s failed", workflow)
+                    broken = only(error, UnreadableWorkflow)
+                    if broken or not history.allow(trio.current_time()):
+                        problem = cause(error)
+                finally:
+                    before, kept.started = kept.started, trio.Event()
+                    kept.mailbox = None
+                    before.set()
+            await self._set_aside(workflow, problem)
+        finally:
+            del self._kept[workflow]
+            kept.started.set()
+            kept.over.set()
+
+    async def _set_aside(self, workflow: str, problem: str) -> None:
+        """Leave one alone, with its jobs as they are."""
+        row = self._context.store.workflow(workflow)
+        if row is None:
+            return
+        why, now = f"it is set aside: {problem}", self._context.clock.now()
+        try:
+            header = structs.replace(
+                loaded(*row)[0], state="quarantined", why=why, ended=self._wall
+            )
+            body = None
+        except UnreadableWorkflow:
+            # Nothing is written over what cannot be read.
+            header, body = unreadable(workflow, why), row[0][1]
+        event = workflow_event("workflow_set_aside", header, now, reason=why)
+        with suppress(StoreFailed):  # another runtime has the home
+            await self._context.store.save([saved(header, event, body)]).wait()
+
+    @property
+    def _wall(self) -> float:
+        return self._context.clock.wall()
