@@ -83,6 +83,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
 ) -> None:
     gate = unwatched.gate()
     job = unwatched.bash("app", f"echo begin; {gate.wait}; echo end", "--read-only")
+    unwatched.pid_of(job)
     before = descriptors(unwatched.pid)
     after = unwatched.events()[-1].seq
     crowd = Crowd(unwatched)
@@ -111,6 +112,7 @@ def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) 
     """L-07: of every verb that follows."""
     gate = unwatched.gate()
     job = unwatched.bash("app", gate.wait)
+    unwatched.pid_of(job)
     before = descriptors(unwatched.pid)
     words = [
         [PROGRAM, "--home", str(unwatched.home), *verb]
