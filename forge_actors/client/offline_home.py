@@ -71,7 +71,7 @@ _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 def status(home: str) -> Json:
     """What a `GET /v1/status` would say of a service that is not there."""
-    from forge_actors.client import offline_inbox
+    from forge_actors.client import offline_inbox, offline_policy
 
     counts: dict[str, int] = {}
     for _, state, count in offline.rows(home, _COUNTS):
@@ -86,6 +86,7 @@ def status(home: str) -> Json:
         "providers": {},
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
+        "policy": offline_policy.policy(home),
         "quarantined": quarantined(home),
         "inbox": {"items": offline_inbox.count(home)},
         "maintenance": _maintenance(home),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.events import Event
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
     ScheduleRemoved,
@@ -376,6 +377,7 @@ Change = (
     | PauseBegan
     | PauseEnded
     | AccountChanged
+    | PolicySet
     | ItemMarked
     | HookChanged
     | RepositoryAdded

@@ -49,6 +49,7 @@ KINDS: tuple[str, ...] = (
     "drain_ended",
     "paused",
     "resumed",
+    "policy_changed",
     "provider_closed",
     "provider_opened",
     "inbox_dismissed",

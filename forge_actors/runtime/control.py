@@ -8,6 +8,7 @@ from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
+from forge_actors.runtime.control_policies import PolicyControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
 from forge_actors.runtime.control_schedules import ScheduleControl
@@ -29,6 +30,7 @@ class RuntimeControl(
     CleaningControl,
     UsageControl,
     ScheduleControl,
+    PolicyControl,
     WorkflowControl,
     MetricsControl,
     TimelineControl,

@@ -173,6 +173,7 @@ class Parts:
             # Those that keep claims too: what they wait for may be gone by now.
             busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
             accounts=self._store.accounts(),
+            policy=self._store.read_policy(),
             attended=self._served is not None,
             pauses=tuple(
                 pause
@@ -338,9 +339,12 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
+        async def output(job: str, limit: int) -> bytes:
+            return (await control.read_log(job, "stdout", 0, limit=limit)).data
+
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),
-            *(self.registry, self.looking, self._home, self._settings),
+            *(self.registry, self.looking, self._home, self._settings, output),
         )
         scheduling = automation.scheduling
         self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))

@@ -129,6 +129,7 @@ def _settle(
         if how != "empty":
             merge.pauses(last)
             merge.accounts(last)
+            merge.policy(last)
             merge.marks(last)
             merge.schedules(last)
             merge.history(last)

@@ -42,6 +42,7 @@ from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
+from forge_actors.testing.policies import FakePolicies
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
@@ -70,6 +71,7 @@ class FakeControl(
     FakeSpending,
     FakeInbox,
     FakeMetrics,
+    FakePolicies,
     FakeTimeline,
     FakeWebhooks,
 ):
@@ -86,6 +88,7 @@ class FakeControl(
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
+        FakePolicies.__init__(self)
         FakeTimeline.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
@@ -131,6 +134,7 @@ class FakeControl(
             "readiness": {},
             "degraded": [],
             "draining": self.draining,
+            "policy": msgspec.to_builtins(await self.policy()),
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {
                 "codex": {"used": 0, "limit": 3, "jobs": [], "state": "open"}

@@ -58,6 +58,8 @@ from forge_actors.domain.jobs import (
     redirected,
 )
 from forge_actors.domain.ownership import Owner
+from forge_actors.domain.policies import Policy
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
     ScheduleRemoved,
@@ -101,6 +103,7 @@ class Rows(KeptRows):
         self.pauses: dict[str, Pause] = {}
         #: By provider.
         self.accounts: dict[str, Account] = {}
+        self.policy = Policy()
         #: By item of the inbox.
         self.marks: dict[str, Mark] = {}
         #: By name.
@@ -216,6 +219,8 @@ class Rows(KeptRows):
                 self.marks[mark.item] = mark.after(self.marks.get(mark.item))
             case AccountChanged(account):
                 self.accounts[account.provider] = account
+            case PolicySet(policy):
+                self.policy = policy
             case RepositoryAdded(repository):
                 self.repositories[repository.id] = repository
             case RepositoryChanged(repository):

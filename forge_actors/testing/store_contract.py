@@ -36,6 +36,7 @@ from forge_actors.testing import (
     kept_contract,
     looks_contract,
     ownership_contract,
+    policies_contract,
     recovery_contract,
     relocation_contract,
     schedules_contract,
@@ -372,6 +373,7 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *policies_contract.CHECKS,
     *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -62,6 +62,7 @@ class World:
             submit=self._submit,
             cancel=self._cancel,
             result=self._result,
+            lines=self._lines,
         )
         self.workflows = RunningWorkflows(context, self._new_id)
         async with self.store.open(), trio.open_nursery() as nursery:
@@ -93,7 +94,7 @@ class World:
         told = await self.workflows.ask(workflow, Tell)
         assert told is not None
         header, _, steps = told
-        return header, {one.name: one.state for one in steps}
+        return header, {one.name: one.state for one, _ in steps}
 
     def names(self) -> list[str | None]:
         """The names of the jobs that were submitted, in order."""
@@ -131,6 +132,10 @@ class World:
     async def _result(self, key: str, state: State) -> StepEnd:
         await trio.lowlevel.checkpoint()
         return StepEnd(state, outputs=self.outputs.get(key, {}))
+
+    async def _lines(self, key: str) -> tuple[str, ...]:
+        await trio.lowlevel.checkpoint()
+        return tuple(self.outputs.get(key, {}).values())
 
 
 def named(name: str, *after: str, **fields: Any) -> StepDefinition:

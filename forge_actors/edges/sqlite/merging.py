@@ -60,6 +60,7 @@ class Merge:
                 "job",
                 "pause",
                 "account",
+                "policy",
                 "inbox",
                 "quarantine",
                 "worktree",
@@ -109,6 +110,14 @@ class Merge:
         for scope, row in latest.rows("pause").items():
             if scope not in held:
                 self._insert("pause", row)
+
+    def policy(self, latest: Salvaged) -> None:
+        """The one that was changed last."""
+        [(known,)] = self._db.execute("SELECT coalesce(max(revision), 0) FROM policy")
+        for row in latest.rows("policy").values():
+            if _whole(row["revision"]) > known:
+                self._db.execute("DELETE FROM policy")
+                self._insert("policy", row)
 
     def accounts(self, latest: Salvaged) -> None:
         """As the last one has them: they are of the providers, not of the home."""

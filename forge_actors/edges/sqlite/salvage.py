@@ -24,6 +24,7 @@ TABLES = {
     "history": "first",
     "pause": "scope",
     "account": "provider",
+    "policy": "one",
     "inbox": "item",
     "quarantine": "job",
     "worktree": "id",

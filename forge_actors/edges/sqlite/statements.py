@@ -10,6 +10,7 @@ FILES = (
     "queries.sql",
     "cleaning.sql",
     "schedules.sql",
+    "policies.sql",
     "workflows.sql",
     "looks.sql",
     "inbox.sql",

@@ -35,6 +35,7 @@ class SimulatedRows(Rows):
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
         made.accounts = self.accounts.copy()
+        made.policy = self.policy
         made.marks = self.marks.copy()
         made.hooks = self.hooks.copy()
         made.refused_effects = self.refused_effects.copy()

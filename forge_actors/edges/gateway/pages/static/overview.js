@@ -87,6 +87,10 @@ function warnings(status) {
     const what = scope === "all" ? "Everything" : scope.replace(":", " ");
     found.push(`${what} is paused${jobs ? ", what runs too" : ""}, since ${exact(began)}.`);
   }
+  if (status.policy?.note) {
+    const until = status.policy.until ? `, until ${exact(status.policy.until)}` : "";
+    found.push(`The policy is ${status.policy.mode}${until}: ${status.policy.note}.`);
+  }
   if (status.pressure?.active) found.push(`The machine is under pressure, so little starts: ${status.pressure.reason}.`);
   return found;
 }
