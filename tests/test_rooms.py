@@ -194,9 +194,11 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.agenda", "actors.schedules_messages", "actors.wall_alarm"}
     shared |= {"actors.issue_watches_messages"}
     shared |= {"actors.wishes", "actors.lookout_messages", "actors.followed"}
+    shared |= {"actors.told", "actors.workflows_messages"}
+    shared |= {"actors.job_ends"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
-    of_supervisor += ("actors.closings", "actors.provider_accounts")
+    of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name not in ("actors.supervisor", *of_supervisor):

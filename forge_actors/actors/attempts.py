@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     import trio
 
@@ -25,6 +26,10 @@ class Worker(Protocol):
     def suspend(self, suspended: bool) -> None: ...
 
     def launch(self, order: LaunchOrder) -> None: ...
+
+    def attend(self, begin: Callable[[], object]) -> None: ...
+
+    def need_task(self) -> None: ...
 
     async def run(self, order: LaunchOrder) -> None: ...
 
@@ -72,7 +77,7 @@ class Attempts:
         if not self._closed:
             worker, order = self._unstarted.pop(job)
             worker.launch(order)
-            self._nursery.start_soon(worker.run, order)
+            worker.attend(partial(self._nursery.start_soon, worker.run, order))
 
     def stop(
         self, job: str, attempt: int, reason: StopReason, grace: float | None
@@ -116,8 +121,10 @@ class Attempts:
         self._nursery.cancel_scope.cancel()
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Start nothing more; what runs is in the hands of its tasks."""
         self._closed = True
+        for worker in self._workers.values():
+            worker.need_task()
 
     def abandon(self) -> None:
         """Those that were not started never run."""

@@ -39,6 +39,7 @@ from forge_actors.actors.repository_messages import (
     Pass,
     PauseHere,
     PausesChanged,
+    PolicyChanged,
     Relocated,
     SetEnabled,
     SetLimits,
@@ -46,6 +47,7 @@ from forge_actors.actors.repository_messages import (
     Stop,
 )
 from forge_actors.actors.tokens import Grant
+from forge_actors.actors.told import told_of
 from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import RESERVED, Job, State
@@ -164,7 +166,8 @@ class _Repository:
         """Take in the saved jobs; adopt what runs, decide what became of the rest."""
         context, now = self._context, self._context.clock.now()
         self._moves.add(self._ledger.told_of(context.pauses(), now))
-        self._handle(context.accounts())
+        self._moves.add(told_of(self._ledger, context.policy(), now))
+        self._moves.add(told_of(self._ledger, context.accounts(), now))
         for job in load(context, self._ledger, self._moves, careful=self._careful):
             if job.id in self._ledger.poisoned:
                 if job.state in RESERVED:
@@ -269,12 +272,9 @@ class _Repository:
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):
                 self._asked.let_go_of_left(job, reply, now)
-            case PausesChanged(pauses, let_go):
-                self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
+            case PausesChanged() | AccountsChanged() | PolicyChanged():
+                self._moves.add(told_of(self._ledger, message, now))
                 self._attempts.suspend(self._ledger.suspended)
-            case AccountsChanged(closed, tried, spent):
-                told = self._ledger.told_of_accounts(closed, tried, now, spent)
-                self._moves.add(told)
             case Relocated():
                 self._asked.relocated(self._repo, self._context.store)
             case SetEnabled(enabled):

@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.actors.agenda import Agenda
+from forge_actors.actors.agenda import LEAST_STEP, Agenda
 from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
     Find,
+    HeldNoMore,
     Message,
     RepositoryGone,
     Signalled,
+    Stirred,
     Submitted,
     Tell,
 )
@@ -42,12 +44,10 @@ from forge_actors.domain.errors import (
     StoreFailed,
     Unavailable,
 )
-from forge_actors.domain.schedule_records import (
-    loaded,
-)
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
     MAX_SEEN,
+    Hindrance,
     Occurrence,
     Pending,
     Schedule,
@@ -58,6 +58,8 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    looked_again,
+    only_waits,
     over,
     rule,
     ruled,
@@ -76,8 +78,6 @@ PARALLEL = 64
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
-#: Seconds by which the clock has to be set back to count.
-LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
@@ -128,21 +128,10 @@ class _Schedules:
         """Take up every schedule that was saved."""
         gone: list[Schedule] = []
         for key, name, body in self._store.schedules():
-            schedule, problem = loaded(key, name, body)
-            if problem is not None:
-                log.error("schedule %s is set aside: %s", name, problem)
-            elif schedule.progress.cursor > self._wall + LEAST_STEP:
-                schedule = set_back(schedule, self._wall)
-            try:
-                self._agenda.keep(schedule)
-            except Exception as error:
-                log.exception("schedule %s failed and is set aside", name)
-                why = f"its next time cannot be told: {type(error).__name__}: {error}"
-                schedule = structs.replace(schedule, state="quarantined", why=why)
-                self._agenda.keep(schedule)
+            schedule, readable = self._agenda.take_up(key, name, body, self._wall)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
-            if problem is None and not self._context.known(schedule.definition.repo):
+            if readable and not self._context.known(schedule.definition.repo):
                 gone.append(schedule)
         for schedule in gone:
             # It was removed while nobody was here to be told.
@@ -161,8 +150,15 @@ class _Schedules:
                 self._submitted(message)
             case Signalled():
                 self._signalled(message)
+            case Stirred(repo):
+                self._context.held.discard(repo)
+                for schedule in self._agenda:
+                    if schedule.definition.repo == repo:
+                        self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
+            case HeldNoMore():
+                self._agenda.wake(self._wall)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
             case Find(key, reply):
@@ -270,7 +266,12 @@ class _Schedules:
             if schedule.state == "active" or entry.asked:
                 schedule, more = self._rule(schedule, entry, wall)
                 told += more
-        self._agenda.save(over(schedule), None, *told)
+        schedule = over(schedule)
+        before = self._agenda.get(schedule.id)
+        if told or before is None or not only_waits(before, schedule):
+            self._agenda.save(schedule, None, *told)
+        else:
+            self._agenda.keep(schedule)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -300,14 +301,20 @@ class _Schedules:
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
                 self._nursery.start_soon(self._cancel, job)
+        told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        return schedule, [told]
+        if ruling.verdict == "defer":
+            self._context.held.add(schedule.definition.repo)
+        return schedule, [] if told_before else [told]
 
     def _situation(self, schedule: Schedule) -> Situation:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        hindrances: dict[Hindrance, str] = {}
+        if definition.policies.not_while:
+            hindrances = self._context.hindrances(definition.repo)
+        return Situation(self._wall, dirty, hindrances, self._context.closed())
 
     # -- submissions -----------------------------------------------------------------
 

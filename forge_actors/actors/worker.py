@@ -69,6 +69,8 @@ class Worker:
         self._detached = False
         #: Its repository has its exit, and the grant with that.
         self._told = False
+        #: Begins its task, while it has none.
+        self._begin: Callable[[], object] | None = None
         #: Why the launcher started nothing.
         self._refused = "it was stopped before it started"
 
@@ -122,6 +124,34 @@ class Worker:
         else:
             if self._suspended:
                 self._running.pause()
+
+    def attend(self, begin: Callable[[], object]) -> None:
+        """Let `begin` start `run` as its task, once it is of use; after `launch`.
+
+        Most attempts that end soon are over before the launcher tells that they have
+        begun. To make a task for each, that would only hear of the end, costs as much
+        as all else a worker does; so such an end is told at once, without a task.
+        """
+        self._begin = begin
+        running = self._running
+        if running is None or not running.once_settled(self._settled):
+            self.need_task()
+
+    def need_task(self) -> None:
+        """Have it now: somebody may cancel it, or it runs for longer."""
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
+
+    def _settled(self) -> None:
+        assert self._running is not None, "that is what has settled"
+        receipt = self._running.receipt
+        if receipt is None:
+            self.need_task()
+        elif self._begin is not None:
+            self._begin = None
+            with self._grant:
+                self._tell_exit(receipt)
 
     @trio.lowlevel.enable_ki_protection
     async def run(self, order: LaunchOrder) -> None:

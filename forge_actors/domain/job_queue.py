@@ -1,7 +1,8 @@
 """The queue: what a repository's ledger holds, and what each of its jobs waits for.
 
 Jobs that wait for others or for their next attempt are kept here; those that are ready
-are in its lanes. One that is held, or whose agent program is not there, is in neither.
+are in its lanes. One that is held, that a policy keeps out, or whose agent program is
+not there, is in neither.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.poison import Poison
+from forge_actors.domain.policies import waiting_for as waiting_for_policy
 from forge_actors.domain.priority import PRIORITIES, bound
 from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
-from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
+from forge_actors.domain.waiting import Waiting, for_gone, for_person, state_for_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.jobs import Job, JobError, State
     from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.policies import Policy
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
     from forge_actors.domain.waiting import WaitingKind
@@ -101,7 +104,9 @@ class JobQueue:
         self.accounts: dict[str, Account | SpentBudget] = {}
         self._tried: frozenset[str] = frozenset()
         #: The one that keeps every job from starting, if there is one.
-        self._paused = pause
+        self._paused: Pause | Policy | None = pause
+        #: The policy, if it keeps anything from starting.
+        self.policy: Policy | None = None
 
     # -- what it holds ---------------------------------------------------------------
 
@@ -187,16 +192,9 @@ class JobQueue:
         job = self.jobs[job_id]
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
-            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
-        if awaits_approval(job):
-            detail = (
-                "nobody has allowed what it would do to the outside;"
-                f" forge-actors approve {job_id} does, deny {job_id} ends it"
-            )
-            return Waiting("approval", job.queued_at, detail)
+            return for_gone(gone, job.queued_at)
         if job.state == ASKING:
-            detail = f"its agent asks something; forge-actors answer {job_id} answers"
-            return Waiting("approval", job.queued_at, detail)
+            return for_person(job_id, job.queued_at, asks=not awaits_approval(job))
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)
@@ -217,6 +215,8 @@ class JobQueue:
         if pause is not None:
             detail = describe(pause.scope)
             return Waiting("pause", pause.since, detail)
+        if self.policy is not None and (self._paused or self._keeps_out(job)):
+            return waiting_for_policy(self.policy, job.queued_at)
         lack = self._agentless.lack_of(job_id)
         if lack is not None:
             return Waiting("agent", lack.since, lack.reason, resource=lack.agent)
@@ -303,15 +303,23 @@ class JobQueue:
         unless it waits for a person."""
         if job.state == ASKING:
             return
-        if job.held_at is None and not self._agentless.keeps(job, now):
-            self._lanes.enter(job)
+        self._line_up(job, now)
         started = job.verify is not None and job.verify.begun
         if job.queue_budget is not None and not started:
             self._budgets.begin(job.id, job.queue_budget)
             self._time(job.id, now)
 
+    def _line_up(self, job: Job, now: float) -> None:
+        """Let it start, unless it is held or something else keeps it from that."""
+        kept = job.held_at is not None or self._keeps_out(job)
+        if not (kept or self._agentless.keeps(job, now)):
+            self._lanes.enter(job)
+
+    def _keeps_out(self, job: Job) -> bool:
+        return self.policy is not None and self.policy.keeps_out(job.work)
+
     def _leave_line(self, job: Job, now: float) -> None:
-        """Its program has gone away while it was ready: it waits for that."""
+        """While it was ready its program has gone away, or a policy keeps it out."""
         self._lanes.leave(job)
         self._lanes.release(job.id)
         self._time(job.id, now)
@@ -320,7 +328,8 @@ class JobQueue:
         """Let its queue budget go on, or stand still."""
         ready = self._lanes.ready.get(job_id)
         tokens = None if ready is None else ready[0].tokens
-        if tokens is None or self.pauses.covering(tokens) or self._account(tokens):
+        paused = self._paused or (tokens and self.pauses.covering(tokens))
+        if tokens is None or paused or self._account(tokens):
             self._budgets.stand_still(job_id, now)
         else:
             self._budgets.go_on(job_id, now)

@@ -15,7 +15,7 @@ from forge_actors.domain.jobs import RESERVED, State
 from forge_actors.domain.waiting import Waiting, describe_lack, noun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from forge_actors.domain.capacity import Capacity
     from forge_actors.domain.ledger import Ledger
@@ -110,3 +110,17 @@ def place(
         used=lacks[0].used,
         limit=lacks[0].limit,
     )
+
+
+def places(
+    offers: Iterable[tuple[Offer, int | None, float]],
+    capacity: Capacity,
+    line: Line,
+    now: float,
+    jobs_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> list[Waiting]:
+    """The same for many offers, each with how many come first, and since when."""
+    return [
+        place(offer, ahead, since, capacity, line, now, jobs_of)
+        for offer, ahead, since in offers
+    ]

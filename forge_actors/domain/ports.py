@@ -63,6 +63,12 @@ class RunningAttempt(Protocol):
     async def started(self) -> ProcessIdentity | None:
         """Wait until the process runs; None if it never did (see the receipt)."""
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        """Have this called when `started` would return, later than now.
+
+        False: it will not be, as that is known by now, or can only be waited for.
+        """
+
     async def exited(self) -> Receipt:
         """Wait until the whole process tree is gone. Every attempt has one receipt."""
 

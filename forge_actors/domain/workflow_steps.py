@@ -12,7 +12,7 @@ from msgspec import Struct
 from forge_actors.domain.jobs import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from forge_actors.domain.workflow_definitions import StepDefinition
 
@@ -69,6 +69,8 @@ class Step(Struct):
     why: str | None = None
     outputs: dict[str, str] = {}
     approved: bool = False
+    #: What a campaign is about, where the job of this step found that out.
+    items: tuple[str, ...] = ()
     began: float | None = None
     ended: float | None = None
 
@@ -79,6 +81,7 @@ class StepEnd(Struct, frozen=True):
     state: State
     why: str | None = None
     outputs: dict[str, str] = {}
+    items: tuple[str, ...] = ()
     #: Nothing was found out: it failed for a reason that is not its own.
     retryable: bool = False
 
@@ -100,6 +103,10 @@ class Plan(Protocol):
     @property
     def steps(self) -> Sequence[Step]:
         """All of them, in order."""
+
+    @property
+    def by_name(self) -> Mapping[str, Step]:
+        """The same, by name."""
 
     def define(self, name: str) -> StepDefinition:
         """What a step is to do."""

@@ -28,6 +28,40 @@ class StepRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     inputs: list[str] = []
 
 
+class CommandRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A job each line of whose output is an item."""
+
+    repo: str
+    argv: list[str]
+
+
+class FilesRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files and folders in a checkout, as `services/*/pyproject.toml`."""
+
+    repo: str
+    glob: str
+
+
+class ItemsRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a campaign is about; one of these there is."""
+
+    of: list[str] | None = msgspec.field(name="list", default=None)
+    #: Patterns of names of repositories.
+    repositories: list[str] | None = None
+    files: FilesRequest | None = None
+    command: CommandRequest | None = None
+
+
+class TemplateRequest(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What a campaign does for each item: `${item}` is that in its texts."""
+
+    job: dict[str, Any]
+    repo: str | None = None
+    retries: int = 0
+
+
 class WorkflowRequest(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -42,6 +76,12 @@ class WorkflowRequest(
     #: Values for `${NAME}` in the jobs.
     parameters: dict[str, str] = {}
     steps: list[StepRequest] = []
+    #: Of a campaign: what it is about, what it does for each, how many go first, and
+    #: how many may fail before nothing new begins.
+    items: ItemsRequest | None = None
+    template: TemplateRequest | None = None
+    canary: int = 0
+    stop_after: int | None = None
     #: The file that it came from.
     source: str | None = None
     #: The same id again begins nothing more.

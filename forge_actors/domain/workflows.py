@@ -23,7 +23,7 @@ from forge_actors.domain.workflow_steps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 
@@ -91,6 +91,10 @@ class Graph:
             )
         return Verdict("succeeded")
 
+    @property
+    def by_name(self) -> Mapping[str, Step]:
+        return self._steps
+
     def define(self, name: str) -> StepDefinition:
         return self._defined[name]
 
@@ -139,7 +143,7 @@ class Graph:
     def ended(self, step: Step, end: StepEnd, now: float) -> list[Step]:
         self._running -= 1
         if end.state == "succeeded":
-            step.outputs = end.outputs
+            step.outputs, step.items = end.outputs, end.items
             return self._over(step, "succeeded", end.why, now)
         why = end.why or f"job {step.job} {end.state}"
         if self._cancelled:

@@ -235,6 +235,9 @@ class AgentAttempt:
     async def started(self) -> ProcessIdentity | None:
         return await self._running.started()
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False  # more is to be done by the time it has ended
+
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         self._asked_to_stop = True
         if self._output is not None:

@@ -38,12 +38,13 @@ class Automation:
         looking: Looking,
         home: Path,
         settings: SettingsInForce,
+        output: Callable[[str, int], Awaitable[bytes]],
     ) -> None:
         issues = IssueWatching(clock, lambda: settings().github, home)
         self.scheduling = Scheduling(
             *(store, clock, submit, cancel, registry, looking, issues)
         )
-        context = context_of(store, clock, submit, cancel)
+        context = context_of(store, clock, submit, cancel, output)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:

@@ -20,6 +20,8 @@ from forge_actors.edges.node import logs
 from forge_actors.runtime.orders import log_base
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.launch import Ending, ProcessIdentity, Receipt
     from forge_actors.domain.ports import RunningAttempt, Store
@@ -61,6 +63,9 @@ class CheckAttempt:
 
     async def started(self) -> ProcessIdentity | None:
         return await self._running.started()
+
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False  # more is to be done by the time it has ended
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         self._running.stop(grace=grace, ending=ending)

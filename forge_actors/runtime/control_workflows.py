@@ -9,6 +9,7 @@ from msgspec import structs
 
 from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.policies import check_work
 from forge_actors.domain.redaction import redact
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_definitions import digest_of
@@ -20,6 +21,7 @@ from forge_actors.domain.workflow_records import (
 )
 from forge_actors.domain.workflow_steps import Workflow
 from forge_actors.domain.workflow_views import StepView, WorkflowView
+from forge_actors.runtime.campaign_requests import CampaignDefiner
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.workflow_plans import plan_of
 from forge_actors.runtime.workflow_requests import Definer
@@ -50,7 +52,11 @@ class WorkflowControl(ControlBase):
             if known:
                 return await self.workflow(known[0][0])
         definer = Definer(request, self._registry.find, self._admission.check)
-        definition = await definer.define()
+        if request.kind == "campaign":
+            names = [repo.name for repo in self._registry.all() if repo.enabled]
+            definition = await CampaignDefiner(request, definer, names).define()
+        else:
+            definition = await definer.define()
         wall = self._clock.wall()
         workflow = Workflow(
             id=self.running_workflows.new_id(),
@@ -60,8 +66,9 @@ class WorkflowControl(ControlBase):
             made=wall,
         )
         if not dry_run:
+            check_work(self._store.policy, "create", None)
             await self.running_workflows.begin(workflow, definition, request.request_id)
-        return _view(workflow, definition, plan_of(definition, []).steps)
+        return _view(workflow, definition, _steps(definition, []))
 
     async def workflows(
         self, state: str | None = None, *, before: str | None = None, limit: int = 50
@@ -96,12 +103,13 @@ class WorkflowControl(ControlBase):
             workflow, definition, steps = loaded(*row)
         except UnreadableWorkflow as error:
             return _view(unreadable(key, str(error)), None, ())
-        return _view(workflow, definition, plan_of(definition, steps).steps)
+        return _view(workflow, definition, _steps(definition, steps))
 
     async def pause_workflow(self, name: str) -> WorkflowView:
         return await self._told_to(name, Pause)
 
     async def resume_workflow(self, name: str) -> WorkflowView:
+        check_work(self._store.policy, "continue", self._workflow_meant(name))
         return await self._told_to(name, Resume)
 
     async def cancel_workflow(self, name: str) -> WorkflowView:
@@ -114,6 +122,7 @@ class WorkflowControl(ControlBase):
         self, name: str, steps: Sequence[str] = ()
     ) -> WorkflowView:
         key = self._workflow_meant(name)
+        check_work(self._store.policy, "continue", key)
         await self.running_workflows.retry(key, steps)
         return await self.workflow(key)
 
@@ -151,6 +160,13 @@ class WorkflowControl(ControlBase):
         return await self.workflow(key)
 
 
+def _steps(
+    definition: Definition, known: list[Step]
+) -> list[tuple[Step, StepDefinition]]:
+    plan = plan_of(definition, known)
+    return [(step, plan.define(step.name)) for step in plan.steps]
+
+
 def _header(key: str, body: bytes) -> Workflow:
     try:
         return header_of(body)
@@ -159,12 +175,11 @@ def _header(key: str, body: bytes) -> Workflow:
 
 
 def _view(
-    workflow: Workflow, definition: Definition | None, steps: Iterable[Step]
+    workflow: Workflow,
+    definition: Definition | None,
+    steps: Iterable[tuple[Step, StepDefinition]],
 ) -> WorkflowView:
-    told: tuple[StepView, ...] = ()
-    if definition is not None:
-        defined = {step.name: step for step in definition.steps}
-        told = tuple(_step_view(step, defined[step.name]) for step in steps)
+    told = tuple(_step_view(step, defined) for step, defined in steps)
     counts: dict[str, int] = dict(Counter(step.state for step in told))
     return WorkflowView(
         id=workflow.id,

@@ -80,6 +80,9 @@ class GuardedAttempt:
     async def started(self) -> ProcessIdentity | None:
         return await self._running.started()
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False  # more is to be done by the time it has ended
+
     async def exited(self) -> Receipt:
         """Its receipt, with what it was kept from."""
         if self._receipt is None:

@@ -25,8 +25,6 @@ SELECT job.id, state, kind, repository.name, job.name, spec, priority, attempt,
     receipt, job.repo, held_at, refused
 FROM job JOIN repository ON repository.id = job.repo"""
 
-#: Which work a job is of, where that is not looked up by an index.
-WORK = "json_extract(CAST(spec AS TEXT), '$.work')"
 _FAILED = (
     f"(state IN ({', '.join('?' * len(FAILED))}) OR"
     " (error IS NOT NULL AND json_extract(error, '$.code') = ?))"
@@ -88,7 +86,7 @@ def _conditions(
         ("state", wanted.state),
         ("kind", wanted.kind),
         ("origin", wanted.origin),
-        (WORK, wanted.work),
+        ("work", wanted.work),
     ):
         if words:
             marks = ", ".join("?" * len(words))

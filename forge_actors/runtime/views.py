@@ -248,7 +248,8 @@ def sentence(
                 f" answers, approve or deny {view.id} without words; since {since}."
             )
         if waiting.kind == "policy":
-            return f"It cannot run: {waiting.detail}; since {since}."
+            until = _until(waiting.until, now)
+            return f"It cannot run: {waiting.detail}{until}; since {since}."
         return (
             f"{_who(view)} for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
             f"{waiting.note}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forge_actors.actors.workflows import Context
+from forge_actors.domain.campaigns import Campaign
 from forge_actors.domain.jobs import JobError
 from forge_actors.domain.redaction import bounded, redact
 from forge_actors.domain.workflow_steps import StepEnd
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 
 #: Characters of what is told of a step that failed.
 MAX_WHY = 500
+#: Bytes of the output that tells what a campaign is about.
+MAX_OUTPUT = 1 << 20
 _error = msgspec.json.Decoder(JobError)
 
 
 def plan_of(definition: Definition, steps: list[Step]) -> Plan:
     """The plan of its kind, from what was saved of its steps."""
-    return Graph(definition, steps)
+    kind = Campaign if definition.kind == "campaign" else Graph
+    return kind(definition, steps)
 
 
 def context_of(
@@ -38,6 +42,7 @@ def context_of(
     clock: Clock,
     submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
     cancel: Callable[[str], Awaitable[object]],
+    output: Callable[[str, int], Awaitable[bytes]],
 ) -> Context:
     """What the actors of workflows are given by a runtime."""
 
@@ -55,6 +60,12 @@ def context_of(
         message = _error.decode(rows[0][0]).message
         return StepEnd(state, bounded(redact(f"job {job} {state}: {message}"), MAX_WHY))
 
+    async def lines(job: str) -> tuple[str, ...]:
+        data = await output(job, MAX_OUTPUT + 1)
+        if len(data) > MAX_OUTPUT:
+            return ()
+        return tuple(redact(data.decode(errors="replace")).splitlines())
+
     return Context(
         store=store,
         clock=clock,
@@ -62,4 +73,5 @@ def context_of(
         submit=submit_all,
         cancel=cancel,
         result=result,
+        lines=lines,
     )

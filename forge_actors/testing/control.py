@@ -42,11 +42,13 @@ from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
+from forge_actors.testing.policies import FakePolicies
 from forge_actors.testing.results import FakeResults
 from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
+from forge_actors.testing.trusting import FakeTrust
 from forge_actors.testing.watching import STARTED, FakeWatching
 from forge_actors.testing.webhooks import FakeWebhooks
 from forge_actors.testing.workflows import FakeWorkflows
@@ -70,8 +72,10 @@ class FakeControl(
     FakeSpending,
     FakeInbox,
     FakeMetrics,
+    FakePolicies,
     FakeTimeline,
     FakeWebhooks,
+    FakeTrust,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -86,7 +90,9 @@ class FakeControl(
         FakeWebhooks.__init__(self)
         FakeSpending.__init__(self)
         FakeMetrics.__init__(self)
+        FakePolicies.__init__(self)
         FakeTimeline.__init__(self)
+        FakeTrust.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
@@ -131,6 +137,7 @@ class FakeControl(
             "readiness": {},
             "degraded": [],
             "draining": self.draining,
+            "policy": msgspec.to_builtins(await self.policy()),
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {
                 "codex": {"used": 0, "limit": 3, "jobs": [], "state": "open"}

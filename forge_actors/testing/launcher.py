@@ -87,6 +87,9 @@ class FakeAttempt:
         await trio.lowlevel.checkpoint()
         return self.identity
 
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False
+
     async def exited(self) -> Receipt:
         await trio.lowlevel.checkpoint()
         while self.receipt is None:
@@ -120,6 +123,9 @@ class LostAttempt:
     async def started(self) -> ProcessIdentity | None:
         await trio.lowlevel.checkpoint()
         return None
+
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        return False
 
     async def exited(self) -> Receipt:
         await trio.lowlevel.checkpoint()

@@ -20,8 +20,8 @@ from forge_actors.domain.launch import AfterJob, ArtifactOrder, Secrets
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from forge_actors.domain.launch import LaunchOrder
-    from forge_actors.domain.ports import Launcher
+    from forge_actors.domain.launch import LaunchOrder, Receipt
+    from forge_actors.domain.ports import Launcher, RunningAttempt
 
     Open = Callable[[], AbstractAsyncContextManager[Launcher]]
     Check = Callable[[Open, "MakeOrder"], Awaitable[None]]
@@ -278,6 +278,32 @@ async def check_a_cancelled_wait_harms_nobody(open_: Open, order: MakeOrder) -> 
         assert (await attempt.exited()).ending == "stop"
 
 
+async def check_whoever_asks_is_called_once_an_attempt_has_settled(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        for job, argv in (("a", ("true",)), ("b", ("/no/such/program",)), ("c", SLEEP)):
+            attempt = launcher.launch(order(*argv, job=job))
+            called: list[Receipt | None] = []
+
+            def notify(
+                attempt: RunningAttempt = attempt,
+                called: list[Receipt | None] = called,
+            ) -> None:
+                called.append(attempt.receipt)
+
+            later = attempt.once_settled(notify)
+            assert called == []
+            identity = await attempt.started()
+            assert identity is None or argv[0] != "/no/such/program"
+            assert not attempt.once_settled(notify), "it is known by now"
+            attempt.stop()
+            await attempt.exited()
+            assert len(called) == int(later)
+            if later and argv[0] == "/no/such/program":
+                assert called == [attempt.receipt]
+
+
 CHECKS: tuple[Check, ...] = (
     check_one_attempt_is_one_process,
     check_the_next_attempt_is_another_process,
@@ -298,4 +324,5 @@ CHECKS: tuple[Check, ...] = (
     check_forget_leaves_a_running_attempt_alone,
     check_wait_output_ends_with_the_attempt,
     check_a_cancelled_wait_harms_nobody,
+    check_whoever_asks_is_called_once_an_attempt_has_settled,
 )

@@ -100,6 +100,7 @@ def few() -> Iterator[LiveService]:
     service.cli(*add, "nightly", "--cron", "30 2 * * *", "--", "make", status=0)
     service.cli(*add, "often", "--manual", "--shadow", "--", "true", status=0)
     service.cli("schedule", "pause", "often", status=0)
+    service.cli(*add, "deploy", "--on", "succeeded:build", "--", "true", status=0)
     yield service
     service.close()
 

@@ -74,6 +74,7 @@ def test_pages_with_a_few_jobs(
 ) -> None:
     size, scheme = LOOKS_OTHERWISE[look]
     pages = {**of_app(few), "schedule": "/schedules/nightly"}
+    pages["schedule-on"] = "/schedules/deploy"
     look_at_all(visit(few, size=size, scheme=scheme), pages, f"few-{look}")
     size, scheme = LOOKS[look]
     seen = visit(few, size=size, scheme=scheme)

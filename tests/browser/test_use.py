@@ -290,3 +290,7 @@ def test_a_schedule_is_run_and_paused(
     page.get_by_role("button", name="Pause").wait_for()
     shown = few.json("schedule", "show", "nightly")
     assert (shown["state"], shown["runs"]) == ("active", 1)
+    text = visit(few).open("/schedules/deploy").inner_text("main")
+    waits = "a job, or a job of a schedule, called build succeeds"
+    assert f"Runs when {waits}" in text
+    assert waits in text.partition("Waits for")[2]

@@ -244,11 +244,33 @@ def test_without_proc_the_group_stands_for_the_tree(
         "Any", SimpleNamespace(pid=child.pid, start=0, order=order, ending="exit")
     )
     (group,) = kin.Kin([], {}, kin.Kept()).members(job)
-    assert not kin.surely_gone(job, {}, 0.0)
+    assert not kin.surely_gone(job, {}, 0, 0.0)
     assert tree.send(group, signal.SIGKILL)
     child.wait()
     assert kin.Kin([], {}, kin.Kept()).members(job) == []
-    assert kin.surely_gone(job, {}, 0.0)
+    assert kin.surely_gone(job, {}, 0, 0.0)
+
+
+def test_a_child_is_known_until_it_is_reaped_and_nobody_else_is_one() -> None:
+    reader, writer = os.pipe()
+    child = subprocess.Popen(
+        ["sh", "-c", 'sleep 60 & echo "$!"; read -r _; kill "$!"'],
+        stdin=reader,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    grandchild = int(child.stdout.readline())
+    assert tree.is_child(child.pid)
+    assert not tree.is_child(grandchild)
+    assert not tree.is_child(os.getpid())
+    os.close(writer)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert tree.is_child(child.pid), "defunct, and still ours"
+    assert child.wait() == 0
+    assert not tree.is_child(child.pid)
+    os.close(reader)
+    child.stdout.close()
 
 
 def test_a_process_that_took_the_pid_of_another_is_not_signalled() -> None:

@@ -25,7 +25,7 @@ from forge_actors.runtime.scheduling import Scheduling
 
 def _scheduling() -> Scheduling:
     nothing: Any = None
-    looking: Any = SimpleNamespace(board=Board())
+    looking: Any = SimpleNamespace(board=Board(), looked=[])
     registry: Any = SimpleNamespace(get=None)
     issues = IssueWatching(nothing, nothing, Path("nowhere"))
     return Scheduling(nothing, nothing, nothing, nothing, registry, looking, issues)

@@ -24,10 +24,12 @@ class Attempt:
     __slots__ = (
         "_ended",
         "_line",
+        "_notify",
         "_paused",
         "_send",
         "_settled",
         "_stop",
+        "_waiting",
         "fence",
         "identity",
         "key",
@@ -53,18 +55,29 @@ class Attempt:
         self._line = line
         self._paused: wire.Pause | wire.Resume | None = None
         self._stop: wire.Stop | None = None
-        #: Set when it is known whether the process began, and when it ended.
-        self._settled = trio.Event()
+        #: It is known whether the process began.
+        self._settled = False
+        self._notify: Callable[[], object] | None = None
+        #: Set then, and when it ended, if somebody waits for it.
+        self._waiting: trio.Event | None = None
         self._ended: trio.Event | None = None
 
     async def started(self) -> ProcessIdentity | None:
-        if self._settled.is_set():
+        if self._settled:
             # A checkpoint would cost a turn of the loop, for every job. Without it a
             # caller cannot starve the others: this happens once an attempt.
             await trio.lowlevel.checkpoint_if_cancelled()
         else:
-            await self._settled.wait()
+            if self._waiting is None:
+                self._waiting = trio.Event()
+            await self._waiting.wait()
         return self.identity
+
+    def once_settled(self, notify: Callable[[], object]) -> bool:
+        if self._settled:
+            return False
+        self._notify = notify
+        return True
 
     async def exited(self) -> Receipt:
         if self.receipt is None:
@@ -98,20 +111,25 @@ class Attempt:
 
     def said(self) -> list[bytes]:
         """What was said of it, for an agent that may not have heard it."""
-        lines = [] if self._settled.is_set() else [self._line]
+        lines = [] if self._settled else [self._line]
         lines += [wire.encode(each) for each in (self._paused, self._stop) if each]
         return [line for line in lines if line]
 
     def settle_start(self, identity: ProcessIdentity | None) -> None:
         self.identity = identity
         self._line = b""
-        self._settled.set()
+        self._settled = True
+        if self._waiting is not None:
+            self._waiting.set()
+        notify, self._notify = self._notify, None
+        if notify is not None:
+            notify()
 
     def settle_end(self, receipt: Receipt) -> None:
         """Keep the first receipt: there is only one."""
         if self.receipt is None:
             self.receipt = receipt
-            if not self._settled.is_set():
+            if not self._settled:
                 self.settle_start(receipt.identity)
             if self._ended is not None:
                 self._ended.set()

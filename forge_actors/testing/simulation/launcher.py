@@ -11,6 +11,7 @@ import trio
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import ProcessIdentity, Receipt
 from forge_actors.edges.node import wire
+from forge_actors.testing.simulation.attempt import Attempt
 from forge_actors.testing.simulation.link import Link
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.launch import LaunchOrder
     from forge_actors.domain.ownership import Owner
     from forge_actors.testing.simulation.machine import Key
     from forge_actors.testing.simulation.world import World
@@ -29,66 +30,6 @@ FIND_SECONDS = 0.003
 AGAIN_SECONDS = 0.2
 
 _receipt = msgspec.json.Decoder(Receipt)
-
-
-class Attempt:
-    """One attempt; see `domain.ports.RunningAttempt`."""
-
-    def __init__(self, launcher: SimulatedLauncher, key: Key, fence: int) -> None:
-        self.key = key
-        self.fence = fence
-        self.order: LaunchOrder | None = None
-        self.identity: ProcessIdentity | None = None
-        self.receipt: Receipt | None = None
-        #: What was asked of it, to be said again on the next connection.
-        self.stop_asked: wire.Stop | None = None
-        self.pause_asked: bool | None = None
-        self._launcher = launcher
-        self._settled = trio.Event()
-        self._ended = trio.Event()
-
-    async def started(self) -> ProcessIdentity | None:
-        await self._settled.wait()
-        return self.identity
-
-    async def exited(self) -> Receipt:
-        if self.receipt is None and not self._launcher.dead:
-            await self._ended.wait()
-        if self.receipt is None:
-            # Its service crashed: nobody will ever look at this.
-            return Receipt(*self.key, self.fence, "lost", 0.0)
-        return self.receipt
-
-    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
-        if self.receipt is None:
-            self.stop_asked = wire.Stop(*self.key, grace, ending)
-            self._launcher.send(self.stop_asked)
-
-    def pause(self) -> None:
-        if self.receipt is None:
-            self.pause_asked = True
-            self._launcher.send(wire.Pause(*self.key))
-
-    def resume(self) -> None:
-        if self.receipt is None:
-            self.pause_asked = False
-            self._launcher.send(wire.Resume(*self.key))
-
-    def settle_start(self, identity: ProcessIdentity | None) -> None:
-        self.identity = identity
-        self._settled.set()
-
-    def settle_end(self, receipt: Receipt) -> None:
-        if self.receipt is None:
-            self.receipt = self._launcher.machine.reported(receipt)
-            if not self._settled.is_set():
-                self.settle_start(receipt.identity)
-            self._ended.set()
-
-    def abandon(self) -> None:
-        """Its service is gone: let its waiters go."""
-        self._settled.set()
-        self._ended.set()
 
 
 class SimulatedLauncher:

@@ -19,10 +19,11 @@ _QUICK_PIDS = 64
 _QUICK_AGE = 1.0
 
 
-def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
+def surely_gone(job: Job, leaders: Mapping[int, Job], newest: int, now: float) -> bool:
     """Whether a job whose leader is reaped left nothing; False means "look closely".
 
-    Runs once for every job, so it does not read all of /proc. What a job leaves behind
+    `newest` is the pid that was given out last, read after the leader was reaped. Runs
+    once for every job, so it does not read all of /proc. What a job leaves behind
     is in its group or has lost its parent, and then it is a child of ours with a pid
     given out after the leader's. It stays our child, defunct at worst, until we reap
     it, and we do not reap while looking: nothing can slip through.
@@ -34,18 +35,10 @@ def surely_gone(job: Job, leaders: Mapping[int, Job], now: float) -> bool:
         return False
     if not tree.HAS_PROC:
         return True
-    newest = tree.last_pid()
     if not 0 <= newest - job.pid <= _QUICK_PIDS or now - job.began > _QUICK_AGE:
         return False
     for pid in range(job.pid + 1, newest + 1):
-        if pid in leaders:
-            continue
-        try:
-            os.getpgid(pid)  # costs a tenth of reading a file that is not there
-        except OSError:
-            continue
-        process = tree.read_process(pid)
-        if process is not None and process.parent == os.getpid():
+        if pid not in leaders and tree.is_child(pid):
             return False
     return True
 

@@ -40,8 +40,12 @@ class Loop:
         self._poll.register(fd, events)
 
     def unregister(self, fd: int) -> None:
-        del self._callbacks[fd]
-        self._poll.unregister(fd)
+        """Call back no more; nothing happens if it never did."""
+        if self._callbacks.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+    def knows(self, fd: int) -> bool:
+        return fd in self._callbacks
 
     def turn(self, due: float) -> None:
         """Wait until something is ready, at most until `due` (monotonic seconds)."""
@@ -131,6 +135,12 @@ class Channel:
             self._write()
             if self._unsent:
                 self._set_events()
+
+    def close_with(self, line: bytes) -> None:
+        """Say this, then nothing more."""
+        self.send(line)
+        self.flush()
+        self.close()
 
     def close(self) -> None:
         """Hear and say no more; what is not sent by now is lost."""

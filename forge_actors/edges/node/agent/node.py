@@ -19,9 +19,9 @@ from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
 from forge_actors.edges.node.agent.lines import line_of, message_of
 from forge_actors.edges.node.agent.listener import Listener
-from forge_actors.edges.node.agent.loop import NEVER, READ, Channel, Loop, Signals
+from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Order, allow_files, environment
-from forge_actors.edges.node.agent.pump import Pump
+from forge_actors.edges.node.agent.pump import attend, can_wait
 from forge_actors.edges.node.agent.receipt import (
     identity_of,
     receipt_of,
@@ -208,9 +208,8 @@ class Node:
     def _add(self, job: Job) -> None:
         self._leaders[job.pid] = job
         self._kin = None
-        for stream in job.streams:
-            if stream.fd >= 0:
-                self._loop.register(stream.fd, READ, Pump(self, job, stream))
+        if not can_wait(job):
+            attend(self, self._loop, job)
         self._due = min(self._due, job.due)
 
     def stop(self, job: Job, grace: float | None, ending: str) -> None:
@@ -270,9 +269,10 @@ class Node:
         # all of them: an earlier one would show what is gone by now.
         self._kin = None
         now = monotonic()
+        leaders, newest = self._leaders, tree.last_pid()
         for job, status, usage in ended:
             job.leader_ended(now, status, usage)
-            quick = job.phase == LINGERING and surely_gone(job, self._leaders, now)
+            quick = job.phase == LINGERING and surely_gone(job, leaders, newest, now)
             if quick or job.advance(now, self._members):
                 self._finish(job)
             else:
@@ -386,14 +386,13 @@ class Node:
     def _tell_starts(self, now: float) -> None:
         for job in self._starts.take(now):
             self._desk.started(job.key)
+            attend(self, self._loop, self._jobs[job.key])
 
 
 def _refuse(channel: Channel, why: Unwelcome) -> None:
     """Serve it no more."""
     refused = {"event": "refused", "code": why.code, "reason": str(why)}
-    channel.send(line_of(refused))
-    channel.flush()
-    channel.close()
+    channel.close_with(line_of(refused))
 
 
 def _unheard(_line: bytes) -> None:

@@ -1,0 +1,14 @@
+-- Where nothing starts because somebody says so: pauses, closed accounts, the policy.
+
+-- name: set_policy
+INSERT OR REPLACE INTO policy (one, mode, work, reason, since, until, revision)
+VALUES (1, ?, ?, ?, ?, ?, ?);
+
+-- name: policy
+SELECT mode, work, reason, since, until, revision FROM policy;
+
+-- name: job_of_work
+SELECT id FROM job WHERE work = ? LIMIT 1;
+
+-- name: set_work
+UPDATE job SET work = ? WHERE id = ?;
