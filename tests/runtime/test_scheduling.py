@@ -28,7 +28,8 @@ def _scheduling() -> Scheduling:
     looking: Any = SimpleNamespace(board=Board(), looked=[])
     registry: Any = SimpleNamespace(get=None)
     issues = IssueWatching(nothing, nothing, Path("nowhere"))
-    return Scheduling(nothing, nothing, nothing, nothing, registry, looking, issues)
+    store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
+    return Scheduling(store, nothing, nothing, nothing, registry, looking, issues)
 
 
 async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
