@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.out_file import STDOUT, write_out
 from forge_actors.cli.reading import read
 from forge_actors.cli.text import DEFAULT_WIDTH, terminal_width
-from forge_actors.cli.verb import UsageError, note, print_json, repository
+from forge_actors.cli.verb import UsageError, print_json, repository
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
