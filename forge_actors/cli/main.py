@@ -43,6 +43,7 @@ VERBS = {
     "deny": "end a job that asks something",
     "quarantine": "claims that are kept for what ended jobs left",
     "usage": "what agents used, in tokens and money",
+    "template": "jobs with places for values, by name",
     "schedule": "jobs that are submitted by themselves",
     "workflow": "jobs that depend on each other, from a file",
     "webhook": "who is told of events by HTTP, and how far they are",
@@ -87,7 +88,10 @@ GROUPS = {
         *("api", "mcp"),
     ),
     "repositories": ("repo", "worktree"),
-    "new jobs": ("submit", "run", "retry", "continue", "schedule", "workflow"),
+    "new jobs": (
+        *("submit", "run", "retry", "continue", "template", "schedule"),
+        "workflow",
+    ),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
         *("usage", "events", "timeline", "fence"),

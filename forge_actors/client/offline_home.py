@@ -26,6 +26,7 @@ from forge_actors.domain.maintenance_view import (
 from forge_actors.domain.projections import MAX_ATTENTION, attention_in, status_view
 from forge_actors.domain.repositories import RepositoryDetails
 from forge_actors.domain.requests import convert
+from forge_actors.domain.trust import differs_from, stored_note, trusted_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import State
@@ -57,6 +58,9 @@ ORDER BY id DESC LIMIT ?"""
 _LEASES = """\
 SELECT id, fence, claims FROM job
 WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
+
+_TRUSTS = "SELECT 1 FROM sqlite_master WHERE name = 'trust'"
+_TRUSTED = "SELECT body, differs FROM trust WHERE repo = ?"
 
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
@@ -196,8 +200,25 @@ def repository(home: str, name: str) -> Json:
                 "running_jobs": [row[0] for row in running],
                 "leases": _leases(home, found["id"]),
                 "attention_jobs": _attention(home, found["id"]),
+                "trust": _trust(home, found["id"], found["name"]),
             }
     raise NotFound(f"no repository is called {name!r}")
+
+
+def _trust(home: str, repo: str, name: str) -> Json | None:
+    """What was trusted, and whether it was seen to differ; nothing looks now."""
+    if not offline.rows(home, _TRUSTS):
+        return None  # an older release wrote it
+    for body, differs in offline.rows(home, _TRUSTED, [repo]):
+        told: Json = to_builtins(
+            stored_note(
+                name,
+                trusted_from(body),
+                None if differs is None else differs_from(differs),
+            )
+        )
+        return told
+    return None
 
 
 def _looks(home: str) -> dict[str, Look]:
@@ -251,6 +272,7 @@ def _repository(
         "attention": attention_in(counts),
         "leases": [],
         "attention_jobs": [],
+        "trust": None,
     }
     return {field: values[field] for field in RepositoryDetails.__struct_fields__}
 

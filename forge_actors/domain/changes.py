@@ -12,11 +12,8 @@ from msgspec import Struct
 
 from forge_actors.domain.events import Event
 from forge_actors.domain.policy_changes import PolicySet
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
+from forge_actors.domain.schedule_changes import ScheduleChange
+from forge_actors.domain.trust_changes import TrustChange
 from forge_actors.domain.workflow_changes import (
     StepSaved,
     WorkflowAdded,
@@ -384,9 +381,8 @@ Change = (
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
-    | ScheduleSaved
-    | OccurrenceSaved
-    | ScheduleRemoved
+    | ScheduleChange
+    | TrustChange
     | WorkflowAdded
     | WorkflowSaved
     | StepSaved

@@ -9,7 +9,7 @@ from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_policies import PolicyControl
 from forge_actors.domain.control_quarantine import QuarantineControl
-from forge_actors.domain.control_schedules import Schedules
+from forge_actors.domain.control_trust import TrustControl
 from forge_actors.domain.control_webhooks import WebhookControl
 from forge_actors.domain.control_workflows import Workflows
 
@@ -69,7 +69,7 @@ class Control(
     MetricsControl,
     PolicyControl,
     QuarantineControl,
-    Schedules,
+    TrustControl,
     Workflows,
     WebhookControl,
     Protocol,

@@ -298,6 +298,12 @@ class History:
                 self.pauses.pop(repository_scope(repo), None)
             case "repository_set_aside" | "repository_taken_back":
                 pass  # its jobs stay what they are
+            case (
+                "repository_trusted"
+                | "repository_untrusted"
+                | "repository_trust_differs"
+            ):
+                pass  # nobody holds anything by it
             case "repository_status_changed":
                 pass  # it is of its checkout
             case "repository_lost":

@@ -26,6 +26,7 @@ from forge_actors.edges.sqlite.rows import (
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
+from forge_actors.runtime.trusts import Trusts
 from forge_actors.runtime.views import pause_view, roots_of, view
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class ControlBase:
         self.automation = automation
         self.scheduling = automation.scheduling
         self.running_workflows = automation.workflows
+        self.trusts = Trusts(store, clock, registry.get)
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

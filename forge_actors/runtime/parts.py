@@ -12,7 +12,6 @@ import trio
 
 from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
-from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -346,8 +345,6 @@ class Parts:
             *(self._store, self._clock, self._ids, admission.submit, cancel),
             *(self.registry, self.looking, self._home, self._settings, output),
         )
-        scheduling = automation.scheduling
-        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -365,6 +362,8 @@ class Parts:
             board=self.board,
             automation=automation,
         )
+        self.registry.removed = control.forget_repository
+        self.looking.looked.append(control.trusts.looked)
         self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede

@@ -132,6 +132,7 @@ def _settle(
             merge.policy(last)
             merge.marks(last)
             merge.schedules(last)
+            merge.trust(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

@@ -55,7 +55,7 @@ class Scheduling:
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
-        looking.looked = self._looked
+        looking.looked.append(self._looked)
         #: Sees how far something is now that a schedule is to wait for.
         self.baseline = Baseline(store, registry.get, commits)
 

@@ -48,6 +48,7 @@ from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
+from forge_actors.testing.trusting import FakeTrust
 from forge_actors.testing.watching import STARTED, FakeWatching
 from forge_actors.testing.webhooks import FakeWebhooks
 from forge_actors.testing.workflows import FakeWorkflows
@@ -74,6 +75,7 @@ class FakeControl(
     FakePolicies,
     FakeTimeline,
     FakeWebhooks,
+    FakeTrust,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
@@ -90,6 +92,7 @@ class FakeControl(
         FakeMetrics.__init__(self)
         FakePolicies.__init__(self)
         FakeTimeline.__init__(self)
+        FakeTrust.__init__(self)
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

@@ -67,6 +67,7 @@ from forge_actors.domain.schedule_changes import (
 )
 from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.trust_changes import TrustDiffers, TrustRemoved, TrustSaved
 from forge_actors.domain.workflow_changes import (
     StepSaved,
     WorkflowAdded,
@@ -123,6 +124,8 @@ class Rows(KeptRows):
         self.workflow_steps: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.schedules: dict[str, tuple[str, str, bytes]] = {}
         self.occurrences: dict[str, Occurrence] = {}
+        #: By repository: what is trusted of it, and how it differs.
+        self.trusted: dict[str, tuple[bytes, bytes | None]] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -227,6 +230,7 @@ class Rows(KeptRows):
                 held = self.repositories[repository.id]
                 if repository.removed_at is not None:
                     self.looks.pop(repository.id, None)
+                    self.trusted.pop(repository.id, None)
                     self.pauses.pop(repository_scope(repository.id), None)
                     for key in [k for k in self.poisoned if k[0] == repository.id]:
                         del self.poisoned[key]
@@ -253,6 +257,13 @@ class Rows(KeptRows):
                 for told in tuple(self.occurrences.values()):
                     if told.schedule == schedule:
                         del self.occurrences[told.id]
+            case TrustSaved(repo, body):
+                self.trusted[repo] = (body, None)
+            case TrustDiffers(repo, differs):
+                if repo in self.trusted:
+                    self.trusted[repo] = (self.trusted[repo][0], differs)
+            case TrustRemoved(repo):
+                self.trusted.pop(repo, None)
             case WorkflowAdded(workflow, _, state, definition, body):
                 self.workflows[workflow] = (state, definition, body)
             case WorkflowSaved(workflow, state, body):

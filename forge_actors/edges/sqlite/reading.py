@@ -248,6 +248,15 @@ class StoreReader:
         """See the port."""
         return self.read_pending("schedules")
 
+    def trusted(self, repo: str) -> tuple[bytes, bytes | None] | None:
+        """See the port."""
+        rows = self.read_pending("trusted", repo)
+        return rows[0] if rows else None
+
+    def trusting(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("trusting")]
+
     def occurrences(self, schedule: str, limit: int) -> list[Occurrence]:
         """What became of the windows of a schedule, newest first."""
         rows = self.read("occurrences", schedule, limit)

@@ -31,6 +31,7 @@ TABLES = {
     "usage": "id",
     "schedule": "id",
     "occurrence": "id",
+    "trust": "repo",
     "workflow": "id",
     "workflow_step": "id",
     "forgotten": "job",

@@ -52,7 +52,7 @@ from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting, scheduled, workflow_rows
+from forge_actors.edges.sqlite import forgetting, scheduled, trusted, workflow_rows
 from forge_actors.edges.sqlite.closings import (
     begin_pause,
     end_pause,
@@ -238,6 +238,7 @@ def _change_repository(
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
         db.execute(sql["forget_look"], (repository.id,))
+        db.execute(sql["remove_trust"], (repository.id,))
     if change.moved is not None:
         move_jobs(db, sql, repository.id, change.moved)
 
@@ -374,6 +375,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     WorktreeChanged: _keep_worktree,
     LookSaved: save_look,
     **scheduled.WRITERS,
+    **trusted.WRITERS,
     **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,

@@ -48,6 +48,7 @@ class SimulatedRows(Rows):
         made.workflows = self.workflows.copy()
         made.workflow_steps = self.workflow_steps.copy()
         made.occurrences = self.occurrences.copy()
+        made.trusted = self.trusted.copy()
         self.copy_kept(made)
         return made
 
