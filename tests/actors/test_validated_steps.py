@@ -51,6 +51,7 @@ async def test_an_end_that_nobody_saved_moves_its_step_once() -> None:
     async with second.store.open():
         await second.end("check", "timed_out")
     async with second.open():
+        await trio.testing.wait_all_tasks_blocked()
         step = await second.step(workflow)
         assert (step.state, step.undecided, step.failures) == ("running", 1, 0)
         assert (second.looks, second.names()) == (1, ["check", "check"])
