@@ -81,7 +81,7 @@ class FakeControl(
 
     def __init__(self) -> None:
         for part in FakeControl.__bases__:
-            part.__init__(self)
+            part.__init__(self)  # type: ignore[misc]  # there are no others
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
