@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.actors.agenda import Agenda
+from forge_actors.actors.agenda import LEAST_STEP, Agenda
 from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
     Find,
+    HeldNoMore,
     Message,
     RepositoryGone,
     Signalled,
@@ -43,9 +44,6 @@ from forge_actors.domain.errors import (
     Refused,
     StoreFailed,
     Unavailable,
-)
-from forge_actors.domain.schedule_records import (
-    loaded,
 )
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
@@ -79,8 +77,6 @@ log = logging.getLogger(__name__)
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
-#: Seconds by which the clock has to be set back to count.
-LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
@@ -129,21 +125,10 @@ class _Schedules:
         """Take up every schedule that was saved."""
         gone: list[Schedule] = []
         for key, name, body in self._store.schedules():
-            schedule, problem = loaded(key, name, body)
-            if problem is not None:
-                log.error("schedule %s is set aside: %s", name, problem)
-            elif schedule.progress.cursor > self._wall + LEAST_STEP:
-                schedule = set_back(schedule, self._wall)
-            try:
-                self._agenda.keep(schedule)
-            except Exception as error:
-                log.exception("schedule %s failed and is set aside", name)
-                why = f"its next time cannot be told: {type(error).__name__}: {error}"
-                schedule = structs.replace(schedule, state="quarantined", why=why)
-                self._agenda.keep(schedule)
+            schedule, readable = self._agenda.take_up(key, name, body, self._wall)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
-            if problem is None and not self._context.known(schedule.definition.repo):
+            if readable and not self._context.known(schedule.definition.repo):
                 gone.append(schedule)
         for schedule in gone:
             # It was removed while nobody was here to be told.
@@ -169,6 +154,8 @@ class _Schedules:
                         self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
+            case HeldNoMore():
+                self._agenda.wake(self._wall)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
             case Find(key, reply):
@@ -323,7 +310,7 @@ class _Schedules:
         hindrances: dict[Hindrance, str] = {}
         if definition.policies.not_while:
             hindrances = self._context.hindrances(definition.repo)
-        return Situation(self._wall, dirty, hindrances)
+        return Situation(self._wall, dirty, hindrances, self._context.closed())
 
     # -- submissions -----------------------------------------------------------------
 

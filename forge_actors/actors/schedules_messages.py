@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from forge_actors.domain.schedules import (
 from forge_actors.domain.triggers import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable
 
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
@@ -44,8 +45,8 @@ class Apply(Struct, frozen=True):
     definitions: tuple[Definition, ...]
     #: The revisions that its schedules had when somebody looked; None: as they are.
     seen: dict[str, int] | None
-    #: What is saved along with them.
-    along: tuple[Change, ...]
+    #: Says what is saved along with them, or refuses.
+    along: Callable[[], Sequence[Change]]
     reply: Reply[Difference]
     #: By name, of those that wait for something: how far that is seen already.
     baselines: dict[str, str | None] = {}
@@ -137,6 +138,10 @@ class RepositoryGone(Struct, frozen=True):
     repo: str
 
 
+class HeldNoMore(Struct, frozen=True):
+    """What held back all schedules may be over."""
+
+
 class Due(Struct, frozen=True):
     """The moment has come, or the clock was set."""
 
@@ -155,6 +160,7 @@ Message = (
     | Signalled
     | Stirred
     | RepositoryGone
+    | HeldNoMore
     | Due
 )
 
@@ -215,6 +221,8 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.
     dirty: Callable[[str], bool | None]
+    #: Why no window of any schedule runs now; None if they do.
+    closed: Callable[[], str | None] = lambda: None
     #: What holds back the schedules of a repository that ask for it, and why.
     hindrances: Callable[[str], dict[Hindrance, str]] = lambda _: {}
     #: Whether a repository is there, and not removed.

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from forge_actors.client import offline, offline_home
 from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
+from forge_actors.domain.trust_items import differing_item
 
 _KNOWN = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _ATTENTION = """\
@@ -36,6 +37,10 @@ ORDER BY made_at, worktree.id"""
 _CLOSED_HOOKS = """\
 SELECT name, after, failing_since, detail FROM webhook WHERE closed IS NOT NULL
 ORDER BY name"""
+_DIFFERING = """\
+SELECT repository.id, repository.name, differs
+FROM trust JOIN repository ON repository.id = trust.repo
+WHERE differs IS NOT NULL ORDER BY repository.name"""
 _LAST = (
     "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
 )
@@ -127,5 +132,9 @@ def _facts(home: str) -> Facts:
             )
         ],
         hooks=_hooks(home),
+        differing=[
+            differing_item(repo, name, differs, offline.moment)
+            for repo, name, differs in _rows(home, "trust", _DIFFERING)
+        ],
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

@@ -9,7 +9,9 @@ from typing import Any
 from forge_actors.client.schedule_files import read_table
 from forge_actors.domain.errors import InvalidInput
 
-_KEYS = ("workflow", "step")
+#: Tables that a file may have besides its steps.
+_TABLES = ("workflow", "items", "template")
+_KEYS = (*_TABLES, "step")
 
 
 def read_workflow(path: str) -> dict[str, Any]:
@@ -23,11 +25,15 @@ def read_workflow(path: str) -> dict[str, Any]:
     for key in table:
         if key not in _KEYS:
             raise InvalidInput(
-                key, "is not known; a file has a [workflow] and [[step]] tables"
+                key,
+                "is not known; a file has a [workflow] and [[step]] tables, or for a"
+                " campaign [items] and a [template]",
             )
-    header = table.get("workflow", {})
-    if not isinstance(header, dict):
-        raise InvalidInput("workflow", "is written [workflow], once")
+    for name in _TABLES:
+        if not isinstance(table.get(name, {}), dict):
+            raise InvalidInput(name, f"is written [{name}], once")
+    given = {name: table[name] for name in ("items", "template") if name in table}
+    header = {**table.get("workflow", {}), **given}
     steps = table.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):
         raise InvalidInput("step", "is written [[step]], once for each")
@@ -36,7 +42,10 @@ def read_workflow(path: str) -> dict[str, Any]:
     workflow.setdefault("name", os.path.splitext(os.path.basename(path))[0])
     workflow["source"] = os.path.realpath(path)
     beside = os.path.dirname(workflow["source"])
-    for entry in (workflow, *workflow["steps"]):
+    items = workflow.get("items", {})
+    kinds = (items.get("files"), items.get("command"), workflow.get("template"))
+    named = [entry for entry in kinds if isinstance(entry, dict)]
+    for entry in (workflow, *workflow["steps"], *named):
         repo = entry.get("repo")
         if isinstance(repo, str) and (os.sep in repo or repo in (".", "..")):
             entry["repo"] = os.path.normpath(os.path.join(beside, repo))

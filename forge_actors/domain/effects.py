@@ -1,8 +1,9 @@
 """Effects: what a job does to the world outside, and whether it may.
 
 A job that a person asked for may do what its command does. One that a schedule, a
-workflow or a continuation began may do no more to the outside than a person has allowed
-in its definition or for that job; and so may the jobs that it submits itself.
+workflow, a continuation or the template of a repository began may do no more to the
+outside than a person has allowed in its definition or for that job; and so may the jobs
+that it submits itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Effect = Literal[
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 #: Origins that stand for no person; what they began is behind a colon.
-AUTOMATED = frozenset({"schedule", "workflow", "continuation"})
+AUTOMATED = frozenset({"schedule", "workflow", "continuation", "template"})
 #: Before the id of the job that submitted another one.
 OF_JOB = "job:"
 #: Refused commands of one attempt that are told.

@@ -22,6 +22,7 @@ from forge_actors.domain.arriving import (
     without_chance,
 )
 from forge_actors.domain.causes import Ended
+from forge_actors.domain.schedule_waits import woken
 from forge_actors.domain.schedules import (
     DAY,
     GRACE,
@@ -68,6 +69,8 @@ class Situation(Struct, frozen=True):
     dirty: bool | None = None
     #: What holds back those that ask for it, and why.
     hindrances: Mapping[Hindrance, str] = {}
+    #: Why no window of any schedule runs now.
+    closed: str | None = None
 
 
 def next_moment(schedule: Schedule) -> float:
@@ -136,6 +139,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     """What is to be done about a window whose moment has come."""
     policies, progress = schedule.definition.policies, schedule.progress
     wall = now.wall
+    if now.closed is not None and entry.asked:
+        return Ruling("defer", now.closed)
     if entry.asked:
         return _overlapping(schedule) or Ruling("run", "somebody asked for it", "run")
     jitter = jitter_of(schedule.id, entry.key, policies.jitter)
@@ -154,6 +159,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     if policies.max_failures and progress.failures >= policies.max_failures:
         reason = f"{progress.failures} of its jobs failed in a row"
         return Ruling("pause", reason, "stopped")
+    if now.closed is not None:
+        return Ruling("defer", now.closed)
     if policies.when_clean and now.dirty is not False:
         reason = (
             "the checkout has changes"
@@ -263,11 +270,7 @@ def ended(
         return schedule
     today = math.floor(wall / DAY)
     spent = progress.spent if progress.day == today else 0.0
-    # What waited for this end is looked at now.
-    pending = tuple(
-        structs.replace(entry, moment=wall) if entry.moment == math.inf else entry
-        for entry in progress.pending
-    )
+    progress = woken(schedule, wall).progress
     progress = structs.replace(
         progress,
         jobs=tuple(other for other in progress.jobs if other != job),
@@ -275,7 +278,6 @@ def ended(
         last_end=wall,
         day=today,
         spent=spent + ran,
-        pending=pending,
     )
     return structs.replace(schedule, progress=progress)
 

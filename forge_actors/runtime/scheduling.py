@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from forge_actors.actors import lookout, lookout_messages, schedules
-from forge_actors.actors.schedules_messages import Stirred
+from forge_actors.actors.schedules_messages import HeldNoMore, Stirred
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.poison import cause, only
+from forge_actors.domain.policies import held_schedules
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.edges.git.commits import GitCommits
 from forge_actors.edges.wall_timer import SystemWallTimer
@@ -54,7 +55,7 @@ class Scheduling:
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
-        looking.looked = self._looked
+        looking.looked.append(self._looked)
         #: Sees how far something is now that a schedule is to wait for.
         self.baseline = Baseline(store, registry.get, commits)
 
@@ -85,6 +86,7 @@ class Scheduling:
             submit=submit_one,
             cancel=cancel,
             dirty=dirty,
+            closed=lambda: held_schedules(store.policy),
             hindrances=hindrances,
             known=lambda repo: registry.get(repo) is not None,
             sources=(self, issues),
@@ -97,6 +99,7 @@ class Scheduling:
             watch=looking.board.wait_for,
             tell=self.tell,
         )
+        store.when_policy_changes(lambda: self.tell(HeldNoMore()))
         self._mailbox: Mailbox[Message] | None = None
         self._started = trio.Event()
         self._scope = trio.CancelScope()

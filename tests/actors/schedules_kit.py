@@ -86,6 +86,7 @@ class World:
         self.refusal: Exception | None = None
         self.takes = 0.0
         self.dirty: bool | None = False
+        self.closed: str | None = None
         self.hindrances: dict[Hindrance, str] = {}
         #: The repositories in which something is held back.
         self.held: set[str] = set()
@@ -105,6 +106,7 @@ class World:
                 submit=self._submit,
                 cancel=self._cancel,
                 dirty=lambda _: self.dirty,
+                closed=lambda: self.closed,
                 hindrances=lambda _: self.hindrances,
                 held=self.held,
                 known=lambda repo: repo not in self.removed,

@@ -84,6 +84,7 @@ async def test_a_job_that_ended_while_nobody_looked_is_followed() -> None:
         await asleep.end("a")
     second = asleep.again()
     async with second.open():
+        await trio.testing.wait_all_tasks_blocked()
         assert second.names() == ["a", "b"]
 
 

@@ -99,12 +99,10 @@ class Looks:
 
     def __init__(self, case: Case) -> None:
         self._control = case.control
-        self._tell = case.control._looking.looked
         self._looked = trio.Event()
-        case.control._looking.looked = self._heard
+        case.control._looking.looked.append(self._heard)
 
-    def _heard(self, repo: str) -> None:
-        self._tell(repo)
+    def _heard(self, _: str) -> None:
         self._looked.set()
         self._looked = trio.Event()
 

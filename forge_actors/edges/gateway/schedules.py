@@ -15,6 +15,7 @@ from forge_actors.domain.schedule_views import (
     ScheduleView,
 )
 from forge_actors.domain.schedules import MAX_SCHEDULES
+from forge_actors.domain.trust import SOURCE
 from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.paging import PAGED, page
@@ -126,8 +127,8 @@ async def occurrences(call: Call) -> Answer:
 
 async def apply(call: Call) -> Answer:
     wanted = decode(call.request.body, Applying)
-    if not wanted.source:
-        raise InvalidInput("source", "is empty")
+    if not wanted.source or wanted.source.startswith(SOURCE):
+        raise InvalidInput("source", "is no name of a file")
     if len(wanted.schedules) > MAX_SCHEDULES:
         raise InvalidInput("schedules", f"has more than {MAX_SCHEDULES} schedules")
     _check_authority(call, wanted.schedules)

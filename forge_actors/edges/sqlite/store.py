@@ -35,6 +35,7 @@ from forge_actors.domain.errors import (
     WriterFenced,
 )
 from forge_actors.domain.events import Event
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.edges.sqlite.checking import DAMAGE
 from forge_actors.edges.sqlite.commits import Commits
 from forge_actors.edges.sqlite.connection import grow_log, has_room, open_connections
@@ -97,13 +98,16 @@ class SqliteStore(UpkeptStore):
             JobAdded: self._added,
             JobEnded: self._ended,
             RepositoryChanged: self._changed,
+            PolicySet: self._policed,
         }
         #: Who heeds changes when they are written, by their type.
         self._heeded: dict[type, Callable[[Any], None]] = {
             JobAdded: self._accepted,
             **dict.fromkeys(RESPECIFY, self._specified),
             RepositoryChanged: self._changed,
+            PolicySet: self._policy_set,
         }
+        self._look_at_policy()
         self.active = self.tally.active
 
     # -- whose it is -----------------------------------------------------------------
@@ -330,6 +334,7 @@ class SqliteStore(UpkeptStore):
             self._db.execute("ROLLBACK")
         self._events.clear()
         self.active = self.read("active_total")[0][0]
+        self._look_at_policy()
 
     def _refusal(self) -> StoreFailed:
         return StoreFailed(f"nothing can be saved now: {self.trouble}")

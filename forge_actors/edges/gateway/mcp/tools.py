@@ -101,6 +101,26 @@ TOOLS = (
         The ids come back in the order of the jobs.""",
     ),
     _tool(
+        "templates",
+        "List templates",
+        arguments.Templates,
+        calls.templates,
+        """List the templates: jobs with places for values, which the user wrote or has
+        trusted. Where one does what you need, take it: it is how this repository wants
+        that to be done.""",
+        reads=True,
+    ),
+    _tool(
+        "submit_template",
+        "Queue the job of a template",
+        arguments.ByTemplate,
+        calls.submit_template,
+        """Queue the job that a template makes of `values`, and get its id. A parameter
+        with a default may be left out. What the files of a repository bring along can
+        be used once a person has trusted it, with `forge-actors repo trust`; you
+        cannot.""",
+    ),
+    _tool(
         "jobs",
         "List jobs",
         arguments.ListJobs,
