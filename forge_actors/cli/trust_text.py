@@ -1,12 +1,14 @@
-"""What a repository brings along as lines for people, whoever wrote it."""
+"""What a repository brings along as lines for people, whoever wrote it.
+
+Nothing of it may be hidden, so what cannot be printed is written as TOML would, where
+other places leave it out.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
 from typing import TYPE_CHECKING, Any
-
-from forge_actors.cli.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,9 +25,19 @@ _COMMANDS = ("argv", "prompt", "verify", "after_job")
 
 
 def shown(view: Json, *, diff: bool = True) -> Iterator[str]:
-    """All that would be taken over, and how it differs from what was; cleaned."""
-    for line in _lines(view, diff=diff):
-        yield clean(line)
+    """All that would be taken over, and how it differs from what was."""
+    yield from map(visible, _lines(view, diff=diff))
+
+
+def visible(text: str) -> str:
+    """The same with everything that moves a cursor, turns text around or is nothing to
+    be seen as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 def _lines(view: Json, *, diff: bool) -> Iterator[str]:

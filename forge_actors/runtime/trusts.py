@@ -157,6 +157,8 @@ class Trusts:
                 self._keep(repo, await self.found(repo))
             except StoreFailed as error:
                 log.info("what differs of %s is not saved: %s", repo.name, error)
+            except Exception:  # nothing else is to fail with it
+                log.exception("what is trusted of %s cannot be compared", repo.name)
 
     def _keep(self, repo: Repository, found: Found) -> None:
         """Save how it differs, if that is news."""

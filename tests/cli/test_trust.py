@@ -138,6 +138,18 @@ def test_nothing_in_it_reaches_the_terminal_as_it_is() -> None:
         problem=evil,
     )
     assert all(line.isprintable() for line in lines)
+    # What a terminal would swallow is there to be seen.
+    hidden = "echo ok\x1b]0;; rm -rf ~ ;\x07\nreboot\u200b"
+    [told] = [
+        line
+        for line in _told(
+            schedules=[
+                PlannedSchedule("s", "added", "@daily", {"argv": ["sh", "-c", hidden]})
+            ]
+        )
+        if "command" in line
+    ]
+    assert told.endswith(r"'echo ok\x1b]0;; rm -rf ~ ;\x07\nreboot\u200b'")
     # All of a command is shown, however long it is.
     long = "x" * 5000
     assert long in "\n".join(

@@ -279,6 +279,13 @@ async def test_a_home_has_templates_of_its_own_which_are_meant_first(
         job = await control.job(accepted.id)
         # It is a person's, who asks for it: no other effects are held back.
         assert (job.origin, job.argv, job.effects) == ("cli", ["true"], None)
+        file = runtime.home / "templates.toml"
+        file.write_text(own.replace("greet", "other"))
+        assert (await control.template("greet")).repo == "app"
+        for text, said in ((b"\xff", "no UTF-8"), (b"x = 1", "x: is not known")):
+            file.write_bytes(text)
+            with pytest.raises(InvalidInput, match=said):
+                await control.templates()
 
 
 async def test_a_look_at_the_checkout_notices_what_differs(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from forge_actors.domain.templates import FromTemplate, TemplateView
 from forge_actors.domain.trust import TrustRequest, TrustView
 from forge_actors.edges.gateway.callers import caller, origin_of
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.parameters import text
 from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
@@ -24,9 +25,11 @@ _REPO = text("repo", "Only those of this repository, and of the home.")
 
 
 class Templates(Struct):
-    """Those of the home first, then those of each repository."""
+    """Those of the home first, then those of each repository. `next` is the value of
+    `after` for those behind them, or null."""
 
     templates: list[TemplateView]
+    next: str | None
 
 
 async def show(call: Call) -> Answer:
@@ -59,7 +62,12 @@ def _check_person(call: Call) -> None:
 
 async def listed(call: Call) -> Answer:
     views = await call.control.templates(call.query.one("repo"))
-    return json_response(Templates(views))
+    found, behind = page(views, _place, call.query)
+    return json_response(Templates(found, behind))
+
+
+def _place(view: TemplateView) -> str:
+    return f"{view.repo or ''}/{view.name}"
 
 
 async def one(call: Call) -> Answer:
@@ -108,7 +116,7 @@ ROUTES = (
         "GET",
         "/v1/templates",
         listed,
-        (_REPO,),
+        (_REPO, *PAGED),
         says="The templates of the home and of trusted repositories.",
         gives=Templates,
     ),
