@@ -34,6 +34,7 @@ from benchmarks import (
     streams,
     w1,
     w2,
+    workflows,
     worktrees,
 )
 from benchmarks.cref import CReference, filesystem, sync_rate
@@ -101,6 +102,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
     "schedules": schedules.measure,
+    "workflows": workflows.measure,
     "restart": restart.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,
