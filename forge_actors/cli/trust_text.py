@@ -55,9 +55,12 @@ def _lines(view: Json, *, diff: bool) -> Iterator[str]:
         yield f"schedule {schedule['name']}  {schedule['change']}"
         yield f"  when       {schedule['trigger']}"
         yield from job_lines(schedule["job"])
+    texts = {file["name"]: file["text"] or "" for file in view["files"]}
     for workflow in view["workflows"]:
         yield ""
-        yield f"workflow {workflow}  (the whole of its file is below)"
+        yield f"workflow {workflow['name']}  .forge/{workflow['file']}"
+        lines = texts.get(workflow["file"], "").splitlines()
+        yield from (f"  | {line}" for line in lines)
     if view["secrets"]:
         yield ""
         yield f"its jobs get the secrets: {', '.join(view['secrets'])}"

@@ -10,7 +10,8 @@ from msgspec import Struct, structs
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.requests import Accepted
 from forge_actors.domain.templates import FromTemplate, TemplateView
-from forge_actors.domain.trust import TrustRequest, TrustView
+from forge_actors.domain.trust import TrustedRun, TrustRequest, TrustView
+from forge_actors.domain.workflow_views import WorkflowView
 from forge_actors.edges.gateway.callers import caller, origin_of
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.paging import PAGED, page
@@ -58,6 +59,13 @@ def _check_person(call: Call) -> None:
         raise Refused(
             f"job {job} cannot trust what a repository brings along; a person can"
         )
+
+
+async def run_workflow(call: Call) -> Answer:
+    wanted = decode(call.request.body, TrustedRun)
+    repo, name = call.parts
+    view = await call.control.run_trusted_workflow(repo, name, wanted)
+    return json_response(view, status=201)
 
 
 async def listed(call: Call) -> Answer:
@@ -111,6 +119,15 @@ ROUTES = (
         distrust,
         says="Trust a repository no more; its templates and schedules go.",
         gives=TrustView,
+    ),
+    Route(
+        "POST",
+        "/v1/repositories/{name}/workflows/{workflow}/run",
+        run_workflow,
+        says="Begin a workflow that a repository brings along, as it is trusted.",
+        takes=TrustedRun,
+        gives=WorkflowView,
+        status=201,
     ),
     Route(
         "GET",
