@@ -4,10 +4,8 @@ Only `run` touches the ledger, so nothing is locked. A move is handed to the sto
 its consequences for others follow when it is durable; a dispatch is durable before its
 worker launches anything. The actor ends by itself when it owns no job, and only when
 nothing waits in its inbox; a stop ends it once its workers have, a detach at once. When
-it fails or is detached it lets go of what runs: whoever owns the repository next adopts
-that.
-
-It tells the supervisor at most one `Wanted` for each batch of messages it has handled.
+it fails or is detached it lets go of what runs, for its next owner. It tells the
+supervisor at most one `Wanted` for each batch of messages it has handled.
 """
 
 from __future__ import annotations
@@ -81,10 +79,13 @@ async def run(
             task_status.started(mailbox)
             while not (actor.finished and inbox.empty):
                 message = await actor.next_message(inbox)
+                looks = message is not None  # and nothing has changed
                 while message is not None:
+                    looks = looks and type(message) is Explain
                     actor.handle(message)
                     message = inbox.receive_nowait()
-                actor.settle()
+                if not looks:
+                    actor.settle()
 
 
 class _Repository:
@@ -159,6 +160,7 @@ class _Repository:
             return await inbox.receive()
         with trio.move_on_at(due):
             return await inbox.receive()
+        self.settle()
         # One may have come just now: left there it would keep us awake for ever.
         return inbox.receive_nowait()
 
@@ -388,8 +390,7 @@ class _Repository:
             self._context.refused(job, outcome.refusal)
         if job.agent is not None:
             self._context.used()
-        forget = partial(self._context.forget, job.id, attempt)
-        self._moves.add(changes, then=forget)
+        self._moves.add(changes, then=partial(self._context.forget, job.id, attempt))
         return True
 
     def _save(self) -> None:

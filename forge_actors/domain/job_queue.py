@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from forge_actors.domain.accounts import BACKS_OFF, LONGEST_TRY, waiting_for
 from forge_actors.domain.agentless import Agentless
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
-from forge_actors.domain.blockers import find_blocker, rank_of
+from forge_actors.domain.blockers import rank_of
 from forge_actors.domain.budgets import QueueBudgets
 from forge_actors.domain.changes import JobEnded, JobWaits, SetAside, TakenBack
 from forge_actors.domain.events import Event
+from forge_actors.domain.in_line import behind, held_back
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.poison import Poison
 from forge_actors.domain.policies import waiting_for as waiting_for_policy
 from forge_actors.domain.priority import PRIORITIES, bound
-from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
 from forge_actors.domain.waiting import Waiting, for_gone, for_person, state_for_family
 
@@ -35,11 +37,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.jobs import Job, JobError, State
+    from forge_actors.domain.lanes import Lane
     from forge_actors.domain.launch import Receipt
     from forge_actors.domain.policies import Policy
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
-    from forge_actors.domain.waiting import WaitingKind
 
 
 #: The state of a job whose agent asks something, or that would do something to the
@@ -187,8 +189,13 @@ class JobQueue:
         claim = next(c for c in job.claims if str(c) == waiting.resource)
         return state_for_family(claim.family)
 
-    def waiting(self, job_id: str, now: float) -> Waiting:
-        """What keeps a waiting job from being offered; kind `token` if nothing does."""
+    def waiting(
+        self, job_id: str, now: float, alike: dict[Lane, Waiting] | None = None
+    ) -> Waiting:
+        """What keeps a waiting job from being offered; kind `token` if nothing does.
+
+        `alike` has what was found at the same moment for others that need the same.
+        """
         job = self.jobs[job_id]
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
@@ -223,42 +230,16 @@ class JobQueue:
         account = self._account(job.tokens)
         if account is not None:
             return waiting_for(account)
-        since = max(job.queued_at, self._lanes.ready[job_id][1].since)
-        reservations = self._lanes.reservations(now)
-        blocker = find_blocker(job, self.held, reservations, now)
-        around = "" if blocker is None else self._lanes.around(job, self.held, now)
-        if blocker is not None and not around:
-            holder, claim, reserved = blocker
-            kind: WaitingKind = "reservation" if reserved else "claim"
-            detail = (
-                f"{claim} is reserved for {holder}, which waited too long"
-                if reserved
-                else f"{claim} conflicts with what {holder} holds"
-            )
-            left = self.quarantined.get(holder)
-            if left is not None:
-                detail = (
-                    f"{claim} is kept for what job {holder} left:"
-                    f" {named(left.remaining)}, not proven gone for"
-                    f" {max(0.0, now - left.since):.0f} s; if it is gone:"
-                    f" forge-actors quarantine release {holder}"
-                )
-            if any(first is job for first in reservations):
-                detail += "; it waited so long that its claims are reserved for it"
-            return Waiting(kind, since, detail, holders=(holder,), resource=str(claim))
-        if len(self.leases) >= self.workers:
-            return Waiting(
-                "token",
-                since,
-                f"{len(self.leases)} of {self.workers} workers of its repository run",
-                holders=tuple(self.leases),
-                resource="repository_workers",
-                used=len(self.leases),
-                limit=self.workers,
-                note=around,
-            )
-        detail = "it is next when a worker is free"
-        return Waiting("token", since, detail, note=around)
+        lanes, lane = self._lanes, self._lanes.ready[job_id][1]
+        since = max(job.queued_at, lane.since)
+        same = None if alike is None or lanes.reservations(now) else alike.get(lane)
+        if same is None:
+            held, left = self.held, self.quarantined
+            found, note = held_back(job, since, lanes, held, left, now)
+            same = found or behind(self.leases, self.workers, since, note)
+            if alike is not None:
+                alike[lane] = same
+        return same if same.since == since else replace(same, since=since)
 
     def ahead_of(self, job_id: str, now: float) -> int:
         """How many ready jobs of this repository with the same tokens come first."""

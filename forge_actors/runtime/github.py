@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forge_actors.domain.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from forge_actors.domain.github.issues import GitHub
     from forge_actors.edges.github.tokens import Tokens
@@ -28,8 +28,10 @@ def open_github(
     settings: GitHubSettings,
     secrets: SecretFolder,
     environ: Mapping[str, str] = os.environ,
+    named: Collection[str] = (),
 ) -> GitHub:
-    """A reader; nothing is asked and no token looked for before it is used.
+    """A reader; nothing is asked and no token looked for before it is used. A person
+    has `named` these servers of companies.
 
     Raises:
         Refused: the extra is not installed.
@@ -40,7 +42,7 @@ def open_github(
         raise Refused(NOT_HERE)
     from forge_actors.edges.github.reader import GitHubReader
 
-    tokens = tokens_of(lambda: settings, secrets, environ)
+    tokens = tokens_of(lambda: settings, secrets, environ, named)
     return GitHubReader(tokens, base, seconds=settings.seconds)
 
 
@@ -48,6 +50,7 @@ def tokens_of(
     settings: Callable[[], GitHubSettings],
     secrets: SecretFolder,
     environ: Mapping[str, str] = os.environ,
+    named: Collection[str] = (),
 ) -> Tokens:
     """Where tokens come from: a secret of the home, the environment, `gh`."""
     from forge_actors.edges.github.tokens import Tokens
@@ -56,4 +59,4 @@ def tokens_of(
         name = settings().tokens.get(host)
         return None if name is None else (name, secrets.read(name))
 
-    return Tokens(environ, secret)
+    return Tokens(environ, secret, named)

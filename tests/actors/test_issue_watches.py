@@ -121,6 +121,21 @@ async def test_many_at_once_are_read_whole_whatever_happens_meanwhile() -> None:
         assert watch.numbers[2:] == ["2249"]
 
 
+async def test_what_comes_behind_a_full_page_is_seen() -> None:
+    async with Watch().open() as watch:
+        people, demo = watch.github, watch.repository
+        await watch.add()
+        for number in range(1, 101):
+            people.issue(demo, number)
+        for issue in people.issues.values():
+            issue.updated, issue.state = people.now, "closed"
+        for _ in range(3):
+            await watch.later()
+        people.issue(demo, 500)
+        await watch.later()
+        assert watch.numbers == ["500"]
+
+
 async def test_of_too_many_in_one_second_it_is_said_that_some_are_not_seen() -> None:
     async with Watch().open() as watch:
         people, demo = watch.github, watch.repository

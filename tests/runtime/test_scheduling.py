@@ -28,7 +28,8 @@ def _scheduling() -> Scheduling:
     looking: Any = SimpleNamespace(board=Board(), looked=[])
     registry: Any = SimpleNamespace(get=None)
     issues = IssueWatching(nothing, nothing, Path("nowhere"))
-    return Scheduling(nothing, nothing, nothing, nothing, registry, looking, issues)
+    store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
+    return Scheduling(store, nothing, nothing, nothing, registry, looking, issues)
 
 
 async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
@@ -52,7 +53,7 @@ async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
     scheduling = _scheduling()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(scheduling.run)
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             assert await scheduling.ask(Tell) == []
         nursery.cancel_scope.cancel()
     assert starts == 2
@@ -68,7 +69,7 @@ async def test_who_asks_at_the_end_is_told_so(monkeypatch: pytest.MonkeyPatch) -
         nursery.start_soon(scheduling.run)
         await trio.sleep(0.01)
         scheduling.stop()
-        with trio.fail_after(5), pytest.raises(Unavailable, match="the service ends"):
+        with trio.fail_after(30), pytest.raises(Unavailable, match="the service ends"):
             await scheduling.ask(Tell)
 
 
