@@ -1,4 +1,4 @@
-"""The part of the fake `Control` that is about trust and templates."""
+"""The part of the fake `Control` about trust, templates, and with them schedules."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.requests import Accepted
 from forge_actors.domain.trust import TrustView, check_secrets
 from forge_actors.domain.workflow_views import WorkflowView
+from forge_actors.testing.schedules import FakeSchedules
 
 if TYPE_CHECKING:
     from forge_actors.domain.templates import FromTemplate, TemplateView
     from forge_actors.domain.trust import TrustedRun, TrustRequest
 
 
-class FakeTrust:
+class FakeTrust(FakeSchedules):
     """What each repository brings along is in `brought`, by its name; what was
     submitted by templates in `by_template`."""
 
     def __init__(self) -> None:
+        FakeSchedules.__init__(self)
         self.brought: dict[str, TrustView] = {}
         self.kept_templates: list[TemplateView] = []
         #: The trusted workflows that were begun.
