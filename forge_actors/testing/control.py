@@ -80,19 +80,8 @@ class FakeControl(
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
-        FakeWatching.__init__(self)
-        FakeWorktrees.__init__(self)
-        FakeArtifacts.__init__(self)
-        FakeResults.__init__(self)
-        FakeSchedules.__init__(self)
-        FakeWorkflows.__init__(self)
-        FakeInbox.__init__(self)
-        FakeWebhooks.__init__(self)
-        FakeSpending.__init__(self)
-        FakeMetrics.__init__(self)
-        FakePolicies.__init__(self)
-        FakeTimeline.__init__(self)
-        FakeTrust.__init__(self)
+        for noun in FakeControl.__bases__:
+            noun.__init__(self)  # type: ignore[misc]
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
