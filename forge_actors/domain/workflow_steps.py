@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 from msgspec import Struct
 
 from forge_actors.domain.jobs import State
+from forge_actors.domain.validation import Found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,10 +66,14 @@ class Step(Struct):
     tries: int = 0
     #: Jobs of it that failed since it was begun, or begun anew.
     failures: int = 0
+    #: The same of those of which nothing was found out.
+    undecided: int = 0
     job: str | None = None
     why: str | None = None
     outputs: dict[str, str] = {}
     approved: bool = False
+    #: What its job found out, if that was a check.
+    validation: Found | None = None
     #: What a campaign is about, where the job of this step found that out.
     items: tuple[str, ...] = ()
     began: float | None = None
@@ -84,6 +89,7 @@ class StepEnd(Struct, frozen=True):
     items: tuple[str, ...] = ()
     #: Nothing was found out: it failed for a reason that is not its own.
     retryable: bool = False
+    validation: Found | None = None
 
 
 class Verdict(Struct, frozen=True):

@@ -231,9 +231,9 @@ TOOLS = (
         workflow_calls.workflows,
         """Workflows are steps that depend on each other, each a job. Without `name`
         this lists the newest, with how many steps are in which state; with it, one with
-        its steps and their jobs. `pause`, `resume`, `cancel` and `retry` are for when the
-        user asks for them. A person begins one with `forge-actors workflow run FILE`,
-        and answers what a step asks.""",
+        its steps and their jobs. `pause`, `resume`, `cancel` and `retry` are for when
+        the user asks for them. A person begins one with `forge-actors workflow run` and
+        answers what a step asks.""",
     ),
     _tool(
         "schedules",
