@@ -81,17 +81,6 @@ class Freed(Struct, frozen=True):
 
 
 Message = (
-    Pause
-    | Resume
-    | Cancel
-    | Answer
-    | Tell
-    | Submitted
-    | Ended
-    | Looked
-    | Due
-    | Freed
-)
     Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due | Freed
 )
 
