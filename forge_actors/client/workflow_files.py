@@ -10,7 +10,7 @@ from forge_actors.client.schedule_files import read_table
 from forge_actors.domain.errors import InvalidInput
 
 #: Tables that a file may have besides its steps.
-_TABLES = ("workflow", "items", "template")
+_TABLES = ("workflow", "items", "template", "goal", "act", "check")
 _KEYS = (*_TABLES, "step")
 
 
@@ -26,13 +26,13 @@ def read_workflow(path: str) -> dict[str, Any]:
         if key not in _KEYS:
             raise InvalidInput(
                 key,
-                "is not known; a file has a [workflow] and [[step]] tables, or for a"
-                " campaign [items] and a [template]",
+                "is not known; a file has a [workflow] and [[step]] tables, for a"
+                " campaign [items] and a [template], for a goal an [act] and a [check]",
             )
     for name in _TABLES:
         if not isinstance(table.get(name, {}), dict):
             raise InvalidInput(name, f"is written [{name}], once")
-    given = {name: table[name] for name in ("items", "template") if name in table}
+    given = {name: table[name] for name in _TABLES[1:] if name in table}
     header = {**table.get("workflow", {}), **given}
     steps = table.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):

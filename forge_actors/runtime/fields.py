@@ -47,6 +47,7 @@ from forge_actors.domain.requests import (
     encode_argv,
     nearest,
 )
+from forge_actors.domain.rounds import OF_A_GOAL
 from forge_actors.domain.verifying import (
     DEFAULT_ROUNDS,
     DEFAULT_SECONDS,
@@ -331,7 +332,7 @@ def _env(env: dict[str, str], field: str) -> dict[str, str]:
             raise InvalidInput(field, f"{name!r} cannot name a variable")
         if "\0" in value:
             raise InvalidInput(field, f"the value of {name!r} has a NUL byte")
-        if name.startswith("FORGE_") and name not in OF_AN_ISSUE:
+        if name.startswith("FORGE_") and name not in (*OF_AN_ISSUE, *OF_A_GOAL):
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env
 

@@ -8,8 +8,10 @@ import msgspec
 
 from forge_actors.actors.workflows import Context
 from forge_actors.domain.campaigns import Campaign
+from forge_actors.domain.goals import Goal
 from forge_actors.domain.jobs import JobError
 from forge_actors.domain.redaction import bounded, redact
+from forge_actors.domain.rounds import TurnRequest
 from forge_actors.domain.workflow_steps import StepEnd
 from forge_actors.domain.workflows import Graph
 from forge_actors.runtime.handing_on import outputs_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.workflow_definitions import Definition
     from forge_actors.domain.workflow_steps import Plan, Step
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.goal_turns import Turns
 
 #: Characters of what is told of a step that failed.
 MAX_WHY = 500
@@ -33,6 +36,8 @@ _error = msgspec.json.Decoder(JobError)
 
 def plan_of(definition: Definition, steps: list[Step]) -> Plan:
     """The plan of its kind, from what was saved of its steps."""
+    if definition.kind == "goal":
+        return Goal(definition, steps)
     kind = Campaign if definition.kind == "campaign" else Graph
     return kind(definition, steps)
 
@@ -43,10 +48,13 @@ def context_of(
     submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
     cancel: Callable[[str], Awaitable[object]],
     output: Callable[[str, int], Awaitable[bytes]],
+    turns: Turns,
 ) -> Context:
     """What the actors of workflows are given by a runtime."""
 
     async def submit_all(requests: Sequence[JobRequest]) -> list[str]:
+        if isinstance(requests[0], TurnRequest):  # a goal has one step at a time
+            return [await turns.submit(requests[0])]
         return [accepted.id for accepted in await submit(requests)]
 
     async def result(job: str, state: State) -> StepEnd:
@@ -74,4 +82,5 @@ def context_of(
         cancel=cancel,
         result=result,
         lines=lines,
+        marks=turns.marks,
     )
