@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from forge_actors.client import offline, offline_home
 from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
 from forge_actors.domain.trust_items import differing_item
+from forge_actors.domain.workflow_items import stuck_items
 
 _KNOWN = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _ATTENTION = """\
@@ -41,6 +42,9 @@ _DIFFERING = """\
 SELECT repository.id, repository.name, differs
 FROM trust JOIN repository ON repository.id = trust.repo
 WHERE differs IS NOT NULL ORDER BY repository.name"""
+_STUCK_WORKFLOWS = """\
+SELECT id, body FROM workflow WHERE state = 'human_attention_required'
+ORDER BY id DESC LIMIT 100"""
 _LAST = (
     "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
 )
@@ -136,5 +140,6 @@ def _facts(home: str) -> Facts:
             differing_item(repo, name, differs, offline.moment)
             for repo, name, differs in _rows(home, "trust", _DIFFERING)
         ],
+        stuck=stuck_items(_rows(home, "workflow", _STUCK_WORKFLOWS), offline.moment),
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

@@ -28,6 +28,7 @@ ItemKind = Literal[
     "trust",
     "effect",
     "job",
+    "workflow",
     "worktree",
 ]
 
@@ -111,6 +112,8 @@ class Facts(Struct, kw_only=True):
     hooks: Sequence[Json] = ()
     #: Repositories whose files say something else than what is trusted of them.
     differing: Sequence[Item] = ()
+    #: Workflows that ended so that a person has to look.
+    stuck: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -136,6 +139,7 @@ def inbox(
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
     found += facts.differing
+    found += facts.stuck
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]
