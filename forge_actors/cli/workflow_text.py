@@ -76,4 +76,7 @@ def _note(step: dict[str, Any]) -> str:
         return str(step["gate"])
     if step["why"]:
         return str(step["why"])
+    if waiting := step.get("waiting"):
+        works = f" of work {', '.join(waiting['works'])}" if waiting["works"] else ""
+        return f"waits, {waiting['kind']}: {waiting['detail']}{works}"
     return " ".join(f"{name}={value}" for name, value in step["outputs"].items())

@@ -25,14 +25,13 @@ from forge_actors.domain.rounds import (
 )
 from forge_actors.domain.workflow_definitions import MAX_STEPS
 from forge_actors.domain.workflow_steps import ENDED, Step, StepEnd, Verdict
+from forge_actors.domain.workflows import MAX_UNDECIDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 
-#: Jobs of a step in all of which nothing was found out, before that is a failure.
-MAX_UNDECIDED = 3
 #: Jobs of acts that the next one is told of, to go on where one of them worked.
 LOOKED_BACK = 5
 #: The place of the number of a round in the texts of the jobs.
@@ -136,6 +135,7 @@ class Goal:
     def submitted(self, step: Step, job: str, now: float) -> list[Step]:
         self._taken = False
         step.state, step.job, step.why = "running", job, None
+        step.validation = None
         step.tries += 1
         step.began = now if step.began is None else step.began
         return [step]
@@ -148,20 +148,19 @@ class Goal:
     def ended(self, step: Step, end: StepEnd, now: float) -> list[Step]:
         why = end.why or f"job {step.job} {end.state}"
         step.marks = _added(step.marks or Marks(), end.marks or Marks())
-        step.outputs = end.outputs
+        step.outputs, step.validation = end.outputs, end.validation
         if end.state == "succeeded":
             step.state, step.why = "succeeded", end.why
         elif self._cancelled or end.state == "cancelled":
             step.state, step.why = "cancelled", why
         elif end.retryable and self._may_try_again(step, now):
-            undecided = step.marks.undecided + 1
-            step.marks = structs.replace(step.marks, undecided=undecided)
+            step.undecided += 1
             step.state, step.why = "waiting", f"{why}; it is tried again"
             return [step]
         else:
             step.failures += 1
-            blind = end.retryable and place_of(step).role == "check"
-            if blind:
+            nothing = end.retryable or end.validation == "infrastructure_failure"
+            if nothing and place_of(step).role == "check":
                 step.marks = structs.replace(step.marks, blind=True)
             step.state, step.why = "failed", why
         step.ended = now
@@ -242,10 +241,9 @@ class Goal:
         return 0.0 if began is None or now is None else now - began
 
     def _may_try_again(self, step: Step, now: float) -> bool:
-        assert step.marks is not None, step
         limit = self._terms.seconds
         over = limit is not None and self._seconds(now) >= limit
-        return not over and step.marks.undecided + 1 < MAX_UNDECIDED
+        return not over and step.undecided + 1 < MAX_UNDECIDED
 
     def _turn(self, step: Step, role: Role, number: int) -> Turn:
         terms, index = self._terms, step.number

@@ -26,9 +26,9 @@ ItemKind = Literal[
     "claims",
     "webhook",
     "trust",
+    "workflow",
     "effect",
     "job",
-    "workflow",
     "worktree",
 ]
 
@@ -112,8 +112,8 @@ class Facts(Struct, kw_only=True):
     hooks: Sequence[Json] = ()
     #: Repositories whose files say something else than what is trusted of them.
     differing: Sequence[Item] = ()
-    #: Workflows that ended so that a person has to look.
-    stuck: Sequence[Item] = ()
+    #: Steps of workflows that ask, and workflows that stopped until somebody looks.
+    workflows: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -130,6 +130,7 @@ def inbox(
         _approval(each) if _held_back(each) else _question(each)
         for each in facts.asking
     ]
+    found += facts.workflows
     found += [
         _provider(name, account)
         for name, account in facts.closed.items()
@@ -139,7 +140,6 @@ def inbox(
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
     found += facts.differing
-    found += facts.stuck
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]

@@ -45,8 +45,6 @@ class Marks(Struct, frozen=True, omit_defaults=True):
     #: What the agents of all its jobs have used, as far as they told.
     tokens: int = 0
     cost: float = 0.0
-    #: Jobs of it in which nothing was found out.
-    undecided: int = 0
     #: It was given up at a check that found nothing out.
     blind: bool = False
     #: What a goal may use is counted from here.

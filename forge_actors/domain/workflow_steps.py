@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from forge_actors.domain.jobs import State
 from forge_actors.domain.rounds import Marks
+from forge_actors.domain.validation import Found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,10 +67,14 @@ class Step(Struct):
     tries: int = 0
     #: Jobs of it that failed since it was begun, or begun anew.
     failures: int = 0
+    #: The same of those of which nothing was found out.
+    undecided: int = 0
     job: str | None = None
     why: str | None = None
     outputs: dict[str, str] = {}
     approved: bool = False
+    #: What its job found out, if that was a check.
+    validation: Found | None = None
     #: What a campaign is about, where the job of this step found that out.
     items: tuple[str, ...] = ()
     #: Of a step of a goal.
@@ -89,6 +94,7 @@ class StepEnd(Struct, frozen=True):
     retryable: bool = False
     #: Of a step of a goal.
     marks: Marks | None = None
+    validation: Found | None = None
 
 
 class Verdict(Struct, frozen=True):

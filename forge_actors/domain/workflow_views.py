@@ -12,6 +12,8 @@ from forge_actors.domain.rounds import (
     DEFAULT_REPEATS,
     DEFAULT_ROUNDS,
 )
+from forge_actors.domain.step_waits import StepWait
+from forge_actors.domain.validation import Found
 from forge_actors.domain.workflow_definitions import Kind, OnFailure, When
 from forge_actors.domain.workflow_steps import StepState, WorkflowState
 
@@ -134,6 +136,10 @@ class StepView(Struct, frozen=True):
     outputs: dict[str, str]
     began_at: str | None
     ended_at: str | None
+    #: What its last job found out, if that was a check.
+    validation: Found | None = None
+    #: Why it does not run now; of some of them, where one workflow is shown.
+    waiting: StepWait | None = None
 
 
 class GoalView(Struct, frozen=True):

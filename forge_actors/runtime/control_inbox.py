@@ -20,7 +20,7 @@ from forge_actors.domain.inbox import (
 )
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.trust_items import differing_item
-from forge_actors.domain.workflow_items import STUCK, stuck_items
+from forge_actors.domain.workflow_items import asking_item, needing_item
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
 from forge_actors.runtime.control_webhooks import WebhookControl
 from forge_actors.runtime.notifying import Notifier
@@ -36,9 +36,6 @@ from forge_actors.runtime.views import (
 if TYPE_CHECKING:
     from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.runtime.notifying import NotifySettings
-
-#: It is behind every id.
-LAST = "~"
 
 
 class InboxControl(WebhookControl):
@@ -113,9 +110,10 @@ class InboxControl(WebhookControl):
                 differing_item(repo, name, differs, timestamp)
                 for repo, name, differs in read("differing")
             ],
-            stuck=stuck_items(
-                read("workflows_in_state", LAST, MAX_ITEMS, STUCK), timestamp
-            ),
+            workflows=[
+                *(asking_item(row, timestamp) for row in read("asking_steps")),
+                *(needing_item(row, timestamp) for row in read("needing_workflows")),
+            ],
             logs=partial(log_base, home),
         )
 

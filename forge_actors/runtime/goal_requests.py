@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from forge_actors.domain.workflow_views import PartRequest, WorkflowRequest
     from forge_actors.runtime.workflow_requests import Definer
 
+#: The kind of a check that says none: its end is a verdict, or none.
+CHECK = "check"
+
 
 class GoalDefiner:
     """Makes the definition of one goal."""
@@ -62,13 +65,14 @@ class GoalDefiner:
         if role == "check" and part.job.get("agent") is not None:
             problem = "is for the act: a check is a command that passes or fails"
             raise InvalidInput(f"{role}.job.agent", problem)
-        made = self._definer.step_of(StepRequest(name=role, job=part.job), role)
+        job = part.job
+        if role == "check":
+            job = {"kind": CHECK, **job}
+        made = self._definer.step_of(StepRequest(name=role, job=job), role)
         assert made.request is not None, part
         for name in sorted(names_in(made.request) - {*self._request.parameters, PLACE}):
             raise InvalidInput(f"{role}.job", f"${{{name}}} is no parameter")
-        made = await self._definer.placed(made, named, role)
-        assert made.request is not None, part
-        return made
+        return await self._definer.placed(made, named, role)
 
 
 def _terms(goal: GoalRequest) -> Terms:

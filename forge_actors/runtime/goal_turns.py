@@ -91,7 +91,8 @@ class Turns:
         if turn.role == "act":
             [(cost, tokens)] = self._store.read("usage_of_job", job)
             return Marks(tokens=tokens, cost=cost)
-        if end.state != "failed" or end.retryable:
+        nothing = end.validation == "infrastructure_failure"
+        if end.state != "failed" or nothing:
             return Marks()
         rows = self._store.read("view_job", job)
         try:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from forge_actors.actors.workflows import Context
 from forge_actors.domain.campaigns import Campaign
 from forge_actors.domain.goals import Goal
-from forge_actors.domain.jobs import JobError
-from forge_actors.domain.redaction import bounded, redact
+from forge_actors.domain.redaction import redact
 from forge_actors.domain.rounds import TurnRequest
 from forge_actors.domain.workflow_steps import StepEnd
 from forge_actors.domain.workflows import Graph
-from forge_actors.runtime.handing_on import outputs_of
+from forge_actors.runtime.step_ends import step_end
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -27,11 +24,8 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.goal_turns import Turns
 
-#: Characters of what is told of a step that failed.
-MAX_WHY = 500
 #: Bytes of the output that tells what a campaign is about.
 MAX_OUTPUT = 1 << 20
-_error = msgspec.json.Decoder(JobError)
 
 
 def plan_of(definition: Definition, steps: list[Step]) -> Plan:
@@ -58,15 +52,7 @@ def context_of(
         return [accepted.id for accepted in await submit(requests)]
 
     async def result(job: str, state: State) -> StepEnd:
-        rows = store.read("job_error", job)
-        if not rows:
-            return StepEnd(state)
-        if rows[0][0] is None:
-            values, problem = outputs_of(store, job)
-            why = None if problem is None else f"of its outputs: {problem}"
-            return StepEnd(state, why, values)
-        message = _error.decode(rows[0][0]).message
-        return StepEnd(state, bounded(redact(f"job {job} {state}: {message}"), MAX_WHY))
+        return step_end(store, job, state)
 
     async def lines(job: str) -> tuple[str, ...]:
         data = await output(job, MAX_OUTPUT + 1)

@@ -44,7 +44,6 @@ from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.policies import FakePolicies
 from forge_actors.testing.results import FakeResults
-from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
@@ -67,7 +66,6 @@ class FakeControl(
     FakeArtifacts,
     FakeWorktrees,
     FakeResults,
-    FakeSchedules,
     FakeWorkflows,
     FakeSpending,
     FakeInbox,
@@ -80,19 +78,8 @@ class FakeControl(
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
-        FakeWatching.__init__(self)
-        FakeWorktrees.__init__(self)
-        FakeArtifacts.__init__(self)
-        FakeResults.__init__(self)
-        FakeSchedules.__init__(self)
-        FakeWorkflows.__init__(self)
-        FakeInbox.__init__(self)
-        FakeWebhooks.__init__(self)
-        FakeSpending.__init__(self)
-        FakeMetrics.__init__(self)
-        FakePolicies.__init__(self)
-        FakeTimeline.__init__(self)
-        FakeTrust.__init__(self)
+        for part in FakeControl.__bases__:
+            part.__init__(self)  # type: ignore[misc]  # there are no others
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []

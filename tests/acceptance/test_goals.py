@@ -81,6 +81,10 @@ def test_an_agent_mends_in_the_third_round_whatever_is_killed(
     words = ("workflow", "run", str(file), "--name", "stuck", "--wait")
     done = service.cli(*words, status=1).out
     assert "human_attention_required: it goes in circles" in done
-    assert "workflow stuck ended, and a person has to look" in service.cli("inbox").out
+    assert (
+        "workflow stuck needs somebody: it goes in circles" in service.cli("inbox").out
+    )
     service.kill()
-    assert "workflow stuck ended, and a person has to look" in service.cli("inbox").out
+    assert (
+        "workflow stuck needs somebody: it goes in circles" in service.cli("inbox").out
+    )

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forge_actors.domain.errors import NotFound, Refused
-from forge_actors.domain.goals import MAX_UNDECIDED, Goal
+from forge_actors.domain.goals import Goal
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.rounds import Marks, Round, Terms, decide
 from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 from forge_actors.domain.workflow_steps import Step, StepEnd
+from forge_actors.domain.workflows import MAX_UNDECIDED
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import State

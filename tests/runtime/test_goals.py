@@ -114,7 +114,7 @@ async def test_the_same_failure_over_the_same_files_needs_a_person(
         assert view.why is not None
         assert "rounds 1, 2" in view.why
         [item] = (await case.control.inbox()).items
-        assert (item.kind, item.id) == ("workflow", f"workflow:{view.id}:4")
+        assert item.kind == "workflow"
         assert "in circles" in item.says
         again = await case.control.retry_workflow("g")
         assert again.id == view.id
@@ -122,8 +122,7 @@ async def test_the_same_failure_over_the_same_files_needs_a_person(
         view = await case.control.wait_workflow(view.id)
         assert view.state == "human_attention_required"
         assert len(view.steps) == 8
-        [item] = (await case.control.inbox()).items
-        assert item.id == f"workflow:{view.id}:8"
+        assert len((await case.control.inbox()).items) == 1
         # Other files, or another end of the check, are another state.
         act = {"argv": ["sh", "-c", "echo x >> made"], "isolate": True}
         view = await ended(case, goal(act, check, goal={"rounds": 3}))

@@ -212,8 +212,8 @@ SELECT id, last_dispatch FROM repository WHERE last_dispatch > 0;
 -- name: job_spec
 SELECT spec FROM job WHERE id = ?;
 
--- name: job_error
-SELECT error FROM job WHERE id = ?;
+-- name: job_end
+SELECT kind, error, receipt FROM job WHERE id = ?;
 
 -- name: job_state
 SELECT state FROM job WHERE id = ?;
