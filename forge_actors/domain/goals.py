@@ -23,7 +23,6 @@ from forge_actors.domain.rounds import (
     decide,
     used,
 )
-from forge_actors.domain.workflow_definitions import MAX_STEPS
 from forge_actors.domain.workflow_steps import ENDED, Step, StepEnd, Verdict
 from forge_actors.domain.workflows import MAX_UNDECIDED
 
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 
+#: Steps over all of its retries.
+MAX_STEPS = 1000
 #: Jobs of acts that the next one is told of, to go on where one of them worked.
 LOOKED_BACK = 5
 #: The place of the number of a round in the texts of the jobs.

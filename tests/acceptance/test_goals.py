@@ -61,7 +61,7 @@ def test_an_agent_mends_in_the_third_round_whatever_is_killed(
     gate.write_bytes(b"")
     assert wait_until_ended(pid)
     service.start()
-    done = service.cli("workflow", "show", "mend", "--wait", status=0).out
+    done = service.cli("workflow", "wait", "mend", status=0).out
     assert "succeeded: the check passed in round 3" in done
     assert "rounds    3 of 5, " in done
     view = service.json("workflow", "show", key)
@@ -78,7 +78,7 @@ def test_an_agent_mends_in_the_third_round_whatever_is_killed(
 
     # One that changes nothing is not asked for ever.
     file.write_text(GOAL.format(prompt="", check="echo red; exit 1"))
-    words = ("workflow", "run", str(file), "--name", "stuck", "--wait")
+    words = ("workflow", "run", str(file), "--name", "stuck", "--follow")
     done = service.cli(*words, status=1).out
     assert "human_attention_required: it goes in circles" in done
     assert (
