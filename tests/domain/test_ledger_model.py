@@ -30,6 +30,7 @@ from tests.domain.making import (
     end_attempt,
     make_job,
 )
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
@@ -347,5 +348,5 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50
+    max_examples=examples(150), stateful_step_count=50
 )
