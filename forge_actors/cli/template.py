@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.text import clean, table, terminal_width
+from forge_actors.cli.text import table, terminal_width
 from forge_actors.cli.verb import add_common, note, print_json, repository
 from forge_actors.client.sync import Service
 
@@ -51,10 +51,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(view)
         return 0
-    from forge_actors.cli.trust_text import template_lines
+    from forge_actors.cli.trust_text import template_lines, visible
 
     for line in template_lines(view):
-        print(clean(line))
+        print(visible(line))
     return 0
 
 

@@ -1,12 +1,14 @@
-"""What a repository brings along as lines for people, whoever wrote it."""
+"""What a repository brings along as lines for people, whoever wrote it.
+
+Nothing of it may be hidden, so what cannot be printed is written as TOML would, where
+other places leave it out.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
 from typing import TYPE_CHECKING, Any
-
-from forge_actors.cli.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,9 +25,19 @@ _COMMANDS = ("argv", "prompt", "verify", "after_job")
 
 
 def shown(view: Json, *, diff: bool = True) -> Iterator[str]:
-    """All that would be taken over, and how it differs from what was; cleaned."""
-    for line in _lines(view, diff=diff):
-        yield clean(line)
+    """All that would be taken over, and how it differs from what was."""
+    yield from map(visible, _lines(view, diff=diff))
+
+
+def visible(text: str) -> str:
+    """The same with everything that moves a cursor, turns text around or is nothing to
+    be seen as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 def _lines(view: Json, *, diff: bool) -> Iterator[str]:
@@ -43,9 +55,12 @@ def _lines(view: Json, *, diff: bool) -> Iterator[str]:
         yield f"schedule {schedule['name']}  {schedule['change']}"
         yield f"  when       {schedule['trigger']}"
         yield from job_lines(schedule["job"])
+    texts = {file["name"]: file["text"] or "" for file in view["files"]}
     for workflow in view["workflows"]:
         yield ""
-        yield f"workflow {workflow}  (the whole of its file is below)"
+        yield f"workflow {workflow['name']}  .forge/{workflow['file']}"
+        lines = texts.get(workflow["file"], "").splitlines()
+        yield from (f"  | {line}" for line in lines)
     if view["secrets"]:
         yield ""
         yield f"its jobs get the secrets: {', '.join(view['secrets'])}"

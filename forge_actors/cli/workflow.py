@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import TIMED_OUT, UsageError, add_common, note, print_json
+from forge_actors.cli.verb import (
+    TIMED_OUT,
+    UsageError,
+    add_common,
+    note,
+    print_json,
+    repository,
+)
 from forge_actors.cli.workflow_text import detail, listing
 from forge_actors.client.sync import Service
 from forge_actors.client.workflow_files import read_workflow
@@ -38,6 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
             default=[],
             metavar="NAME=VALUE",
             help="give a parameter of the file another value",
+        )
+        of_file.add_argument(
+            "--repo",
+            metavar="REPO",
+            help="FILE is the name of a workflow that this repository brings along, as"
+            " somebody has trusted it",
         )
     run_file.add_argument("--name", help="call it so, and not as the file says")
     run_file.add_argument(
@@ -132,15 +145,19 @@ def _told(args: argparse.Namespace, view: dict[str, Any]) -> None:
 
 
 def _run(service: Service, args: argparse.Namespace) -> int:
-    workflow = read_workflow(args.file)
-    workflow["parameters"] = {**workflow.get("parameters", {}), **_given(args.set)}
     only_check = args.action == "check"
-    if not only_check:
-        if args.name is not None:
-            workflow["name"] = args.name
-        workflow["request_id"] = args.request_id
-    body = {"workflow": workflow, "dry_run": only_check}
-    view = service.post("workflows", body=body)
+    parameters = _given(args.set)
+    more = {} if only_check else {"name": args.name, "request_id": args.request_id}
+    if args.repo is not None:
+        body: dict[str, Any] = {"parameters": parameters, "dry_run": only_check, **more}
+        path = ("repositories", repository(args.repo), "workflows", args.file, "run")
+        view = service.post(*path, body=body)
+    else:
+        workflow = read_workflow(args.file)
+        workflow["parameters"] = {**workflow.get("parameters", {}), **parameters}
+        workflow |= {name: text for name, text in more.items() if text is not None}
+        body = {"workflow": workflow, "dry_run": only_check}
+        view = service.post("workflows", body=body)
     if only_check:
         steps = len(view["steps"])
         _print(args, view, lambda: [f"{view['name']}: {steps} steps, nothing is wrong"])

@@ -8,6 +8,7 @@ from forge_actors.client.schedules import ScheduleCalls
 from forge_actors.domain.requests import Accepted, convert
 from forge_actors.domain.templates import TemplateView
 from forge_actors.domain.trust import TrustView
+from forge_actors.domain.workflow_views import WorkflowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +45,14 @@ class TemplateCalls(ScheduleCalls):
         """Trust it no more; its templates and schedules go, its jobs stay."""
         answer = await self._call("DELETE", "repositories", repo, "trust")
         return convert(answer, TrustView)
+
+    async def run_trusted_workflow(
+        self, repo: str, name: str, **wanted: Any
+    ) -> WorkflowView:
+        """Begin a workflow that a repository brings along: `parameters`, `name`,
+        `request_id`, `dry_run`."""
+        path = ("repositories", repo, "workflows", name, "run")
+        return convert(await self._call("POST", *path, body=wanted), WorkflowView)
 
     async def templates(self, repo: str | None = None) -> list[TemplateView]:
         """Those of the home, and of one repository or all that are trusted."""

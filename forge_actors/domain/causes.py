@@ -32,7 +32,7 @@ By = Literal["named", "name", "label", "kind", "schedule", "job", "any"]
 _BYS: tuple[By, ...] = get_args(By)
 KNOWN = (
     "clean, succeeded:JOBS, ended:JOBS, all:JOBS,JOBS, branch:NAME, file:PATTERN,"
-    " issues or issues:OWNER/NAME,label:LABEL"
+    " issues, issues:label:LABEL or issues:OWNER/NAME,label:LABEL"
 )
 #: Labels that an issue may be asked to have.
 MAX_ISSUE_LABELS = 20

@@ -9,7 +9,8 @@ from forge_actors.domain.control_schedules import Schedules
 if TYPE_CHECKING:
     from forge_actors.domain.requests import Accepted
     from forge_actors.domain.templates import FromTemplate, TemplateView
-    from forge_actors.domain.trust import TrustRequest, TrustView
+    from forge_actors.domain.trust import TrustedRun, TrustRequest, TrustView
+    from forge_actors.domain.workflow_views import WorkflowView
 
 
 class TrustControl(Schedules, Protocol):
@@ -33,6 +34,11 @@ class TrustControl(Schedules, Protocol):
         Raises:
             Refused: nothing of it is trusted.
         """
+
+    async def run_trusted_workflow(
+        self, repo: str, name: str, wanted: TrustedRun
+    ) -> WorkflowView:
+        """Begin a workflow that a repository brings along, as it was taken over."""
 
     async def templates(self, repo: str | None = None) -> list[TemplateView]:
         """Those of the home, and of one repository or all that are trusted."""

@@ -72,6 +72,8 @@ class FiledWorkflow(Struct, frozen=True):
     name: str
     file: str
     text: str
+    #: What the file says, decoded.
+    table: dict[str, Any] = {}
     #: What any of its jobs says of secrets and of effects.
     secrets: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
@@ -204,7 +206,8 @@ def _schedule(entry: dict[str, Any], where: str) -> FiledSchedule:
 
 def _workflow(table: dict[str, Any], file: ForgeFile, path: str) -> FiledWorkflow:
     inner = table[WORKFLOW]
-    if any(key in table for key in _KEYS):
+    # A campaign has one [template], which is another thing than [[template]].
+    if "schedule" in table or isinstance(table.get("template"), list):
         raise InvalidInput(f"{path}: {WORKFLOW}", "has to have a file of its own")
     if not isinstance(inner, dict):
         raise InvalidInput(f"{path}: {WORKFLOW}", "is written [workflow], once")
@@ -220,6 +223,7 @@ def _workflow(table: dict[str, Any], file: ForgeFile, path: str) -> FiledWorkflo
         name,
         path,
         file.text,
+        table,
         tuple(dict.fromkeys(w for v in _said(table, "secrets") for w in _words(v))),
         tuple(dict.fromkeys(w for v in _said(table, "effects") for w in _words(v))),
     )

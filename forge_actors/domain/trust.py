@@ -96,6 +96,22 @@ class PlannedSchedule(Struct, frozen=True):
     job: dict[str, Any]
 
 
+class BroughtWorkflow(Struct, frozen=True):
+    """A workflow, and the name of its file."""
+
+    name: str
+    file: str
+
+
+class TrustedRun(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A trusted workflow to begin, as a file of one is."""
+
+    parameters: dict[str, str] = {}
+    name: str | None = None
+    request_id: str | None = None
+    dry_run: bool = False
+
+
 class TrustView(Struct, frozen=True):
     """What would be taken over of a repository, and what was."""
 
@@ -113,7 +129,7 @@ class TrustView(Struct, frozen=True):
     files: list[TrustedFile]
     templates: list[TemplateView]
     schedules: list[PlannedSchedule]
-    workflows: list[str]
+    workflows: list[BroughtWorkflow]
     #: The secrets that its jobs would get, each of which has to be allowed.
     secrets: list[str]
     #: What its jobs do to the outside, as far as they say so.

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 #: Jobs of a batch that are checked before others get their turn; a few milliseconds.
 BUILT_AT_ONCE = 500
+#: The origin of a job that is only looked at.
+LATER = "schedule:later"
 
 
 class Place(NamedTuple):
@@ -152,6 +154,8 @@ class Admission:
         """
         root = checkout.root if checkout else repo.path
         place, now = Place("job.", repo, root), self._clock.now()
+        if request.authorised:  # which only jobs are that no person asks for
+            request = structs.replace(request, origin=LATER)
         self._build(request, place, {}, now, self._authorities())
 
     async def _accept(

@@ -17,7 +17,6 @@ from forge_actors.runtime.control_templates import TemplateControl
 from forge_actors.runtime.control_timeline import TimelineControl
 from forge_actors.runtime.control_trust import TrustControl
 from forge_actors.runtime.control_usage import UsageControl
-from forge_actors.runtime.control_workflows import WorkflowControl
 
 
 class RuntimeControl(
@@ -33,7 +32,6 @@ class RuntimeControl(
     TrustControl,
     TemplateControl,
     PolicyControl,
-    WorkflowControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,

@@ -26,6 +26,7 @@ from forge_actors.edges.sqlite.rows import (
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
+from forge_actors.runtime.own_templates import OwnTemplates
 from forge_actors.runtime.trusts import Trusts
 from forge_actors.runtime.views import pause_view, roots_of, view
 
@@ -105,6 +106,7 @@ class ControlBase:
         #: Actors of repositories that were found before.
         self._actors: dict[str, RepositoryMailbox] = {}
         self.trusts = Trusts(store, clock, registry.get)
+        self.own_templates = OwnTemplates(home)
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.

@@ -187,11 +187,7 @@ class ScheduleControl(ControlBase):
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
         definition = with_repository(definition, where, root)
-        job = definition.request
-        if job.authorised:
-            # Only jobs that no person asks for are allowed anything.
-            job = structs.replace(job, origin=f"schedule:{definition.name}")
-        self._admission.check(job, repo, checkout)
+        self._admission.check(definition.request, repo, checkout)
         return definition
 
     async def _revisions(self, source: str) -> dict[str, int]:

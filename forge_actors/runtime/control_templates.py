@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,11 +10,9 @@ from msgspec import structs
 
 from forge_actors.domain.effects import allowed, in_order, job_of
 from forge_actors.domain.errors import InvalidInput, NotFound
-from forge_actors.domain.forge_files import MAX_FILE_BYTES, own_templates
 from forge_actors.domain.requests import JobRequest, convert, nearest
 from forge_actors.domain.templates import (
     BESIDES,
-    TEMPLATES_FILE,
     FromTemplate,
     Template,
     TemplateView,
@@ -32,18 +30,26 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import Accepted
 
 
+log = logging.getLogger(__name__)
+
+
 class TemplateControl(ControlBase):
     """The part of the port `Control` that is about templates."""
 
     async def templates(self, repo: str | None = None) -> list[TemplateView]:
-        own = self._own_templates()
+        own = await self.own_templates.read()
         names = {template.name for template in own}
         views = [template_view(template, None, ()) for template in own]
         for known in await self._repositories_meant(repo):
-            views += [
-                structs.replace(view, hidden=view.name in names)
-                for view in await self._views_of(known)
-            ]
+            try:
+                found = await self._views_of(known)
+            except InvalidInput as error:
+                if repo is not None:
+                    raise
+                # Another release took it over; the others have theirs.
+                log.warning("templates of %s cannot be used: %s", known.name, error)
+                continue
+            views += [structs.replace(v, hidden=v.name in names) for v in found]
         return views
 
     async def template(self, name: str, repo: str | None = None) -> TemplateView:
@@ -93,7 +99,7 @@ class TemplateControl(ControlBase):
         self, name: str, repo: Repository
     ) -> tuple[Template, tuple[Effect, ...] | None]:
         """The template, and what a person allows its jobs if it is a repository's."""
-        own = self._own_templates()
+        own = await self.own_templates.read()
         for template in own:
             if template.name == name:
                 return template, None
@@ -129,22 +135,6 @@ class TemplateControl(ControlBase):
             template_view(template, repo.name, trusted.authorised)
             for template in contents.templates
         ]
-
-    def _own_templates(self) -> tuple[Template, ...]:
-        path = Path(self._home, TEMPLATES_FILE)
-        try:
-            with path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            raise InvalidInput(str(path), f"cannot be read: {error.strerror}") from None
-        if len(data) > MAX_FILE_BYTES:
-            raise InvalidInput(str(path), f"has more than {MAX_FILE_BYTES} bytes")
-        try:
-            return own_templates(data.decode(), str(path))
-        except UnicodeDecodeError:
-            raise InvalidInput(str(path), "is no UTF-8 text") from None
 
 
 def template_view(

@@ -13,6 +13,7 @@ from forge_actors.domain.forge_files import FOLDER, Contents, read_contents
 from forge_actors.domain.schedule_edits import difference
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.trust import (
+    BroughtWorkflow,
     PlannedSchedule,
     ScheduleChange,
     Trusted,
@@ -29,7 +30,9 @@ from forge_actors.domain.trust_changes import TrustRemoved, TrustSaved
 from forge_actors.runtime.authorities import effects_of
 from forge_actors.runtime.control_schedules import ScheduleControl
 from forge_actors.runtime.control_templates import template_view
+from forge_actors.runtime.control_workflows import WorkflowControl
 from forge_actors.runtime.schedule_requests import request_from
+from forge_actors.runtime.trusted_workflows import trusted_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,10 +42,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.schedules import Definition
-    from forge_actors.domain.trust import TrustRequest
+    from forge_actors.domain.trust import TrustedRun, TrustRequest
+    from forge_actors.domain.workflow_views import WorkflowView
 
 
-class TrustControl(ScheduleControl):
+class TrustControl(ScheduleControl, WorkflowControl):
     """The part of the port `Control` that is about trust."""
 
     async def trust(self, name: str) -> TrustView:
@@ -111,6 +115,22 @@ class TrustControl(ScheduleControl):
         self.trusts.changed(repo.id, trusted=False)
         return await self._trust_view(repo)
 
+    async def run_trusted_workflow(
+        self, repo: str, name: str, wanted: TrustedRun
+    ) -> WorkflowView:
+        of, _ = await self._registry.find(repo)
+        filed = await self.trusts.workflow(of, name)
+        trusted = self.trusts.trusted(of.id)
+        authorised = () if trusted is None else trusted.authorised
+        request = trusted_workflow(of, filed, authorised)
+        request = structs.replace(
+            request,
+            name=wanted.name or request.name,
+            parameters={**request.parameters, **wanted.parameters},
+            request_id=wanted.request_id,
+        )
+        return await self.run_workflow(request, dry_run=wanted.dry_run)
+
     # -- the parts -------------------------------------------------------------------
 
     def _check_unchanged(self, repo: Repository, before: Trusted | None) -> None:
@@ -142,6 +162,13 @@ class TrustControl(ScheduleControl):
                 self._admission.check(sample, repo, None)
             except InvalidInput as error:
                 field = f"{FOLDER}: template {template.name!r}.{error.field}"
+                raise InvalidInput(field, error.problem) from None
+        for workflow in contents.workflows:
+            try:
+                wanted = trusted_workflow(repo, workflow, authorised)
+                await self.run_workflow(wanted, dry_run=True)
+            except InvalidInput as error:
+                field = f"{workflow.file}: {error.field}"
                 raise InvalidInput(field, error.problem) from None
         found = []
         for filed in contents.schedules:
@@ -188,7 +215,10 @@ class TrustControl(ScheduleControl):
                 for template in contents.templates
             ],
             schedules=schedules,
-            workflows=[workflow.name for workflow in contents.workflows],
+            workflows=[
+                BroughtWorkflow(each.name, each.file.removeprefix(f"{FOLDER}/"))
+                for each in contents.workflows
+            ],
             secrets=list(contents.secrets),
             effects=list(contents.effects),
         )

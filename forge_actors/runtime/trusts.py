@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, StoreFailed
-from forge_actors.domain.forge_files import Contents, read_contents
+from forge_actors.domain.forge_files import Contents, FiledWorkflow, read_contents
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.trust import (
     Differs,
@@ -87,15 +87,15 @@ class Trusts:
             del self._understood[next(iter(self._understood))]
         return known
 
-    async def workflow(self, repo: Repository, name: str) -> str:
-        """The file of a workflow of a repository, as a person took it over.
+    async def workflow(self, repo: Repository, name: str) -> FiledWorkflow:
+        """A workflow of a repository, as a person took it over.
 
         Raises:
             NotFound: there is none, or nobody has trusted it.
         """
         for workflow in (await self.contents(repo.id)).workflows:
             if workflow.name == name:
-                return workflow.text
+                return workflow
         raise NotFound(
             f"{repo.name} has no trusted workflow {name!r}; forge-actors repo trust"
             f" {repo.name} --show shows what there is"
@@ -157,6 +157,8 @@ class Trusts:
                 self._keep(repo, await self.found(repo))
             except StoreFailed as error:
                 log.info("what differs of %s is not saved: %s", repo.name, error)
+            except Exception:  # nothing else is to fail with it
+                log.exception("what is trusted of %s cannot be compared", repo.name)
 
     def _keep(self, repo: Repository, found: Found) -> None:
         """Save how it differs, if that is news."""

@@ -44,7 +44,6 @@ from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
 from forge_actors.testing.policies import FakePolicies
 from forge_actors.testing.results import FakeResults
-from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
@@ -67,7 +66,6 @@ class FakeControl(
     FakeArtifacts,
     FakeWorktrees,
     FakeResults,
-    FakeSchedules,
     FakeWorkflows,
     FakeSpending,
     FakeInbox,

@@ -1,4 +1,4 @@
-"""The part of the fake `Control` that is about trust and templates."""
+"""The part of the fake `Control` about trust, templates, and with them schedules."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from msgspec import structs
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.requests import Accepted
 from forge_actors.domain.trust import TrustView, check_secrets
+from forge_actors.domain.workflow_views import WorkflowView
+from forge_actors.testing.schedules import FakeSchedules
 
 if TYPE_CHECKING:
     from forge_actors.domain.templates import FromTemplate, TemplateView
-    from forge_actors.domain.trust import TrustRequest
+    from forge_actors.domain.trust import TrustedRun, TrustRequest
 
 
-class FakeTrust:
+class FakeTrust(FakeSchedules):
     """What each repository brings along is in `brought`, by its name; what was
     submitted by templates in `by_template`."""
 
     def __init__(self) -> None:
+        FakeSchedules.__init__(self)
         self.brought: dict[str, TrustView] = {}
         self.kept_templates: list[TemplateView] = []
+        #: The trusted workflows that were begun.
+        self.begun: list[tuple[str, str, TrustedRun]] = []
         self.by_template: list[tuple[str, FromTemplate]] = []
 
     async def trust(self, name: str) -> TrustView:
@@ -45,6 +50,26 @@ class FakeTrust:
             raise Refused(f"nothing of {name} is trusted")
         self.brought[name] = structs.replace(view, state="untrusted", trusted=None)
         return self.brought[name]
+
+    async def run_trusted_workflow(
+        self, repo: str, name: str, wanted: TrustedRun
+    ) -> WorkflowView:
+        await self.trust(repo)
+        self.begun.append((repo, name, wanted))
+        return WorkflowView(
+            id="w1",
+            name=wanted.name or name,
+            kind="portfolio",
+            state="running",
+            why=None,
+            digest="d",
+            origin="cli",
+            made_at="2026-01-01T00:00:00.000Z",
+            ended_at=None,
+            counts={},
+            source=f"trust:{repo}/{name}",
+            steps=(),
+        )
 
     async def templates(self, repo: str | None = None) -> list[TemplateView]:
         return [

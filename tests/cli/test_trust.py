@@ -11,7 +11,12 @@ from msgspec import structs
 
 from forge_actors.cli.trust_text import MAX_COMPARED, shown
 from forge_actors.domain.templates import Parameter, TemplateView
-from forge_actors.domain.trust import PlannedSchedule, TrustedFile, TrustView
+from forge_actors.domain.trust import (
+    BroughtWorkflow,
+    PlannedSchedule,
+    TrustedFile,
+    TrustView,
+)
 from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ VIEW = TrustView(
     files=[TrustedFile("a.toml", "new", "aa" * 32, "one\ntwo\n", None)],
     templates=[],
     schedules=[PlannedSchedule("app.s", "added", "@daily", {"argv": ["a", "b c"]})],
-    workflows=["ship"],
+    workflows=[BroughtWorkflow("ship", "a.toml")],
     secrets=[],
     effects=["push"],
 )
@@ -58,7 +63,8 @@ async def test_it_is_shown_and_taken_over_by_its_digest(
             f"  .forge/a.toml  new  sha256 {'aa' * 32}",
             "schedule app.s  added",
             "  command    a 'b c'",
-            "workflow ship",
+            "workflow ship  .forge/a.toml",
+            "  | two",
             "to the outside: push",
             "+one",
         ):
@@ -138,6 +144,18 @@ def test_nothing_in_it_reaches_the_terminal_as_it_is() -> None:
         problem=evil,
     )
     assert all(line.isprintable() for line in lines)
+    # What a terminal would swallow is there to be seen.
+    hidden = "echo ok\x1b]0;; rm -rf ~ ;\x07\nreboot\u200b"
+    [told] = [
+        line
+        for line in _told(
+            schedules=[
+                PlannedSchedule("s", "added", "@daily", {"argv": ["sh", "-c", hidden]})
+            ]
+        )
+        if "command" in line
+    ]
+    assert told.endswith(r"'echo ok\x1b]0;; rm -rf ~ ;\x07\nreboot\u200b'")
     # All of a command is shown, however long it is.
     long = "x" * 5000
     assert long in "\n".join(
@@ -187,3 +205,21 @@ async def test_templates_are_listed_shown_and_submitted(
             assert (await shell(*words, *wrong))[0] == 2
         assert (await shell("submit", "--set", "a=b", "--", "make"))[0] == 2
         assert (await shell("completions", "--words", "templates"))[1] == "test\n"
+
+
+async def test_a_trusted_workflow_is_begun_by_its_name(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        control.brought["app"] = VIEW
+        words = ("ship", "--repo", "app", "--set", "v=2")
+        status, out, _ = await shell("workflow", "run", *words, "--name", "now")
+        assert (status, out) == (0, "w1\n")
+        assert (await shell("workflow", "check", *words))[0] == 0
+        first, second = (wanted for _, _, wanted in control.begun)
+        assert (first.name, first.parameters, first.dry_run) == (
+            "now",
+            {"v": "2"},
+            False,
+        )
+        assert (second.name, second.dry_run) == (None, True)

@@ -18,6 +18,7 @@ from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition
 from forge_actors.domain.triggers import Manual
+from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.schedule_requests import moment_of, request_from
 from forge_actors.runtime.scheduling import Scheduling
@@ -27,7 +28,7 @@ def _scheduling() -> Scheduling:
     nothing: Any = None
     looking: Any = SimpleNamespace(board=Board(), looked=[])
     registry: Any = SimpleNamespace(get=None)
-    issues = IssueWatching(nothing, nothing, Path("nowhere"))
+    issues = IssueWatching(nothing, GitHubAccess(nothing, Path("nowhere")))
     store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
     return Scheduling(store, nothing, nothing, nothing, registry, looking, issues)
 

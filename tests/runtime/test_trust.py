@@ -12,7 +12,7 @@ import trio
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.events import EventQuery
 from forge_actors.domain.templates import FromTemplate
-from forge_actors.domain.trust import TrustRequest, TrustView
+from forge_actors.domain.trust import TrustedRun, TrustRequest, TrustView
 from tests.runtime.kit import make_repository, running
 from tests.runtime.test_schedule_places import ran
 
@@ -279,6 +279,13 @@ async def test_a_home_has_templates_of_its_own_which_are_meant_first(
         job = await control.job(accepted.id)
         # It is a person's, who asks for it: no other effects are held back.
         assert (job.origin, job.argv, job.effects) == ("cli", ["true"], None)
+        file = runtime.home / "templates.toml"
+        file.write_text(own.replace("greet", "other"))
+        assert (await control.template("greet")).repo == "app"
+        for text, said in ((b"\xff", "no UTF-8"), (b"x = 1", "x: is not known")):
+            file.write_bytes(text)
+            with pytest.raises(InvalidInput, match=said):
+                await control.templates()
 
 
 async def test_a_look_at_the_checkout_notices_what_differs(tmp_path: Path) -> None:
@@ -296,3 +303,48 @@ async def test_a_look_at_the_checkout_notices_what_differs(tmp_path: Path) -> No
         control.trusts.looked(repo)
         assert not await next_difference(events)
         assert (await control.inbox()).items == []
+
+
+SHIP = """\
+[workflow]
+name = "ship"
+parameters = { version = "1" }
+[[step]]
+name = "build"
+job = { argv = ["echo", "${version}"] }
+[[step]]
+name = "push"
+after = ["build"]
+job = { argv = ["true"], effects = ["push"] }
+"""
+
+
+async def test_a_workflow_runs_as_it_was_taken_over(tmp_path: Path) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        ship = file.with_name("ship.toml")
+        ship.write_text(SHIP.replace('after = ["build"]', 'after = ["biuld"]'))
+        problem = (await control.trust("app")).problem
+        assert problem is not None
+        assert problem.startswith(".forge/ship.toml: step[1].after")
+        ship.write_text(SHIP)
+        wanted = TrustedRun({"version": "2"}, request_id="r")
+        with pytest.raises(NotFound, match="app has no trusted workflow 'ship'"):
+            await control.run_trusted_workflow("app", "ship", wanted)
+        done = await trust(control, ["push"])
+        assert [(each.name, each.file) for each in done.workflows] == [
+            ("ship", "ship.toml")
+        ]
+        ship.write_text(SHIP.replace("echo", "gotcha"))
+        begun = await control.run_trusted_workflow("app", "ship", wanted)
+        again = await control.run_trusted_workflow("app", "ship", wanted)
+        assert (again.id, begun.source) == (begun.id, "trust:app/ship")
+        ended = await control.wait_workflow(begun.id)
+        assert ended.state == "succeeded"
+        jobs = [await control.job(str(step.job)) for step in ended.steps]
+        assert [job.argv for job in jobs] == [["echo", "2"], ["true"]]
+        # Only the one that declares it may do what was authorised.
+        assert [job.effects and job.effects.authorised for job in jobs] == [
+            [],
+            ["push"],
+        ]

@@ -10,9 +10,11 @@ from msgspec import Struct, structs
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.requests import Accepted
 from forge_actors.domain.templates import FromTemplate, TemplateView
-from forge_actors.domain.trust import TrustRequest, TrustView
+from forge_actors.domain.trust import TrustedRun, TrustRequest, TrustView
+from forge_actors.domain.workflow_views import WorkflowView
 from forge_actors.edges.gateway.callers import caller, origin_of
 from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.parameters import text
 from forge_actors.edges.gateway.query import decode
 from forge_actors.edges.gateway.route import Route
@@ -24,9 +26,11 @@ _REPO = text("repo", "Only those of this repository, and of the home.")
 
 
 class Templates(Struct):
-    """Those of the home first, then those of each repository."""
+    """Those of the home first, then those of each repository. `next` is the value of
+    `after` for those behind them, or null."""
 
     templates: list[TemplateView]
+    next: str | None
 
 
 async def show(call: Call) -> Answer:
@@ -57,9 +61,21 @@ def _check_person(call: Call) -> None:
         )
 
 
+async def run_workflow(call: Call) -> Answer:
+    wanted = decode(call.request.body, TrustedRun)
+    repo, name = call.parts
+    view = await call.control.run_trusted_workflow(repo, name, wanted)
+    return json_response(view, status=201)
+
+
 async def listed(call: Call) -> Answer:
     views = await call.control.templates(call.query.one("repo"))
-    return json_response(Templates(views))
+    found, behind = page(views, _place, call.query)
+    return json_response(Templates(found, behind))
+
+
+def _place(view: TemplateView) -> str:
+    return f"{view.repo or ''}/{view.name}"
 
 
 async def one(call: Call) -> Answer:
@@ -105,10 +121,19 @@ ROUTES = (
         gives=TrustView,
     ),
     Route(
+        "POST",
+        "/v1/repositories/{name}/workflows/{workflow}/run",
+        run_workflow,
+        says="Begin a workflow that a repository brings along, as it is trusted.",
+        takes=TrustedRun,
+        gives=WorkflowView,
+        status=201,
+    ),
+    Route(
         "GET",
         "/v1/templates",
         listed,
-        (_REPO,),
+        (_REPO, *PAGED),
         says="The templates of the home and of trusted repositories.",
         gives=Templates,
     ),
