@@ -201,7 +201,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.issue_watches_messages"}
     shared |= {"actors.wishes", "actors.lookout_messages", "actors.followed"}
     shared |= {"actors.told", "actors.workflows_messages"}
-    shared |= {"actors.job_ends"}
+    shared |= {"actors.job_ends", "actors.submissions"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")

@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import Refused
+from forge_actors.domain.picture.graph import picture
 from forge_actors.domain.workflow_steps import WorkflowState
 from forge_actors.domain.workflow_views import WorkflowRequest, WorkflowView
 from forge_actors.edges.gateway.callers import caller
-from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.messages import Response, json_response
 from forge_actors.edges.gateway.parameters import number, text, word
 from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
@@ -20,6 +21,9 @@ from forge_actors.edges.gateway.route import Route
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
 
+SVG = "image/svg+xml"
+#: For a picture that is opened by itself.
+SEALED = "default-src 'none'; style-src 'unsafe-inline'"
 #: Workflows that one answer tells of.
 MAX_TOLD = 500
 
@@ -81,6 +85,13 @@ async def show(call: Call) -> Answer:
     return json_response(await call.control.workflow(call.parts[0]))
 
 
+async def graph(call: Call) -> Answer:
+    """A picture; `seen` only makes its address another one."""
+    view = await call.control.workflow(call.parts[0])
+    headers = {"content-security-policy": SEALED}
+    return Response(200, picture(view).encode(), SVG, headers)
+
+
 async def pause(call: Call) -> Answer:
     return json_response(await call.control.pause_workflow(call.parts[0]))
 
@@ -139,6 +150,7 @@ def _check_authority(call: Call, workflow: WorkflowRequest) -> None:
 _LIMIT = number("limit", "At most so many.", least=1, most=MAX_TOLD)
 _STATE = word("state", "Only those in this state.", get_args(WorkflowState))
 _BEFORE = text("before", "Only those that are older than this id.")
+_SEEN = text("seen", "Anything: for another address than the last picture had.")
 
 ROUTES = (
     Route(
@@ -166,6 +178,14 @@ ROUTES = (
         says="One workflow and its steps.",
         gives=WorkflowView,
         errors=(404, 409),
+    ),
+    Route(
+        "GET",
+        "/v1/workflows/{workflow}/graph",
+        graph,
+        (_SEEN,),
+        says="The steps of a workflow as a picture.",
+        media=SVG,
     ),
     Route(
         "POST",
