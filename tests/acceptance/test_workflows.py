@@ -76,6 +76,7 @@ def test_each_step_runs_once_whatever_is_killed(
     assert service.json("inbox")["items"] == []
     done = service.cli("workflow", "wait", key[:8], status=1).out
     assert "failed: 1 of 4 failed: test" in done
+    assert "failed:\n  test: job " in service.cli("workflow", "report", "rel").out
     assert built.read_text() == "me\n"
     assert tested.read_text() == "x\nx\n"
     view = service.json("workflow", "show", "rel")

@@ -78,3 +78,9 @@ async def test_an_error_is_as_the_document_says(tmp_path: Path) -> None:
 def test_a_body_that_is_refused_is_no_body_of_the_document() -> None:
     schema = document(ROUTES)["components"]["schemas"][output.SeveralJobs.__name__]
     assert schema["additionalProperties"] is False
+
+
+def test_each_type_has_a_name_of_its_own() -> None:
+    """Of two that are called the same the document would tell where they are."""
+    schemas = document(ROUTES)["components"]["schemas"]
+    assert [name for name in schemas if "." in name] == []

@@ -35,7 +35,7 @@ class Starting(Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class Retrying(Struct, forbid_unknown_fields=True):
+class WorkflowRetrying(Struct, forbid_unknown_fields=True):
     """The steps to begin anew; none: all that failed."""
 
     steps: list[str] = []
@@ -50,7 +50,7 @@ class Waiting(Struct, forbid_unknown_fields=True):
     timeout: str | float | None = None
 
 
-class Waited(Struct):
+class WorkflowWaited(Struct):
     """`timed_out`: it has not ended."""
 
     workflow: WorkflowView
@@ -105,7 +105,7 @@ async def cancel(call: Call) -> Answer:
 
 
 async def retry(call: Call) -> Answer:
-    wanted = decode(call.request.body or b"{}", Retrying)
+    wanted = decode(call.request.body or b"{}", WorkflowRetrying)
     name = call.parts[0]
     return json_response(await call.control.retry_workflow(name, wanted.steps))
 
@@ -129,7 +129,7 @@ async def wait(call: Call) -> Answer:
     with trio.move_on_after(seconds) as limit:
         await call.control.wait_workflow(name)
     view = await call.control.workflow(name)
-    return json_response(Waited(view, timed_out=limit.cancelled_caught))
+    return json_response(WorkflowWaited(view, timed_out=limit.cancelled_caught))
 
 
 def _check_authority(call: Call, workflow: WorkflowRequest) -> None:
@@ -216,7 +216,7 @@ ROUTES = (
         "/v1/workflows/{workflow}/retry",
         retry,
         says="Begin what failed of a workflow anew.",
-        takes=Retrying,
+        takes=WorkflowRetrying,
         gives=WorkflowView,
     ),
     Route(
@@ -233,7 +233,7 @@ ROUTES = (
         wait,
         says="Wait until a workflow has ended.",
         takes=Waiting,
-        gives=Waited,
+        gives=WorkflowWaited,
         holds=True,
     ),
 )
