@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _spec = msgspec.json.Decoder(JobSpec)
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
+#: Different texts of claims that are known by heart; most jobs claim the same.
+_CLAIMS_KNOWN = 256
 _names = msgspec.json.Decoder(list[str])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 _error = msgspec.json.Decoder(JobError)
@@ -111,7 +114,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         forced=end.forced if end else False,
         error=None if error is None else shown_error(_error.decode(error), roots),
         waiting=None,
-        claims=[str(claim) for claim in _claims.decode(claims)],
+        claims=list(_claim_names(claims)),
         after=_names.decode(after),
         provider=provider,
         replay=replay,
@@ -147,6 +150,11 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
     )
 
 
+@lru_cache(maxsize=_CLAIMS_KNOWN)
+def _claim_names(claims: str) -> tuple[str, ...]:
+    return tuple(str(claim) for claim in _claims.decode(claims))
+
+
 def _agent(spec: JobSpec, end: Receipt | None) -> AgentView | None:
     agent = spec.agent
     if agent is None:
@@ -178,15 +186,18 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 def _usage(receipt: Receipt | None) -> dict[str, float]:
     if receipt is None or receipt.identity is None:
         return {}
-    lost = {"stdout_lost": receipt.stdout_lost, "stderr_lost": receipt.stderr_lost}
-    return {
+    usage = {
         "user_seconds": receipt.user_seconds,
         "system_seconds": receipt.system_seconds,
         "max_rss_kib": receipt.max_rss_kib,
         "stdout_bytes": receipt.stdout_bytes,
         "stderr_bytes": receipt.stderr_bytes,
-        **{name: count for name, count in lost.items() if count},
     }
+    if receipt.stdout_lost:
+        usage["stdout_lost"] = receipt.stdout_lost
+    if receipt.stderr_lost:
+        usage["stderr_lost"] = receipt.stderr_lost
+    return usage
 
 
 def waiting_view(waiting: Waiting) -> dict[str, object]:
