@@ -124,6 +124,26 @@ async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
         assert trio.current_time() >= began
 
 
+async def check_what_is_hastened_is_durable_in_order(open_: Open) -> None:
+    async with open_() as store:
+        store.hasten()  # there is nothing
+        order: list[int] = []
+        moves = []
+        for number in range(6):
+            moves.append(
+                store.save(
+                    [repository(f"repo{number}", inode=number)],
+                    then=lambda number=number: order.append(number),  # type: ignore[misc]
+                    lazy=number != 2,
+                )
+            )
+            if number % 2:
+                store.hasten()
+        for move in moves:
+            await move.wait()
+        assert order == list(range(6))
+
+
 async def check_changed_settings_are_durable_when_it_is_told(open_: Open) -> None:
     async with open_() as store:
         told, changed = [0], SettingsChanged(Event("settings_changed", 1.0))
@@ -348,6 +368,7 @@ CHECKS: tuple[Check, ...] = (
     check_loading_sees_what_is_saved_but_not_yet_durable,
     check_lazy_moves_ride_along,
     check_lazy_moves_are_soon_durable,
+    check_what_is_hastened_is_durable_in_order,
     check_changed_settings_are_durable_when_it_is_told,
     check_moves_are_durable_in_order,
     check_a_job_comes_back_as_it_was_saved,
