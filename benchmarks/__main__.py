@@ -26,6 +26,7 @@ from benchmarks import (
     memory,
     messages,
     peers,
+    ready,
     restart,
     returning,
     schedules,
@@ -34,6 +35,7 @@ from benchmarks import (
     streams,
     w1,
     w2,
+    workflows,
     worktrees,
 )
 from benchmarks.cref import CReference, filesystem, sync_rate
@@ -101,6 +103,8 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "agent-output": agent_output.measure,
     "worktrees": worktrees.measure,
     "schedules": schedules.measure,
+    "workflows": workflows.measure,
+    "ready": ready.measure,
     "restart": restart.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,
@@ -114,6 +118,7 @@ ONCE = frozenset(  # long
         "readers",
         "looks",
         "limit-return",
+        "ready",
         "restart",
         "clean",
         "spin",

@@ -40,6 +40,7 @@ def at_most(limit: float) -> Bar:
 
 COMPARISONS = (
     Comparison("schedule-add_of_first", "schedule-add", "schedule-add-first"),
+    Comparison("workflow-step_of_small", "workflow-step", "workflow-step-small"),
     Comparison("worktrees_of_in-turn", "worktrees", "worktrees-in-turn"),
     Comparison("w1_of_skeleton", "w1", "skeleton"),
     Comparison("w1_of_huey", "w1", "w1-huey"),
@@ -58,6 +59,7 @@ COMPARISONS = (
 BARS = {
     # It must not grow with their number.
     "schedule-add_of_first": at_most(2.0),
+    "workflow-step_of_small": at_most(1.5),
     "schedule-idle": at_most(10.0),
     "schedule-due": at_most(2.0),
     "worktrees_of_in-turn": at_most(1.0),
@@ -81,6 +83,8 @@ BARS = {
     "start-jobs_of_python": at_most(5.0),
     "memory-job": at_most(1024.0),
     "memory-repository": at_most(8 * 1024.0),
+    "ready": at_most(1.0),
+    "ready-mcp": at_most(2.0),
     "restart": at_most(2.0),
     "limit-return": at_most(1.0),
     "agent-output": Bar(50.0),

@@ -6,8 +6,11 @@ What is put into it is saved. It is the actor's own: nobody else changes it.
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from forge_actors.domain.changes import Change
 from forge_actors.domain.errors import NotFound
@@ -18,11 +21,13 @@ from forge_actors.domain.schedule_changes import (
 )
 from forge_actors.domain.schedule_records import (
     encoded,
+    loaded,
     schedule_event,
     window_event,
 )
+from forge_actors.domain.schedule_waits import woken
 from forge_actors.domain.schedules import PENDING, Schedule
-from forge_actors.domain.scheduling import next_moment
+from forge_actors.domain.scheduling import next_moment, set_back
 from forge_actors.domain.triggers import On
 
 if TYPE_CHECKING:
@@ -33,6 +38,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.schedules import Occurrence
     from forge_actors.domain.triggers import Trigger
+
+
+log = logging.getLogger(__name__)
+
+#: Seconds by which the clock has to be set back to count.
+LEAST_STEP = 1.0
 
 
 class Agenda:
@@ -96,6 +107,32 @@ class Agenda:
         _, key = heapq.heappop(self._heap)
         del self._moments[key]
         return self._schedules[key]
+
+    def take_up(
+        self, key: str, name: str, body: bytes, wall: float
+    ) -> tuple[Schedule, bool]:
+        """Keep what was saved of one, and whether it could be read; one that cannot be
+        used is set aside."""
+        schedule, problem = loaded(key, name, body)
+        if problem is not None:
+            log.error("schedule %s is set aside: %s", name, problem)
+        elif schedule.progress.cursor > wall + LEAST_STEP:
+            schedule = set_back(schedule, wall)
+        if not schedule.progress.jobs:
+            schedule = woken(schedule, wall)  # what it waited for may be over
+        try:
+            self.keep(schedule)
+        except Exception as error:
+            log.exception("schedule %s failed and is set aside", name)
+            why = f"its next time cannot be told: {type(error).__name__}: {error}"
+            schedule = structs.replace(schedule, state="quarantined", why=why)
+            self.keep(schedule)
+        return schedule, problem is None
+
+    def wake(self, wall: float) -> None:
+        """Look again at all windows that wait for something and not for a moment."""
+        for schedule in self:
+            self.keep(woken(schedule, wall))
 
     def keep(self, schedule: Schedule) -> None:
         """Have it be so from now on, without saving that."""

@@ -82,7 +82,7 @@ class Asked:
                 if unchanged():
                     self._edit(message, now)
                 else:
-                    reply.refuse(Outdated(job))
+                    reply.refuse(Outdated(f"job {job}"))
             case EditJob():
                 self._edit(message, now)
             case AnswerJob(job, answer, reason, reply):

@@ -1,24 +1,31 @@
-"""Closings: where the supervisor grants nothing, for pauses and for closed accounts."""
+"""Closings: where the supervisor grants nothing: pauses, accounts, the policy."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from forge_actors.actors.policies import Policies
 from forge_actors.actors.provider_accounts import ProviderAccounts
 from forge_actors.actors.repository_messages import PausesChanged
-from forge_actors.actors.supervisor_messages import AccountsDue, ProviderRefused
+from forge_actors.actors.supervisor_messages import (
+    ClosingsDue,
+    ProviderRefused,
+    SetPause,
+)
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.scopes import provider_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import trio
 
     from forge_actors.actors.repository_messages import Message
     from forge_actors.actors.supervisor_context import Context
-    from forge_actors.actors.supervisor_messages import SetPause
+    from forge_actors.actors.supervisor_messages import SetPolicy
     from forge_actors.actors.tokens import Grants
     from forge_actors.domain.accounts import Refusal
     from forge_actors.domain.capacity import Limits
@@ -32,23 +39,40 @@ class Closings:
         self,
         context: Context,
         grants: Grants,
-        notice: Callable[[AccountsDue | ProviderRefused], None],
+        notice: Callable[[ClosingsDue | ProviderRefused], None],
         tell: Callable[[Message], None],
     ) -> None:
         self._clock, self._store = context.clock, context.store
         self._grants = grants
         self._tell = tell
         self.pauses = Pauses(context.pauses)
-        self._close()
         self._notice = notice
-        self.accounts = ProviderAccounts(
-            context, grants.capacity, partial(notice, AccountsDue()), tell
-        )
+        ring = partial(notice, ClosingsDue())
+        self.policies = Policies(context, ring, tell)
+        self.accounts = ProviderAccounts(context, grants.capacity, ring, tell)
+        self._close()
+
+    @contextmanager
+    def keeping_time(self, nursery: trio.Nursery) -> Iterator[None]:
+        """While the block lasts, their moments come."""
+        nursery.start_soon(self.accounts.run)
+        nursery.start_soon(self.policies.run)
+        try:
+            yield
+        finally:
+            self.accounts.stop()
+            self.policies.stop()
+
+    def look(self) -> None:
+        """A moment may have come, or something was used."""
+        self.accounts.look()
+        if self.policies.look():
+            self._close()
 
     def used(self) -> None:
         """An agent has used something, which will be saved when we look."""
         if self._grants.capacity.limits.budgets:
-            self._tell_us(AccountsDue())
+            self._tell_us(ClosingsDue())
 
     def tell_of_refusal(self, job: Job, refusal: Refusal) -> None:
         """A job was refused, says the actor of its repository."""
@@ -56,7 +80,7 @@ class Closings:
         if provider is not None and refusal.delay is None:
             self._tell_us(ProviderRefused(provider, job.id, refusal))
 
-    def _tell_us(self, message: AccountsDue | ProviderRefused) -> None:
+    def _tell_us(self, message: ClosingsDue | ProviderRefused) -> None:
         # A child may act once more after we have failed or were killed.
         with suppress(MailboxClosed):
             self._notice(message)
@@ -69,10 +93,19 @@ class Closings:
     def _close(self) -> None:
         """Grant nothing where there is a pause."""
         #: Nothing is granted at all.
-        self.halted = self.pauses.everywhere is not None
+        self.halted = self.pauses.everywhere is not None or self.policies.halts
         self._grants.capacity.closed = self.pauses.closed_tokens
 
-    def set_pause(self, asked: SetPause) -> None:
+    def set(self, asked: SetPause | SetPolicy) -> None:
+        """Do what somebody asks for."""
+        if isinstance(asked, SetPause):
+            self._set_pause(asked)
+        elif self.policies.set(asked):
+            self._close()
+            # What is granted, and not used yet, may be for what is to wait.
+            self._grants.withdraw(lambda _: True)
+
+    def _set_pause(self, asked: SetPause) -> None:
         """Begin or end a pause; the end of that of a provider opens its account."""
         scope, jobs = asked.scope, asked.jobs
         now = self._clock.now()

@@ -17,7 +17,7 @@ from forge_actors.domain.sightings import (
 )
 
 if TYPE_CHECKING:
-    from forge_actors.domain.causes import Cause
+    from forge_actors.domain.causes import Cause, Jobs
     from forge_actors.domain.schedules import Schedule
     from forge_actors.domain.triggers import Window
 
@@ -37,8 +37,21 @@ class Followed:
         self.look = read(text, LookSeen) if isinstance(cause, Clean) else None
         self.refs = read(text, RefsSeen) if isinstance(cause, Branch) else None
         self.commit = read(text, CommitSeen) if isinstance(cause, Files) else None
-        #: The last event that it is saved to have seen.
-        self.saved = 0 if self.ends is None else self.ends.after
+
+    @property
+    def jobs(self) -> tuple[Jobs, ...]:
+        """Those that it waits for."""
+        match self.cause:
+            case Ended(jobs):
+                return (jobs,)
+            case AllOf(of):
+                return of
+            case _:
+                return ()
+
+    @property
+    def of_one_job(self) -> bool:
+        return isinstance(self.cause, Ended) and self.cause.jobs.by == "job"
 
     @property
     def of_jobs(self) -> bool:

@@ -169,7 +169,7 @@ class _Watches:
 
     async def _asked(self, one: _Watched, asked: Asked) -> Asked:
         """Ask, and tell the schedule what is new."""
-        schedule = await self._current(one)
+        schedule = await self._context.schedule(one.id)
         if schedule is None:
             return asked
         waiting = sum(not entry.asked for entry in schedule.progress.pending)
@@ -203,7 +203,7 @@ class _Watches:
             wait = max(one.cause.every, told)
         again = timestamp(self._context.clock.wall() + wait)
         try:
-            schedule = await self._current(one)
+            schedule = await self._context.schedule(one.id)
             if schedule is not None:
                 seen, blind = schedule.progress.seen, f"{why}; asked again at {again}"
                 told_blind = Signalled(one.id, one.begun, seen, blind=blind)
@@ -211,13 +211,6 @@ class _Watches:
         except ForgeError as error:
             log.info("schedule %s is not told that %s: %s", one.name, why, error)
         return Asked(one.id, one.turn, wait, failures, one.mark)
-
-    async def _current(self, one: _Watched) -> Schedule | None:
-        """The schedule as it is now, unless it goes on from elsewhere."""
-        schedule = await self._context.schedule(one.id)
-        if schedule is None or schedule.progress.begun != one.begun:
-            return None
-        return schedule
 
 
 class Looked:
@@ -267,8 +260,9 @@ async def look(
         if found.more:
             return looked
         if page.following is None:
-            whole = query.since == seen.floor == looked.seen.floor
-            if whole and page.etag and len(page.issues) < query.count:
+            # Behind a full page what is new would not change it.
+            whole = query.link is None and len(page.issues) < query.count
+            if whole and page.etag and query.since == seen.floor:
                 looked.mark = seen.floor, page.etag
             return looked
         last = page.issues[-1].updated if page.issues else ""

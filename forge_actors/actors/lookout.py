@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.actors.followed import Followed, Found
+from forge_actors.actors.followed import Followed
+from forge_actors.actors.job_ends import JobEnds
 from forge_actors.actors.lookout_messages import (
     Commits,
     Follow,
@@ -37,21 +38,15 @@ from forge_actors.domain.schedules import MAX_CATCH_UP
 from forge_actors.domain.sightings import (
     MAX_BRANCHES,
     CommitSeen,
-    End,
-    EndsSeen,
-    comes_of,
-    end_of,
-    heeds,
     matching,
     see_commit,
-    see_end,
     see_look,
     see_refs,
 )
 from forge_actors.domain.triggers import On
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.schedules import Schedule
@@ -100,87 +95,80 @@ class _Lookout:
         self._mailbox = mailbox
         self._nursery = nursery
         self._followed: dict[str, Followed] = {}
-        self._of_repo: dict[str, dict[str, Followed]] = {}
+        self._jobs = JobEnds(
+            context.store,
+            context.clock,
+            ring=self._ring,
+            guard=self._guarded,
+            tell=self._tell,
+        )
+        #: By repository: those that look at its checkout.
+        self._of_checkout: dict[str, dict[str, Followed]] = {}
         #: The repositories of whose jobs something is to be read.
         self._rung: set[str] = set()
-        self._watched: frozenset[str] = frozenset()
         #: The repositories that are read now, and those that are to be read again.
         self._reading: set[str] = set()
         self._again: set[str] = set()
         self._slots = trio.Semaphore(PARALLEL)
 
     def close(self) -> None:
-        for repo in self._of_repo:
-            self._store.hear_ends(repo, None)
+        self._jobs.close()
 
     async def handle(self, message: Message) -> None:
         match message:
             case Follow(schedule):
-                await self._follow(schedule)
+                self._follow(schedule)
             case Leave(schedule):
                 self._leave(schedule)
             case JobsEnded(repo):
                 self._rung.discard(repo)
-                of_jobs = [one for one in self._of(repo) if one.of_jobs]
-                await self._see_ends(repo, of_jobs)
+                await self._jobs.read(repo)
             case Looked(repo):
                 self._looked(repo, self._of(repo))
             case Commits():
                 self._commits(message)
 
     def _of(self, repo: str) -> list[Followed]:
-        return list(self._of_repo.get(repo, {}).values())
+        return list(self._of_checkout.get(repo, {}).values())
+
+    def _ring(self, repo: str) -> None:
+        if repo not in self._rung:
+            self._rung.add(repo)
+            self._mailbox.tell(JobsEnded(repo))
 
     # -- whom it looks out for -------------------------------------------------------
 
-    async def _follow(self, schedule: Schedule) -> None:
+    def _follow(self, schedule: Schedule) -> None:
         trigger = schedule.definition.trigger
         self._leave(schedule.id)
         if not isinstance(trigger, On) or not isinstance(trigger.cause, SEEN_HERE):
             return
         one = Followed(schedule, trigger.cause)
         self._followed[one.id] = one
-        self._of_repo.setdefault(one.repo, {})[one.id] = one
-        self._watch()
         if one.of_jobs:
-            self._hear(one.repo)
-            last = self._store.last_event()
-            if one.ends is None:
-                one.ends = EndsSeen(last)
-                self._tell(one)
-            elif one.ends.after > last:  # of a store that was restored since
-                one.ends = structs.replace(one.ends, after=last)
-            await self._see_ends(one.repo, [one])
-        else:
-            self._looked(one.repo, [one])
+            self._jobs.add(one)
+            return
+        first = one.repo not in self._of_checkout
+        self._of_checkout.setdefault(one.repo, {})[one.id] = one
+        if first:
+            self._watch()
+        self._looked(one.repo, [one])
 
     def _leave(self, schedule: str) -> None:
         one = self._followed.pop(schedule, None)
         if one is None:
             return
-        others = self._of_repo[one.repo]
+        if one.of_jobs:
+            self._jobs.drop(one)
+            return
+        others = self._of_checkout[one.repo]
         del others[schedule]
-        if not any(other.of_jobs for other in others.values()):
-            self._store.hear_ends(one.repo, None)
         if not others:
-            del self._of_repo[one.repo]
-        self._watch()
+            del self._of_checkout[one.repo]
+            self._watch()
 
     def _watch(self) -> None:
-        repos = frozenset(
-            one.repo for one in self._followed.values() if not one.of_jobs
-        )
-        if repos != self._watched:
-            self._watched = repos
-            self._context.watch(repos)
-
-    def _hear(self, repo: str) -> None:
-        def ring() -> None:
-            if repo not in self._rung:
-                self._rung.add(repo)
-                self._mailbox.tell(JobsEnded(repo))
-
-        self._store.hear_ends(repo, ring)
+        self._context.watch(frozenset(self._of_checkout))
 
     def _tell(
         self,
@@ -191,8 +179,6 @@ class _Lookout:
     ) -> None:
         """Tell its schedule how far is seen now, and what came to pass."""
         one.blind = blind
-        if one.ends is not None:
-            one.saved = one.ends.after
         late = max(0, len(windows) - MAX_CATCH_UP)
         told = Signalled(
             *(one.id, one.begun, one.seen, tuple(windows[late:])),
@@ -211,73 +197,6 @@ class _Lookout:
             log.exception("nothing is seen for schedule %s any more", one.name)
             self._leave(one.id)
             self._tell(one, blind=f"it failed: {type(error).__name__}: {error}")
-
-    # -- jobs ------------------------------------------------------------------------
-
-    async def _see_ends(self, repo: str, ones: Sequence[Followed]) -> None:
-        """Read in the history which jobs have ended since it was read last."""
-        until = self._store.last_event()
-        found = {one.id: Found() for one in ones}
-        after = min((one.ends.after for one in ones if one.ends), default=until)
-        while after < until:
-            upto = min(after + PIECE, until)
-            for end in self._ends(repo, after, upto):
-                for one in ones:
-                    self._guarded(one, partial(self._see, end, found[one.id]))
-            after = upto
-            await trio.lowlevel.checkpoint()
-        for one in ones:
-            if one.id not in self._followed or one.ends is None:
-                continue
-            one.ends = structs.replace(one.ends, after=max(until, one.ends.after))
-            self._guarded(one, partial(self._see_job, found[one.id]))
-            news = found[one.id]
-            if news.any or until - one.saved > SAVED_AFTER:
-                self._tell(one, tuple(news.windows), news.earlier, news.blind)
-
-    def _ends(self, repo: str, after: int, until: int) -> Iterable[End]:
-        fields = {"kind": tuple(_ENDS), "repo": (repo,)}
-        for event in self._store.find_events(after, until, fields):
-            job = None if event.job is None else self._store.traits(event.job)
-            if job is not None:
-                yield End(event.seq, _ENDS[event.kind], event.at, job)
-
-    def _see(self, end: End, found: Found, one: Followed) -> None:
-        cause, seen = one.cause, one.ends
-        if (
-            seen is None
-            or end.seq <= seen.after
-            or not isinstance(cause, Ended | AllOf)
-        ):
-            return
-        if not heeds(cause, end):
-            return
-        if comes_of(one.name, end.job, self._store.traits, self._store.window_of):
-            log.info("%s comes of schedule %s itself", end.job.job, one.name)
-            return
-        one.ends, window = see_end(cause, seen, end)
-        found.add(window)
-
-    def _see_job(self, found: Found, one: Followed) -> None:
-        """One job may have ended before anybody waited for it."""
-        cause, seen = one.cause, one.ends
-        if not isinstance(cause, Ended) or cause.jobs.by != "job" or seen is None:
-            return
-        if seen.reached or found.windows:
-            return
-        job = self._store.traits(cause.jobs.value)
-        state = None if job is None else self._store.state(job.job)
-        if job is None or state is None:
-            blind = f"job {cause.jobs.value} is not known any more"
-        elif state not in TERMINAL:
-            return
-        elif cause.counts(state):
-            one.ends = structs.replace(seen, reached={"job": job.job})
-            found.add(end_of(job, state, self._context.clock.wall()))
-            return
-        else:
-            blind = f"job {job.job} is {state}, and comes to nothing else"
-        found.any, found.blind = blind != one.blind, blind
 
     # -- checkouts -------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from forge_actors.actors.pulse import CURRENT, UNWATCHED
 from forge_actors.domain.errors import ActorStopped, MailboxClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from forge_actors.actors.pulse import Pulse
 
@@ -126,6 +126,94 @@ class Mailbox(Generic[M]):
             return await reply.wait()
         finally:
             self._room.release()
+
+    async def enter(self) -> None:
+        """Take part in `ask_together`, once there is room for another ask."""
+        try:
+            self._room.acquire_nowait()
+        except trio.WouldBlock:
+            await self._room.acquire()
+
+    def leave(self) -> None:
+        """That is over."""
+        self._room.release()
+
+
+class _Part(Reply[A]):
+    """The answer of one of several actors that were asked together."""
+
+    __slots__ = ("_answers", "_place")
+
+    def __init__(self, answers: _Answers[A], place: int) -> None:
+        self._settled = False
+        self._task = None
+        self._answers = answers
+        self._place = place
+
+    def _settle(self, result: outcome.Outcome[A]) -> bool:
+        self._settled = True
+        return self._answers.settle(self._place, result)
+
+
+class _Answers(Generic[A]):
+    """The answers that one task waits for together; the last one wakes it."""
+
+    def __init__(self, count: int) -> None:
+        self._task: trio.lowlevel.Task | None = None
+        self._left = True
+        self._found: dict[int, A | Exception] = {}
+        self._count = count
+
+    def settle(self, place: int, result: outcome.Outcome[A]) -> bool:
+        self._found[place] = _plain(result)
+        task = self._task
+        if task is not None and len(self._found) == self._count:
+            self._task = None
+            trio.lowlevel.reschedule(task)
+        return self._left
+
+    async def wait(self) -> list[A | Exception]:
+        def abandon(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._task, self._left = None, False
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        if len(self._found) < self._count:
+            self._task = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(abandon)
+        else:
+            await trio.lowlevel.checkpoint()
+        return [self._found[place] for place in range(self._count)]
+
+
+def _plain(result: outcome.Outcome[A]) -> A | Exception:
+    try:
+        return result.unwrap()
+    except Exception as error:  # noqa: BLE001 - whoever asked looks at it
+        return error
+
+
+async def ask_together(
+    asks: Sequence[tuple[Mailbox[M], Callable[[Reply[A]], M]]],
+) -> list[A | Exception]:
+    """Ask several actors at once; what each `Mailbox.ask` would return, or raise.
+
+    It costs one turn of the loop and not one for each of them.
+    """
+    answers: _Answers[A] = _Answers(len(asks))
+    taken: list[Mailbox[M]] = []
+    try:
+        for mailbox, _ in asks:
+            await mailbox.enter()
+            taken.append(mailbox)
+        for place, (mailbox, make) in enumerate(asks):
+            try:
+                mailbox.tell(make(_Part(answers, place)))
+            except MailboxClosed as error:
+                answers.settle(place, outcome.Error(error))
+        return await answers.wait()
+    finally:
+        for mailbox in taken:
+            mailbox.leave()
 
 
 class Inbox(Generic[M]):

@@ -4,10 +4,8 @@ Only `run` touches the ledger, so nothing is locked. A move is handed to the sto
 its consequences for others follow when it is durable; a dispatch is durable before its
 worker launches anything. The actor ends by itself when it owns no job, and only when
 nothing waits in its inbox; a stop ends it once its workers have, a detach at once. When
-it fails or is detached it lets go of what runs: whoever owns the repository next adopts
-that.
-
-It tells the supervisor at most one `Wanted` for each batch of messages it has handled.
+it fails or is detached it lets go of what runs, for its next owner. It tells the
+supervisor at most one `Wanted` for each batch of messages it has handled.
 """
 
 from __future__ import annotations
@@ -39,6 +37,7 @@ from forge_actors.actors.repository_messages import (
     Pass,
     PauseHere,
     PausesChanged,
+    PolicyChanged,
     Relocated,
     SetEnabled,
     SetLimits,
@@ -46,6 +45,7 @@ from forge_actors.actors.repository_messages import (
     Stop,
 )
 from forge_actors.actors.tokens import Grant
+from forge_actors.actors.told import told_of
 from forge_actors.domain.capacity import Offer
 from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import RESERVED, Job, State
@@ -79,10 +79,13 @@ async def run(
             task_status.started(mailbox)
             while not (actor.finished and inbox.empty):
                 message = await actor.next_message(inbox)
+                looks = message is not None  # and nothing has changed
                 while message is not None:
+                    looks = looks and type(message) is Explain
                     actor.handle(message)
                     message = inbox.receive_nowait()
-                actor.settle()
+                if not looks:
+                    actor.settle()
 
 
 class _Repository:
@@ -154,6 +157,7 @@ class _Repository:
             return await inbox.receive()
         with trio.move_on_at(due):
             return await inbox.receive()
+        self.settle()
         # One may have come just now: left there it would keep us awake for ever.
         return inbox.receive_nowait()
 
@@ -161,7 +165,8 @@ class _Repository:
         """Take in the saved jobs; adopt what runs, decide what became of the rest."""
         context, now = self._context, self._context.clock.now()
         self._moves.add(self._ledger.told_of(context.pauses(), now))
-        self._handle(context.accounts())
+        self._moves.add(told_of(self._ledger, context.policy(), now))
+        self._moves.add(told_of(self._ledger, context.accounts(), now))
         for job in load(context, self._ledger, self._moves, careful=self._careful):
             if job.id in self._ledger.poisoned:
                 if job.state in RESERVED:
@@ -265,12 +270,9 @@ class _Repository:
                 self._asked.pause(on, running, reply, now)
             case LetGoOfLeft(job, reply):
                 self._asked.let_go_of_left(job, reply, now)
-            case PausesChanged(pauses, let_go):
-                self._moves.add(self._ledger.told_of(pauses, now, let_go=let_go))
+            case PausesChanged() | AccountsChanged() | PolicyChanged():
+                self._moves.add(told_of(self._ledger, message, now))
                 self._attempts.suspend(self._ledger.suspended)
-            case AccountsChanged(closed, tried, spent):
-                told = self._ledger.told_of_accounts(closed, tried, now, spent)
-                self._moves.add(told)
             case Relocated():
                 self._asked.relocated(self._repo, self._context.store)
             case SetEnabled(enabled):

@@ -8,7 +8,11 @@ from msgspec import Struct
 
 from forge_actors.actors.attempts import Worker
 from forge_actors.actors.mailbox import Mailbox
-from forge_actors.actors.repository_messages import AccountsChanged, Message
+from forge_actors.actors.repository_messages import (
+    AccountsChanged,
+    Message,
+    PolicyChanged,
+)
 from forge_actors.actors.tokens import Grant
 from forge_actors.domain.accounts import Refusal
 from forge_actors.domain.capacity import Offer
@@ -48,6 +52,8 @@ class Context(Struct, frozen=True):
     pauses: Callable[[], tuple[Pause, ...]]
     #: The closed accounts that it owns.
     accounts: Callable[[], AccountsChanged]
+    #: The policy that it owns.
+    policy: Callable[[], PolicyChanged]
     #: Tells it that a provider has refused a job.
     refused: Callable[[Job, Refusal], None]
     #: Tells it that an attempt of an agent is over, which may have spent a budget.

@@ -16,6 +16,7 @@ from forge_actors.domain.effects import Approval
 from forge_actors.domain.jobs import Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import Waits
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.scopes import Pause
 from forge_actors.domain.steering import Steering
@@ -131,6 +132,12 @@ class AccountsChanged(Struct, frozen=True):
     spent: tuple[SpentBudget, ...] = ()
 
 
+class PolicyChanged(Struct, frozen=True):
+    """The policy from now on; None if it keeps nothing from starting."""
+
+    policy: Policy | None
+
+
 class Explain(Struct, frozen=True):
     """What these jobs wait for; those that are not waiting here are left out."""
 
@@ -184,6 +191,7 @@ Message = (
     | LetGoOfLeft
     | PausesChanged
     | AccountsChanged
+    | PolicyChanged
     | Relocated
     | SetEnabled
     | SetLimits

@@ -18,19 +18,22 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.actors.agenda import Agenda
+from forge_actors.actors.agenda import LEAST_STEP, Agenda
 from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Context as Context
 from forge_actors.actors.schedules_messages import (
     Due,
     Ended,
     Find,
+    HeldNoMore,
     Message,
     RepositoryGone,
     Signalled,
+    Stirred,
     Submitted,
     Tell,
 )
+from forge_actors.actors.submissions import Submissions
 from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
 from forge_actors.domain.arriving import signalled
@@ -42,12 +45,10 @@ from forge_actors.domain.errors import (
     StoreFailed,
     Unavailable,
 )
-from forge_actors.domain.schedule_records import (
-    loaded,
-)
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
     MAX_SEEN,
+    Hindrance,
     Occurrence,
     Pending,
     Schedule,
@@ -58,6 +59,8 @@ from forge_actors.domain.scheduling import (
     Situation,
     advance,
     ended,
+    looked_again,
+    only_waits,
     over,
     rule,
     ruled,
@@ -70,14 +73,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Submissions that are under way at once.
-PARALLEL = 64
 #: Schedules that are looked at before other messages have their turn.
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
 TRY_AGAIN = 30.0
-#: Seconds by which the clock has to be set back to count.
-LEAST_STEP = 1.0
 IT_RAN = "it has its job from before the restart"
 _FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
@@ -114,9 +113,7 @@ class _Schedules:
         self._wishes = Wishes(
             self._agenda, context.clock, self._situation, context.store.job_of_request
         )
-        #: Windows that wait for a submission; the schedules of all that wait or are
-        #: under way are busy.
-        self._waiting: list[tuple[str, Pending, str]] = []
+        self._submissions = Submissions(context, self._agenda, mailbox.tell, nursery)
         #: What the clock said when it rang last.
         self._seen = self._wall
         self._alarm = WallAlarm(context.timer, lambda: mailbox.tell(Due()))
@@ -128,21 +125,10 @@ class _Schedules:
         """Take up every schedule that was saved."""
         gone: list[Schedule] = []
         for key, name, body in self._store.schedules():
-            schedule, problem = loaded(key, name, body)
-            if problem is not None:
-                log.error("schedule %s is set aside: %s", name, problem)
-            elif schedule.progress.cursor > self._wall + LEAST_STEP:
-                schedule = set_back(schedule, self._wall)
-            try:
-                self._agenda.keep(schedule)
-            except Exception as error:
-                log.exception("schedule %s failed and is set aside", name)
-                why = f"its next time cannot be told: {type(error).__name__}: {error}"
-                schedule = structs.replace(schedule, state="quarantined", why=why)
-                self._agenda.keep(schedule)
+            schedule, readable = self._agenda.take_up(key, name, body, self._wall)
             for job in schedule.progress.jobs:
                 self._follow(schedule.id, job)
-            if problem is None and not self._context.known(schedule.definition.repo):
+            if readable and not self._context.known(schedule.definition.repo):
                 gone.append(schedule)
         for schedule in gone:
             # It was removed while nobody was here to be told.
@@ -161,8 +147,15 @@ class _Schedules:
                 self._submitted(message)
             case Signalled():
                 self._signalled(message)
+            case Stirred(repo):
+                self._context.held.discard(repo)
+                for schedule in self._agenda:
+                    if schedule.definition.repo == repo:
+                        self._agenda.keep(looked_again(schedule, self._wall))
             case RepositoryGone(repo):
                 self._repository_gone(repo)
+            case HeldNoMore():
+                self._agenda.wake(self._wall)
             case Tell(reply):
                 reply.answer(self._agenda.by_name)
             case Find(key, reply):
@@ -237,7 +230,7 @@ class _Schedules:
             self._guarded(schedule)
         else:
             self._mailbox.tell(Due())
-        self._start()
+        self._submissions.start()
         self._alarm.set(self._agenda.earliest)
 
     def _guarded(self, schedule: Schedule) -> None:
@@ -270,7 +263,12 @@ class _Schedules:
             if schedule.state == "active" or entry.asked:
                 schedule, more = self._rule(schedule, entry, wall)
                 told += more
-        self._agenda.save(over(schedule), None, *told)
+        schedule = over(schedule)
+        before = self._agenda.get(schedule.id)
+        if told or before is None or not only_waits(before, schedule):
+            self._agenda.save(schedule, None, *told)
+        else:
+            self._agenda.keep(schedule)
 
     def _if_it_ran(
         self, schedule: Schedule, told: Occurrence
@@ -294,51 +292,27 @@ class _Schedules:
             return schedule, [told]
         ruling = rule(schedule, entry, self._situation(schedule))
         if ruling.verdict == "run":
-            self._agenda.busy.add(schedule.id)
-            self._waiting.append((schedule.id, entry, ruling.reason))
+            self._submissions.add(schedule.id, entry, ruling.reason)
             return schedule, []
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
                 self._nursery.start_soon(self._cancel, job)
+        told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        return schedule, [told]
+        if ruling.verdict == "defer":
+            self._context.held.add(schedule.definition.repo)
+        return schedule, [] if told_before else [told]
 
     def _situation(self, schedule: Schedule) -> Situation:
         definition = schedule.definition
         clean = definition.policies.when_clean
         dirty = self._context.dirty(definition.repo) if clean else None
-        return Situation(self._wall, dirty)
+        hindrances: dict[Hindrance, str] = {}
+        if definition.policies.not_while:
+            hindrances = self._context.hindrances(definition.repo)
+        return Situation(self._wall, dirty, hindrances, self._context.closed())
 
     # -- submissions -----------------------------------------------------------------
-
-    def _start(self) -> None:
-        while self._waiting and len(self._agenda.busy) - len(self._waiting) < PARALLEL:
-            key, entry, reason = self._waiting.pop(0)
-            schedule = self._agenda.get(key)
-            if schedule is None:
-                self._agenda.busy.discard(key)
-                continue
-            stopped = schedule.state != "active" and not entry.asked
-            if stopped or entry not in schedule.progress.pending:
-                # It was paused or changed while it waited for its turn.
-                self._agenda.busy.discard(key)
-                self._agenda.keep(schedule)
-                continue
-            self._nursery.start_soon(self._submit, schedule, entry, reason)
-
-    async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
-        request = structs.replace(
-            schedule.definition.request,
-            env={**schedule.definition.request.env, **entry.env},
-            request_id=occurrence_id(schedule.id, entry.key),
-            origin=f"schedule:{schedule.name}",
-        )
-        outcome: str | Exception
-        try:
-            outcome = await self._context.submit(request)
-        except Exception as error:  # noqa: BLE001 - the actor decides, for this one only
-            outcome = error
-        self._mailbox.tell(Submitted(schedule.id, entry, reason, outcome))
 
     def _submitted(self, message: Submitted) -> None:
         self._agenda.busy.discard(message.schedule)

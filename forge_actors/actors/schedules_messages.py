@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -11,11 +12,17 @@ from forge_actors.domain.changes import Change
 from forge_actors.domain.jobs import State
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedule_edits import Difference
-from forge_actors.domain.schedules import Definition, Occurrence, Pending, Schedule
+from forge_actors.domain.schedules import (
+    Definition,
+    Hindrance,
+    Occurrence,
+    Pending,
+    Schedule,
+)
 from forge_actors.domain.triggers import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable
 
     from forge_actors.domain.ports import Clock, Saved, WallTimer
 
@@ -38,8 +45,8 @@ class Apply(Struct, frozen=True):
     definitions: tuple[Definition, ...]
     #: The revisions that its schedules had when somebody looked; None: as they are.
     seen: dict[str, int] | None
-    #: What is saved along with them.
-    along: tuple[Change, ...]
+    #: Says what is saved along with them, or refuses.
+    along: Callable[[], Sequence[Change]]
     reply: Reply[Difference]
     #: By name, of those that wait for something: how far that is seen already.
     baselines: dict[str, str | None] = {}
@@ -119,10 +126,20 @@ class Signalled(Struct, frozen=True):
     blind: str = ""
 
 
+class Stirred(Struct, frozen=True):
+    """Something is otherwise in a repository: what it held back is looked at again."""
+
+    repo: str
+
+
 class RepositoryGone(Struct, frozen=True):
     """A repository was removed, and its schedules with it."""
 
     repo: str
+
+
+class HeldNoMore(Struct, frozen=True):
+    """What held back all schedules may be over."""
 
 
 class Due(Struct, frozen=True):
@@ -141,7 +158,9 @@ Message = (
     | Ended
     | Submitted
     | Signalled
+    | Stirred
     | RepositoryGone
+    | HeldNoMore
     | Due
 )
 
@@ -202,6 +221,13 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.
     dirty: Callable[[str], bool | None]
+    #: Why no window of any schedule runs now; None if they do.
+    closed: Callable[[], str | None] = lambda: None
+    #: What holds back the schedules of a repository that ask for it, and why.
+    hindrances: Callable[[str], dict[Hindrance, str]] = lambda _: {}
     #: Whether a repository is there, and not removed.
     known: Callable[[str], bool] = lambda _: True
     sources: tuple[Source, ...] = ()
+    #: The repositories in which something may be held back. Of these alone it has to
+    #: be told that they were stirred.
+    held: set[str] = set()

@@ -34,9 +34,9 @@ from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
-    AccountsDue,
     AttendantEnded,
     CareEnded,
+    ClosingsDue,
     Count,
     CountMail,
     Ended,
@@ -50,6 +50,7 @@ from forge_actors.actors.supervisor_messages import (
     RepositoryMailbox,
     SetLimits,
     SetPause,
+    SetPolicy,
     Stop,
     Submitted,
     Survey,
@@ -61,7 +62,7 @@ from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
-from forge_actors.domain.place import place
+from forge_actors.domain.place import places
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.restarts import RestartHistory, wants_restart
 from forge_actors.domain.scopes import DRAIN
@@ -141,6 +142,7 @@ class _Supervisor:
             keep_receipt=self._keep_receipt,
             pauses=lambda: tuple(self._closings.pauses),
             accounts=self._accounts.told,
+            policy=self._closings.policies.told,
             refused=self._closings.tell_of_refusal,
             used=self._closings.used,
             attended=context.attended,
@@ -161,14 +163,13 @@ class _Supervisor:
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
-        self._nursery.start_soon(self._accounts.run)
         if not self._maintenance.ended:
             self._nursery.start_soon(self._maintenance.keep, self._mailbox)
         try:
-            yield
+            with self._closings.keeping_time(self._nursery):
+                yield
         finally:
             self._pass.stop()
-            self._accounts.stop()
 
     async def serve(self, inbox: Inbox[Message]) -> None:
         """Handle what is in the inbox; then grant."""
@@ -199,8 +200,8 @@ class _Supervisor:
                 self._accounts.returned(grant)
             case ProviderRefused():
                 self._closings.refused(message)
-            case AccountsDue():
-                self._accounts.look()
+            case ClosingsDue():
+                self._closings.look()
             case Open(repo, reply):
                 with reply:
                     await self._answer_with(repo, reply)
@@ -224,17 +225,12 @@ class _Supervisor:
                     reply.answer(mail_counts(self._mailbox, *kept))
             case Place(offers, reply):
                 with reply:
-                    now = self._context.clock.now()
-                    line, capacity = self._line, self._capacity
-                    reply.answer(
-                        [
-                            place(*asked, capacity, line, now, self._grants.jobs_of)
-                            for asked in offers
-                        ]
-                    )
-            case SetPause():
+                    now, jobs_of = self._context.clock.now(), self._grants.jobs_of
+                    counts = self._capacity, self._line
+                    reply.answer(places(offers, *counts, now, jobs_of))
+            case SetPause() | SetPolicy():
                 with message.reply:
-                    self._closings.set_pause(message)
+                    self._closings.set(message)
             case Relocated(repo):
                 if repo in self._children:  # others load what is saved
                     told(self._children[repo], repository_messages.Relocated())
@@ -350,7 +346,7 @@ class _Supervisor:
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
         self._signs.ask(runs=bool(self._grants))
-        self._accounts.look()  # the machine may have slept through a moment
+        self._closings.look()  # the machine may have slept through a moment
         active = self._capacity.active_repositories
         others = [repo for repo in self._children if repo not in active]
         for repo in (*active, *others[:PASS_REPOSITORIES]):

@@ -11,6 +11,7 @@ from forge_actors.actors.maintenance_context import Context as MaintenanceContex
 from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.restarts import RestartPolicy
 from forge_actors.domain.scopes import Pause
 
@@ -43,6 +44,7 @@ class Context(Struct, frozen=True):
     #: Those of everything and of providers.
     pauses: tuple[Pause, ...] = ()
     accounts: tuple[Account, ...] = ()
+    policy: Policy = Policy()
     #: Somebody may be there to see to what refuses a job, such as a login.
     attended: bool = True
     #: What runs outlives this runtime, so a worker that is killed only lets go of it.

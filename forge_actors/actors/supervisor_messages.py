@@ -11,6 +11,7 @@ from forge_actors.domain.accounts import Account, Refusal
 from forge_actors.domain.capacity import Limits, Offer, RepositoryLimits, TokenUse
 from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Job
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.recovery import StopReason
 from forge_actors.domain.waiting import Waiting
 
@@ -121,6 +122,18 @@ class SetPause(Struct, frozen=True):
     reply: Reply[None]
 
 
+class SetPolicy(Struct, frozen=True):
+    """Have another policy in force; answered with it once that is durable.
+
+    With a `revision` only if the policy has that one. See `policies.changed`.
+    """
+
+    wanted: Policy
+    revision: int | None
+    narrows: bool
+    reply: Reply[Policy]
+
+
 class ProviderRefused(Struct, frozen=True):
     """A job was refused by its provider, whose account is closed from now on."""
 
@@ -129,8 +142,8 @@ class ProviderRefused(Struct, frozen=True):
     refusal: Refusal
 
 
-class AccountsDue(Struct, frozen=True):
-    """It is time to look at the accounts of providers."""
+class ClosingsDue(Struct, frozen=True):
+    """It is time to look at the accounts of providers, and at the policy."""
 
 
 class Relocated(Struct, frozen=True):
@@ -187,8 +200,9 @@ Message = (
     | Relocated
     | SetLimits
     | SetPause
+    | SetPolicy
     | ProviderRefused
-    | AccountsDue
+    | ClosingsDue
     | AttendantEnded
     | OpenMaintenance
     | PassDue

@@ -149,7 +149,10 @@ class Wishes:
             for known, each in told.changed
         ]
         self._agenda.save_all(
-            keep, told.removed, message.along, then=partial(message.reply.answer, told)
+            keep,
+            told.removed,
+            message.along(),
+            then=partial(message.reply.answer, told),
         )
 
     def _check_quiet(self, schedule: Schedule) -> None:

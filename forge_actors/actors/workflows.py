@@ -124,7 +124,6 @@ class _Workflow:
         self._nursery = nursery
         self._workflow, self._definition, steps = loaded(*row)
         self._plan = context.plan(self._definition, steps)
-        self._by_name = {step.name: step for step in self._plan.steps}
         #: Steps that are being submitted, and those that wait for the next try.
         self._under_way: list[Step] = []
         self._held_back: list[Step] = []
@@ -164,7 +163,10 @@ class _Workflow:
                 for one in held:
                     self._save(self._plan.give_back(one, self._wall))
             case Tell(reply):
-                steps = [structs.replace(step) for step in self._plan.steps]
+                steps = [
+                    (structs.replace(step), self._plan.define(step.name))
+                    for step in self._plan.steps
+                ]
                 reply.answer((self._workflow, self._definition, steps))
             case _:
                 with message.reply:
@@ -205,7 +207,7 @@ class _Workflow:
         self._under_way = []
         changed: list[Step] = []
         for name, outcome in outcomes:
-            step = self._by_name[name]
+            step = self._plan.by_name[name]
             if isinstance(outcome, str):
                 changed += self._plan.submitted(step, outcome, self._wall)
                 self._follow(name, outcome)
@@ -224,7 +226,7 @@ class _Workflow:
         self._save(changed)
 
     def _ended(self, message: Looked) -> None:
-        step = self._by_name.get(message.step)
+        step = self._plan.by_name.get(message.step)
         if step is None or step.state != "running" or step.job != message.job:
             return
         self._save(self._plan.ended(step, message.end, self._wall))
@@ -266,7 +268,7 @@ class _Workflow:
 
     def _request(self, step: Step) -> JobRequest:
         defined = self._plan.define(step.name)
-        request = request_of(defined, self._definition.parameters, self._by_name)
+        request = request_of(defined, self._definition.parameters, self._plan.by_name)
         return structs.replace(
             request,
             request_id=request_id(self._workflow.id, step.name, step.tries + 1),
@@ -323,6 +325,8 @@ class _Workflow:
     async def _look_at(self, step: str, job: str, state: State) -> None:
         try:
             end = await self._context.result(job, state)
+            if end.state == "succeeded" and self._plan.define(step).gives_items:
+                end = structs.replace(end, items=await self._context.lines(job))
         except ForgeError as error:
             end = StepEnd(state, str(error))
         self._mailbox.tell(Looked(step, job, end))

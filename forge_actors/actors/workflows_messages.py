@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from forge_actors.actors.mailbox import Reply
 from forge_actors.domain.jobs import State
-from forge_actors.domain.workflow_definitions import Definition
+from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 from forge_actors.domain.workflow_steps import Step, StepEnd, Workflow
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Answer(Struct, frozen=True):
 
 
 class Tell(Struct, frozen=True):
-    """The workflow and its steps, as they are now."""
+    """The workflow and its steps, as they are now, with what each is to do."""
 
-    reply: Reply[tuple[Workflow, Definition, list[Step]]]
+    reply: Reply[tuple[Workflow, Definition, list[tuple[Step, StepDefinition]]]]
 
 
 class Submitted(Struct, frozen=True):
@@ -113,3 +113,5 @@ class Context(Struct, frozen=True):
     cancel: Callable[[str], Awaitable[object]]
     #: How a job that has ended did, besides its state.
     result: Callable[[str, State], Awaitable[StepEnd]]
+    #: The lines that a job wrote to its standard output.
+    lines: Callable[[str], Awaitable[tuple[str, ...]]]

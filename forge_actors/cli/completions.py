@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "Print a script that lets a shell complete verbs, options, states and kinds, and\n"
-    "from the service of the home the ids of jobs and the names of repositories."
+    "from the service of the home ids of jobs, names of repositories and of templates."
 )
 EXAMPLES = """\
   eval "$(forge-actors completions bash)"  # in ~/.bashrc; zsh: the same in ~/.zshrc
@@ -26,7 +26,7 @@ EXAMPLES = """\
 """
 SHELLS = ("bash", "zsh", "fish")
 #: What scripts ask for while somebody types.
-WORDS = ("jobs", "active", "repos")
+WORDS = ("jobs", "active", "repos", "templates")
 #: Jobs that are offered, the newest first.
 MOST_JOBS = 100
 #: A shell would take anything else for its own.
@@ -80,6 +80,9 @@ def _words(service: Service, kind: str, start: str) -> list[str]:
     if kind == "repos":
         views = service.get("repositories")["repositories"]
         return [view["name"] for view in views if view["name"].startswith(start)]
+    if kind == "templates":
+        names = {view["name"] for view in service.get("templates")["templates"]}
+        return sorted(name for name in names if name.startswith(start))
     query: list[tuple[str, str | int | None]] = [("limit", MOST_JOBS)]
     if kind == "active":
         query.append(("active", 1))

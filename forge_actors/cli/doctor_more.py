@@ -47,6 +47,7 @@ def more(home: str, service: Service | None) -> Iterator[Found]:
     yield _github(home)
     if service is not None:
         yield from _failed(service)
+        yield from _trust(service)
 
 
 def _extras() -> Found:
@@ -206,3 +207,15 @@ def _failed(service: Service) -> Iterator[Found]:
             for job in failed
         )
         yield "failed", "ok", f"the last jobs that failed: {told}"
+
+
+def _trust(service: Service) -> Iterator[Found]:
+    """What repositories bring along that is not what was trusted of them."""
+    try:
+        items: list[Any] = service.get("inbox")["items"]
+    except ForgeError:
+        return
+    names = [str(item["repo"]) for item in items if item["kind"] == "trust"]
+    if names:
+        told = f"{', '.join(names)}: .forge/*.toml is not what was trusted"
+        yield "trust", "missing", f"{told}; see forge-actors repo trust NAME --show"

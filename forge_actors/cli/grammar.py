@@ -18,13 +18,14 @@ from forge_actors.domain.priority import PRIORITIES
 #: Verbs whose jobs have not ended.
 ACTIVE = frozenset({"cancel", "edit", "hold", "pause", "resume", "unhold", "wait"})
 #: What the value of an option is where its parser does not say: words, or what to look
-#: for: `repos`, `folders`, `files`.
+#: for: `repos`, `templates`, `folders`, `files`.
 _VALUES: dict[str, tuple[str, ...] | str] = {
     "--state": STATES,
     "--kind": KINDS,
     "--replay": REPLAYS,
     "--priority": PRIORITIES,
     "--repo": "repos",
+    "--template": "templates",
     "--after": "jobs",
     "--before": "jobs",
     "--home": "folders",
@@ -142,4 +143,6 @@ def _words(verb: str, action: argparse.Action) -> tuple[str, ...] | str:
         return "active" if verb in ACTIVE else "jobs"
     if action.metavar == "NAME":
         return () if verb in _OTHER_NAMES else "repos"
+    if action.metavar == "TEMPLATE":
+        return "templates"
     return "files" if action.metavar in ("FILE", "PATH") else ()

@@ -37,6 +37,8 @@ EXIT_STATUS = (
 )
 FILES = (
     ("settings.toml", "in the home: every setting; settings show lists them"),
+    ("templates.toml", "in the home: templates of your own"),
+    (".forge/*.toml", "in a repository: what it brings along; see repo trust"),
     ("$FORGE_CONTROLLER_HOME", "the home, where --home does not say another one"),
     ("~/.local/state/forge-actors", "the home where nothing says another one"),
 )

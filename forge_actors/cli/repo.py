@@ -1,9 +1,10 @@
-"""`repo`: add, list, show, relocate, enable, disable or remove repositories."""
+"""`repo`: add, list, show, trust, relocate, enable, disable or remove repositories."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli import repo_trust
 from forge_actors.cli.job_text import page
 from forge_actors.cli.reading import read
 from forge_actors.cli.repo_text import FLEXIBLE, HEAD, row, shown
@@ -14,10 +15,15 @@ from forge_actors.client.sync import Service
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Add, list, show, relocate, enable, disable or remove the repositories of jobs."
+HELP = (
+    "Add, list, show, trust, relocate, enable, disable or remove the repositories of\n"
+    "jobs. A repository may bring schedules, templates and workflows along, in\n"
+    ".forge/*.toml: none of them is used until trust has shown all of it and somebody\n"
+    "has taken it over; a change of the files changes nothing until then."
+)
 EXAMPLES = """\
   forge-actors repo add .
-  forge-actors repo relocate app /srv/app
+  forge-actors repo trust app
   forge-actors repo remove app --cancel
 """
 
@@ -38,16 +44,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     enable = actions.add_parser("enable", help="let its jobs start")
     disable = actions.add_parser("disable", help="start nothing new in it")
-    for named in (show, remove, enable, disable):
+    trust = actions.add_parser(
+        "trust",
+        help="take over the schedules, templates and workflows of its .forge/*.toml",
+    )
+    repo_trust.configure(trust)
+    for named in (show, remove, enable, disable, trust):
         named.add_argument("name", metavar="NAME", help="its name, or a path in it")
     relocate.add_argument("name", metavar="NAME", help="its name")
     relocate.add_argument("path", metavar="PATH", help="a folder in it, where it is")
-    for action in (add, listing, show, relocate, remove, enable, disable):
+    for action in (add, listing, show, relocate, remove, enable, disable, trust):
         add_common(action, again=True)
 
 
 def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
+    if args.action == "trust":
+        return repo_trust.trust(service, args)
     if args.action == "list":
         views = _all(service)
         if args.json:

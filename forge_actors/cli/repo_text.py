@@ -78,6 +78,7 @@ def shown(view: Json) -> dict[str, object]:
     status = view["status"]
     lines: dict[str, object] = {
         **{name: value for name, value in view.items() if name != "status"},
+        "trust": (view.get("trust") or {}).get("says"),
         "enabled": "yes" if view["enabled"] else "no",
         "attention": view["attention"] or None,
         "leases": [

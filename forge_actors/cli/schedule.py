@@ -32,7 +32,8 @@ _PLAIN = (
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
     *("max_backoff", "max_runs", "until"),
 )
-_FLAGS = ("when_clean", "shadow")
+_HINDRANCES = ("approval", "release", "nothing")
+_FLAGS = ("when_clean", "not_while", "shadow")
 #: Those that say when it runs; another one takes the place of the one before.
 _TIMES = ("on", "every", "cron", "at", "manual")
 
@@ -147,6 +148,13 @@ def _add_policies(group: argparse._ArgumentGroup) -> None:
         help="not while the checkout has changes that are not committed",
     )
     add(
+        "--not-while",
+        action="append",
+        choices=_HINDRANCES,
+        help="not while a job of the repository waits for a person's approval, or a"
+        " release gate of it has not ended; may be given again (nothing)",
+    )
+    add(
         "--shadow",
         action=argparse.BooleanOptionalAction,
         help="decide and tell, but submit nothing",
@@ -254,6 +262,9 @@ def _wanted(args: argparse.Namespace, *, repo: bool = True) -> dict[str, Any]:
         value = getattr(args, name)
         if value is not None:
             wanted[name] = value
+    if "not_while" in wanted:
+        named = [name for name in wanted["not_while"] if name != "nothing"]
+        wanted["not_while"] = named
     return wanted
 
 

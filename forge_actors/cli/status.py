@@ -9,6 +9,7 @@ from forge_actors.cli.agent_text import program_lines
 from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
 from forge_actors.cli.disk_text import disk_lines
+from forge_actors.cli.policy import policy_lines
 from forge_actors.cli.quarantine import kept_line
 from forge_actors.cli.reading import read
 from forge_actors.cli.steering import pause_lines
@@ -107,6 +108,9 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     pauses = status.get("pauses") or []
     if pauses:
         lines += ["paused", *(clean(f"  {line}") for line in pause_lines(pauses))]
+    policy = status.get("policy") or {}
+    if policy.get("note"):
+        lines += ["policy", *(clean(f"  {line}") for line in policy_lines(policy))]
     waiting = (status.get("inbox") or {}).get("items")
     if waiting:
         lines.append(f"inbox     {waiting} need a person: forge-actors inbox")

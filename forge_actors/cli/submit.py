@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "forge-actors submit [options] -- COMMAND...\n"
         "       forge-actors submit [options] --agent NAME --prompt TEXT"
         " [-- MORE ARGUMENTS...]\n"
+        "       forge-actors submit --template NAME [--set PARAMETER=VALUE ...]\n"
         "       forge-actors submit --batch FILE"
     )
     add = parser.add_argument
@@ -75,6 +76,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     later.add_argument(
         "--in", dest="delay", metavar="TIME", help="after this time, such as 90m"
     )
+    add("--template", metavar="TEMPLATE", help="the job of this template")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PARAMETER=VALUE",
+        help="what is put into a place of the template; repeatable",
+    )
     add("--batch", metavar="FILE", help="jobs as JSON lines; - reads standard input")
 
 
@@ -82,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
     service = Service(args.home)
     if args.batch is not None:
         return _submit_batch(service, args)
+    if args.template is not None:
+        return _submit_template(service, args)
+    if args.set:
+        raise UsageError("--set is for a --template")
     if not args.command and args.agent is None:
         raise UsageError("no command: put it behind --, as in: submit -- make test")
     if args.at is not None or args.delay is not None:
@@ -129,6 +142,33 @@ def _submit_later(service: Service, args: argparse.Namespace) -> int:
         print(view["name"])
         note(f"its job comes at {view['next']}; see forge-actors schedule list")
     return 0
+
+
+def _submit_template(service: Service, args: argparse.Namespace) -> int:
+    if args.command:
+        raise UsageError("--template has a command of its own: give none behind --")
+    if args.at is not None or args.delay is not None:
+        raise UsageError("--at and --in cannot be given with --template")
+    request = _request(args)
+    body: dict[str, object] = {
+        "repo": request.pop("repo"),
+        "values": dict(map(_setting, args.set)),
+        "origin": request.pop("origin"),
+    }
+    request.pop("cwd", None)
+    body["job"] = {name: value for name, value in request.items() if value}
+    if (parent := parent_of(service.home)) is not None:
+        body["parent"] = parent
+    accepted = service.post("templates", args.template, "submit", body=body)
+    _print([accepted], args, accepted)
+    return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not (name and given):
+        raise UsageError(f"--set {text!r} is no PARAMETER=VALUE")
+    return name, value
 
 
 def _submit_batch(service: Service, args: argparse.Namespace) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.color import Painter, add_color
+from forge_actors.cli.out_file import STDOUT, write_out
 from forge_actors.cli.reading import read
 from forge_actors.cli.text import DEFAULT_WIDTH, terminal_width
-from forge_actors.cli.verb import UsageError, note, print_json, repository
+from forge_actors.cli.verb import UsageError, print_json, repository
 from forge_actors.client.sync import Service
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ EXAMPLES = """\
 """
 #: The domain's numbers, without loading it.
 SINCE, LIMIT, MOST = "1h", 2000, 20_000
-STDOUT = "-"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = [(args.html, _html), (args.trace, _trace)]
     for file, make in wanted:
         if file is not None:
-            _write(file, make(told))
+            write_out(file, make(told))
     if args.json:
         print_json(told)
     elif args.html is None and args.trace is None:
@@ -120,14 +119,3 @@ def _trace(told: dict[str, Any]) -> str:
     from forge_actors.domain.timeline import Timeline
 
     return json.dumps(trace(convert(told, Timeline)))
-
-
-def _write(file: str, text: str) -> None:
-    if file == STDOUT:
-        print(text)
-        return
-    # What it tells is nobody else's business, unless somebody gives it to them.
-    mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    with open(os.open(file, mode, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
-    note(f"written to {file}")

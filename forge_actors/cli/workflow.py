@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.cli.out_file import write_out
 from forge_actors.cli.text import clean
-from forge_actors.cli.verb import TIMED_OUT, UsageError, add_common, note, print_json
-from forge_actors.cli.workflow_text import detail, listing
+from forge_actors.cli.verb import (
+    TIMED_OUT,
+    UsageError,
+    add_common,
+    note,
+    print_json,
+    repository,
+)
+from forge_actors.cli.workflow_text import detail, listing, report
 from forge_actors.client.sync import Service
 from forge_actors.client.workflow_files import read_workflow
 
@@ -19,9 +27,9 @@ HELP = (
     "file, and over every restart."
 )
 EXAMPLES = """\
-  forge-actors workflow run release.toml --wait
+  forge-actors workflow run release.toml --follow
   forge-actors workflow run release.toml --set version=1.2
-  forge-actors workflow retry release
+  forge-actors workflow graph release --svg release.svg
 """
 
 
@@ -38,25 +46,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="NAME=VALUE",
             help="give a parameter of the file another value",
         )
+        of_file.add_argument(
+            "--repo",
+            metavar="REPO",
+            help="FILE is the name of a workflow that this repository brings along, as"
+            " somebody has trusted it",
+        )
     run_file.add_argument("--name", help="call it so, and not as the file says")
     run_file.add_argument(
         "--request-id", metavar="ID", help="the same id again begins nothing more"
     )
-    _add_wait(run_file, "wait until it has ended, and exit with 1 if it failed")
+    run_file.add_argument(
+        "--follow",
+        action="store_true",
+        help="wait until it has ended, and exit with 1 unless it succeeded",
+    )
     listed = actions.add_parser("list", help="the workflows, the newest first")
     listed.add_argument("--state", help="only those in this state")
     listed.add_argument(
         "--limit", type=int, default=50, metavar="N", help="at most N (50)"
     )
     show = actions.add_parser("show", help="a workflow and its steps")
-    _add_wait(show, "wait until it has ended first")
+    wait = actions.add_parser("wait", help="wait until it has ended, then show it")
+    for waiting in (run_file, wait):
+        waiting.add_argument(
+            "--timeout", metavar="TIME", help="how long to wait, for example 90s or 2h"
+        )
     pause = actions.add_parser("pause", help="let nothing new begin, until resume")
     resume = actions.add_parser("resume", help="let it go on")
     cancel = actions.add_parser("cancel", help="let nothing new begin, end its jobs")
     retry = actions.add_parser("retry", help="begin what failed anew")
     approve = actions.add_parser("approve", help="say yes to what a step asks")
     deny = actions.add_parser("deny", help="say no to what a step asks")
-    for named in (show, pause, resume, cancel, retry, approve, deny):
+    report = actions.add_parser("report", help="how it went, in a few lines")
+    graph = actions.add_parser("graph", help="its steps as a graph, or a picture of it")
+    graph.add_argument("--svg", metavar="FILE", help="draw it; - for the output")
+    for named in (
+        show,
+        wait,
+        pause,
+        resume,
+        cancel,
+        retry,
+        approve,
+        deny,
+        graph,
+        report,
+    ):
         named.add_argument(
             "name", metavar="WORKFLOW", help="its name, or its id or the begin of it"
         )
@@ -67,13 +103,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         answered.add_argument("step", metavar="STEP", help="the step that asks")
     for action in actions.choices.values():
         add_common(action, again=True)
-
-
-def _add_wait(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--wait", action="store_true", help=what)
-    parser.add_argument(
-        "--timeout", metavar="TIME", help="how long to wait, for example 90s or 2h"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,11 +116,16 @@ def run(args: argparse.Namespace) -> int:
                 query.append(("state", args.state))
             views = service.get("workflows", query=query)["workflows"]
             _print(args, views, lambda: listing(views))
-        case "show" if args.wait:
+        case "wait":
             return _wait(service, args, args.name)
         case "show":
             view = service.get("workflows", args.name)
             _print(args, view, lambda: detail(view))
+        case "report":
+            view = service.get("workflows", args.name)
+            _print(args, view, lambda: report(view))
+        case "graph":
+            return _graph(args, service.get("workflows", args.name))
         case "retry":
             body: dict[str, Any] = {"steps": args.steps}
             _told(args, service.post("workflows", args.name, "retry", body=body))
@@ -111,25 +145,39 @@ def _print(args: argparse.Namespace, value: Any, lines: Any) -> None:
             print(clean(line))
 
 
+def _graph(args: argparse.Namespace, view: dict[str, Any]) -> int:
+    from forge_actors.cli.workflow_graph import lines, picture
+
+    if args.svg is None:
+        _print(args, view, lambda: lines(view))
+        return 0
+    write_out(args.svg, picture(view))
+    return 0
+
+
 def _told(args: argparse.Namespace, view: dict[str, Any]) -> None:
     _print(args, view, lambda: [f"{view['name']} {view['state']}"])
 
 
 def _run(service: Service, args: argparse.Namespace) -> int:
-    workflow = read_workflow(args.file)
-    workflow["parameters"] = {**workflow.get("parameters", {}), **_given(args.set)}
     only_check = args.action == "check"
-    if not only_check:
-        if args.name is not None:
-            workflow["name"] = args.name
-        workflow["request_id"] = args.request_id
-    body = {"workflow": workflow, "dry_run": only_check}
-    view = service.post("workflows", body=body)
+    parameters = _given(args.set)
+    more = {} if only_check else {"name": args.name, "request_id": args.request_id}
+    if args.repo is not None:
+        body: dict[str, Any] = {"parameters": parameters, "dry_run": only_check, **more}
+        path = ("repositories", repository(args.repo), "workflows", args.file, "run")
+        view = service.post(*path, body=body)
+    else:
+        workflow = read_workflow(args.file)
+        workflow["parameters"] = {**workflow.get("parameters", {}), **parameters}
+        workflow |= {name: text for name, text in more.items() if text is not None}
+        body = {"workflow": workflow, "dry_run": only_check}
+        view = service.post("workflows", body=body)
     if only_check:
         steps = len(view["steps"])
         _print(args, view, lambda: [f"{view['name']}: {steps} steps, nothing is wrong"])
         return 0
-    if args.wait:
+    if args.follow:
         note(f"workflow {view['id']} has begun")
         return _wait(service, args, view["id"])
     _print(args, view, lambda: [view["id"]])

@@ -26,6 +26,7 @@ from forge_actors.domain.maintenance_view import (
 from forge_actors.domain.projections import MAX_ATTENTION, attention_in, status_view
 from forge_actors.domain.repositories import RepositoryDetails
 from forge_actors.domain.requests import convert
+from forge_actors.domain.trust import differs_from, stored_note, trusted_from
 
 if TYPE_CHECKING:
     from forge_actors.domain.jobs import State
@@ -58,6 +59,9 @@ _LEASES = """\
 SELECT id, fence, claims FROM job
 WHERE repo = ? AND state IN ('dispatched', 'running') ORDER BY id"""
 
+_TRUSTS = "SELECT 1 FROM sqlite_master WHERE name = 'trust'"
+_TRUSTED = "SELECT body, differs FROM trust WHERE repo = ?"
+
 _HOLDER = "SELECT state, attempt, fence, repo, provider, held_at FROM job WHERE id = ?"
 _CLEANS = "SELECT 1 FROM sqlite_master WHERE name = 'clean_class'"
 _CLEAN_RUN = """\
@@ -71,7 +75,7 @@ _SUSPENDED = "SELECT 1 FROM pause WHERE jobs AND scope IN (?, ?, ?)"
 
 def status(home: str) -> Json:
     """What a `GET /v1/status` would say of a service that is not there."""
-    from forge_actors.client import offline_inbox
+    from forge_actors.client import offline_inbox, offline_policy
 
     counts: dict[str, int] = {}
     for _, state, count in offline.rows(home, _COUNTS):
@@ -86,6 +90,7 @@ def status(home: str) -> Json:
         "providers": {},
         "counts": {state: counts[state] for state in STATES if state in counts},
         "pressure": {},
+        "policy": offline_policy.policy(home),
         "quarantined": quarantined(home),
         "inbox": {"items": offline_inbox.count(home)},
         "maintenance": _maintenance(home),
@@ -195,8 +200,25 @@ def repository(home: str, name: str) -> Json:
                 "running_jobs": [row[0] for row in running],
                 "leases": _leases(home, found["id"]),
                 "attention_jobs": _attention(home, found["id"]),
+                "trust": _trust(home, found["id"], found["name"]),
             }
     raise NotFound(f"no repository is called {name!r}")
+
+
+def _trust(home: str, repo: str, name: str) -> Json | None:
+    """What was trusted, and whether it was seen to differ; nothing looks now."""
+    if not offline.rows(home, _TRUSTS):
+        return None  # an older release wrote it
+    for body, differs in offline.rows(home, _TRUSTED, [repo]):
+        told: Json = to_builtins(
+            stored_note(
+                name,
+                trusted_from(body),
+                None if differs is None else differs_from(differs),
+            )
+        )
+        return told
+    return None
 
 
 def _looks(home: str) -> dict[str, Look]:
@@ -250,6 +272,7 @@ def _repository(
         "attention": attention_in(counts),
         "leases": [],
         "attention_jobs": [],
+        "trust": None,
     }
     return {field: values[field] for field in RepositoryDetails.__struct_fields__}
 

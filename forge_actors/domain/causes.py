@@ -32,7 +32,7 @@ By = Literal["named", "name", "label", "kind", "schedule", "job", "any"]
 _BYS: tuple[By, ...] = get_args(By)
 KNOWN = (
     "clean, succeeded:JOBS, ended:JOBS, all:JOBS,JOBS, branch:NAME, file:PATTERN,"
-    " issues or issues:OWNER/NAME,label:LABEL"
+    " issues, issues:label:LABEL or issues:OWNER/NAME,label:LABEL"
 )
 #: Labels that an issue may be asked to have.
 MAX_ISSUE_LABELS = 20
@@ -49,6 +49,18 @@ class Traits(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     origin: str = ""
 
+    @property
+    def keys(self) -> list[tuple[By, str]]:
+        """How jobs such as this may be named, but by patterns."""
+        found: list[tuple[By, str]] = [("job", self.job), ("kind", self.kind)]
+        found += (("label", label) for label in self.labels)
+        if self.name is not None:
+            found += [("name", self.name), ("named", self.name)]
+        if self.origin.startswith("schedule:"):
+            name = self.origin.removeprefix("schedule:")
+            found += [("schedule", name), ("named", name)]
+        return found
+
 
 class Jobs(Struct, frozen=True):
     """Some of the jobs of a repository. Names and labels may be patterns."""
@@ -60,6 +72,11 @@ class Jobs(Struct, frozen=True):
         if self.by == "any":
             return "*"
         return self.value if self.by == "named" else f"{self.by}:{self.value}"
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is no pattern: what it means is among the `keys` of a job."""
+        return self.by != "any" and not any(each in self.value for each in "*?[")
 
     @property
     def told(self) -> str:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.events import Event
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
+from forge_actors.domain.policy_changes import PolicySet
+from forge_actors.domain.schedule_changes import ScheduleChange
+from forge_actors.domain.trust_changes import TrustChange
 from forge_actors.domain.workflow_changes import (
     StepSaved,
     WorkflowAdded,
@@ -376,15 +374,15 @@ Change = (
     | PauseBegan
     | PauseEnded
     | AccountChanged
+    | PolicySet
     | ItemMarked
     | HookChanged
     | RepositoryAdded
     | RepositoryChanged
     | WorktreeChanged
     | LookSaved
-    | ScheduleSaved
-    | OccurrenceSaved
-    | ScheduleRemoved
+    | ScheduleChange
+    | TrustChange
     | WorkflowAdded
     | WorkflowSaved
     | StepSaved

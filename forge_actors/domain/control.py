@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
-from forge_actors.domain.control_schedules import Schedules
+from forge_actors.domain.control_policies import PolicyControl
+from forge_actors.domain.control_quarantine import QuarantineControl
+from forge_actors.domain.control_trust import TrustControl
 from forge_actors.domain.control_webhooks import WebhookControl
 from forge_actors.domain.control_workflows import Workflows
 
@@ -65,7 +67,9 @@ class Control(
     EffectControl,
     EventControl,
     MetricsControl,
-    Schedules,
+    PolicyControl,
+    QuarantineControl,
+    TrustControl,
     Workflows,
     WebhookControl,
     Protocol,
@@ -203,16 +207,6 @@ class Control(
         """End that pause, and with it what it suspended; the pauses that are left.
 
         With `jobs` also jobs there that were suspended one by one go on.
-        """
-
-    async def quarantined(self) -> list[dict[str, object]]:
-        """The claims that are kept for what ended jobs left, oldest first."""
-
-    async def release_quarantine(self, selector: str) -> dict[str, object]:
-        """Free what is kept for one job, though nothing is proven gone; what that was.
-
-        Raises:
-            Refused: nothing is kept for it.
         """
 
     async def inbox(self) -> Inbox:

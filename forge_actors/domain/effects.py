@@ -1,8 +1,9 @@
 """Effects: what a job does to the world outside, and whether it may.
 
 A job that a person asked for may do what its command does. One that a schedule, a
-workflow or a continuation began may do no more to the outside than a person has allowed
-in its definition or for that job; and so may the jobs that it submits itself.
+workflow, a continuation or the template of a repository began may do no more to the
+outside than a person has allowed in its definition or for that job; and so may the jobs
+that it submits itself.
 """
 
 from __future__ import annotations
@@ -32,21 +33,22 @@ Effect = Literal[
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 #: Origins that stand for no person; what they began is behind a colon.
-AUTOMATED = frozenset({"schedule", "workflow", "continuation"})
+AUTOMATED = frozenset({"schedule", "workflow", "continuation", "template"})
 #: Before the id of the job that submitted another one.
 OF_JOB = "job:"
 #: Refused commands of one attempt that are told.
 MAX_REFUSED = 100
 
-#: What the text of a command plainly says that it does.
+#: What the text of a command plainly says that it does. From one program only to the
+#: next of the same name: a long command of somebody's is to take no longer than it is.
 _PLAIN: dict[Effect, str] = {
-    "push": r"\bgit\b[^;&|\n]*\s(push|send-pack)\b",
+    "push": r"\bgit\b((?!\bgit\b)[^;&|\n])*\s(push|send-pack)\b",
     "merge": r"\bgh\s+pr\s+merge\b",
     "pull_request": r"\bgh\s+pr\s+(create|close|edit|ready|reopen)\b",
     "issue": r"\bgh\s+issue\s+(create|close|edit|reopen|delete)\b",
     "release": r"\bgh\s+release\s+(create|delete|edit|upload)\b",
     "publish": r"\b((npm|pnpm|yarn|cargo|poetry|uv|hatch|flit)\s+publish|twine\s+upload"
-    r"|gem\s+push|docker\s+push|podman\s+push|mvn\b[^;&|\n]*\sdeploy)\b",
+    r"|gem\s+push|docker\s+push|podman\s+push|mvn\b((?!\bmvn\b)[^;&|\n])*\sdeploy)\b",
     "deploy": r"\b(kubectl\s+(apply|create|delete|replace|patch|scale|rollout)"
     r"|helm\s+(install|upgrade|uninstall|rollback)"
     r"|(terraform|tofu|pulumi)\s+(apply|destroy|up))\b",

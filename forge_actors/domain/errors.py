@@ -69,8 +69,8 @@ class Outdated(Refused):
     code = "PRECONDITION_FAILED"
     http_status = 412
 
-    def __init__(self, job: str) -> None:
-        super().__init__(f"job {job} is not as it was when it was read: read it again")
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not as it was when it was read: read it again")
 
 
 class ReleaseRefused(Refused):
@@ -83,6 +83,25 @@ class ReleaseDamaged(Refused):
     """What says which release is the active one of this home cannot be read."""
 
     code = "RELEASE_DAMAGED"
+
+
+class AdmissionBlocked(Refused):
+    """The policy that is in force lets in nothing of the kind.
+
+    The code says which: `WORK_ADMISSION_BLOCKED:<policy>`; the message begins with it.
+    """
+
+    code = "WORK_ADMISSION_BLOCKED"
+
+    def __init__(self, policy: str, message: str) -> None:
+        self.code = f"{type(self).code}:{policy}"
+        super().__init__(f"{self.code}: {message}")
+
+
+class NotConverging(Refused):
+    """Only a policy of convergence can be narrowed to one work."""
+
+    code = "WORK_ADMISSION_TRANSITION_REQUIRES_CONVERGENCE"
 
 
 class FencingTokenStale(Refused):

@@ -113,6 +113,8 @@ class History:
         self.pauses: dict[str, bool] = {}
         #: Why the account of each of these providers is closed.
         self.closed_providers: dict[str, str] = {}
+        #: The mode of the policy.
+        self.policy = "normal"
         self.pressure: str | None = None
         self.draining = False
         #: The process id of the runtime that runs, and whether it takes requests.
@@ -296,6 +298,12 @@ class History:
                 self.pauses.pop(repository_scope(repo), None)
             case "repository_set_aside" | "repository_taken_back":
                 pass  # its jobs stay what they are
+            case (
+                "repository_trusted"
+                | "repository_untrusted"
+                | "repository_trust_differs"
+            ):
+                pass  # nobody holds anything by it
             case "repository_status_changed":
                 pass  # it is of its checkout
             case "repository_lost":
@@ -358,6 +366,8 @@ class History:
                 self.pauses.pop(str(data["scope"]), None)
             case "provider_closed":
                 self.closed_providers[str(data["provider"])] = str(data["reason"])
+            case "policy_changed":
+                self.policy = str(data["mode"])
             case "provider_opened":
                 self.closed_providers.pop(str(data["provider"]), None)
             case _:

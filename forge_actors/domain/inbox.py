@@ -25,6 +25,8 @@ ItemKind = Literal[
     "aside",
     "claims",
     "webhook",
+    "trust",
+    "workflow",
     "effect",
     "job",
     "worktree",
@@ -108,6 +110,10 @@ class Facts(Struct, kw_only=True):
     worktrees: Sequence[Json] = ()
     #: Webhooks that are told nothing any more.
     hooks: Sequence[Json] = ()
+    #: Repositories whose files say something else than what is trusted of them.
+    differing: Sequence[Item] = ()
+    #: Steps of workflows that ask, and workflows that stopped until somebody looks.
+    workflows: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -124,6 +130,7 @@ def inbox(
         _approval(each) if _held_back(each) else _question(each)
         for each in facts.asking
     ]
+    found += facts.workflows
     found += [
         _provider(name, account)
         for name, account in facts.closed.items()
@@ -132,6 +139,7 @@ def inbox(
     found += [_aside(each) for each in facts.aside]
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
+    found += facts.differing
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]

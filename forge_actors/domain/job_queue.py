@@ -1,28 +1,32 @@
 """The queue: what a repository's ledger holds, and what each of its jobs waits for.
 
 Jobs that wait for others or for their next attempt are kept here; those that are ready
-are in its lanes. One that is held, or whose agent program is not there, is in neither.
+are in its lanes. One that is held, that a policy keeps out, or whose agent program is
+not there, is in neither.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from forge_actors.domain.accounts import BACKS_OFF, LONGEST_TRY, waiting_for
 from forge_actors.domain.agentless import Agentless
 from forge_actors.domain.backoff import DEFAULT, Backoff, Retries
-from forge_actors.domain.blockers import find_blocker, rank_of
+from forge_actors.domain.blockers import rank_of
 from forge_actors.domain.budgets import QueueBudgets
 from forge_actors.domain.changes import JobEnded, JobWaits, SetAside, TakenBack
 from forge_actors.domain.events import Event
+from forge_actors.domain.in_line import behind, held_back
 from forge_actors.domain.jobs import check_move
 from forge_actors.domain.lanes import Lanes
 from forge_actors.domain.pauses import Pauses
 from forge_actors.domain.poison import Poison
+from forge_actors.domain.policies import waiting_for as waiting_for_policy
 from forge_actors.domain.priority import PRIORITIES, bound
-from forge_actors.domain.quarantine import named
 from forge_actors.domain.scopes import describe
-from forge_actors.domain.waiting import Waiting, describe_gone, state_for_family
+from forge_actors.domain.waiting import Waiting, for_gone, for_person, state_for_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,10 +37,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.jobs import Job, JobError, State
+    from forge_actors.domain.lanes import Lane
     from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.policies import Policy
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
-    from forge_actors.domain.waiting import WaitingKind
 
 
 #: The state of a job whose agent asks something, or that would do something to the
@@ -101,7 +106,9 @@ class JobQueue:
         self.accounts: dict[str, Account | SpentBudget] = {}
         self._tried: frozenset[str] = frozenset()
         #: The one that keeps every job from starting, if there is one.
-        self._paused = pause
+        self._paused: Pause | Policy | None = pause
+        #: The policy, if it keeps anything from starting.
+        self.policy: Policy | None = None
 
     # -- what it holds ---------------------------------------------------------------
 
@@ -182,21 +189,19 @@ class JobQueue:
         claim = next(c for c in job.claims if str(c) == waiting.resource)
         return state_for_family(claim.family)
 
-    def waiting(self, job_id: str, now: float) -> Waiting:
-        """What keeps a waiting job from being offered; kind `token` if nothing does."""
+    def waiting(
+        self, job_id: str, now: float, alike: dict[Lane, Waiting] | None = None
+    ) -> Waiting:
+        """What keeps a waiting job from being offered; kind `token` if nothing does.
+
+        `alike` has what was found at the same moment for others that need the same.
+        """
         job = self.jobs[job_id]
         gone = self._lanes.unknown(job.tokens)
         if gone is not None:
-            return Waiting("policy", job.queued_at, describe_gone(gone), resource=gone)
-        if awaits_approval(job):
-            detail = (
-                "nobody has allowed what it would do to the outside;"
-                f" forge-actors approve {job_id} does, deny {job_id} ends it"
-            )
-            return Waiting("approval", job.queued_at, detail)
+            return for_gone(gone, job.queued_at)
         if job.state == ASKING:
-            detail = f"its agent asks something; forge-actors answer {job_id} answers"
-            return Waiting("approval", job.queued_at, detail)
+            return for_person(job_id, job.queued_at, asks=not awaits_approval(job))
         if job.held_at is not None:
             detail = f"it is held; forge-actors unhold {job_id} lets it go on"
             return Waiting("pause", job.held_at, detail)
@@ -217,48 +222,24 @@ class JobQueue:
         if pause is not None:
             detail = describe(pause.scope)
             return Waiting("pause", pause.since, detail)
+        if self.policy is not None and (self._paused or self._keeps_out(job)):
+            return waiting_for_policy(self.policy, job.queued_at)
         lack = self._agentless.lack_of(job_id)
         if lack is not None:
             return Waiting("agent", lack.since, lack.reason, resource=lack.agent)
         account = self._account(job.tokens)
         if account is not None:
             return waiting_for(account)
-        since = max(job.queued_at, self._lanes.ready[job_id][1].since)
-        reservations = self._lanes.reservations(now)
-        blocker = find_blocker(job, self.held, reservations, now)
-        around = "" if blocker is None else self._lanes.around(job, self.held, now)
-        if blocker is not None and not around:
-            holder, claim, reserved = blocker
-            kind: WaitingKind = "reservation" if reserved else "claim"
-            detail = (
-                f"{claim} is reserved for {holder}, which waited too long"
-                if reserved
-                else f"{claim} conflicts with what {holder} holds"
-            )
-            left = self.quarantined.get(holder)
-            if left is not None:
-                detail = (
-                    f"{claim} is kept for what job {holder} left:"
-                    f" {named(left.remaining)}, not proven gone for"
-                    f" {max(0.0, now - left.since):.0f} s; if it is gone:"
-                    f" forge-actors quarantine release {holder}"
-                )
-            if any(first is job for first in reservations):
-                detail += "; it waited so long that its claims are reserved for it"
-            return Waiting(kind, since, detail, holders=(holder,), resource=str(claim))
-        if len(self.leases) >= self.workers:
-            return Waiting(
-                "token",
-                since,
-                f"{len(self.leases)} of {self.workers} workers of its repository run",
-                holders=tuple(self.leases),
-                resource="repository_workers",
-                used=len(self.leases),
-                limit=self.workers,
-                note=around,
-            )
-        detail = "it is next when a worker is free"
-        return Waiting("token", since, detail, note=around)
+        lanes, lane = self._lanes, self._lanes.ready[job_id][1]
+        since = max(job.queued_at, lane.since)
+        same = None if alike is None or lanes.reservations(now) else alike.get(lane)
+        if same is None:
+            held, left = self.held, self.quarantined
+            found, note = held_back(job, since, lanes, held, left, now)
+            same = found or behind(self.leases, self.workers, since, note)
+            if alike is not None:
+                alike[lane] = same
+        return same if same.since == since else replace(same, since=since)
 
     def ahead_of(self, job_id: str, now: float) -> int:
         """How many ready jobs of this repository with the same tokens come first."""
@@ -303,15 +284,23 @@ class JobQueue:
         unless it waits for a person."""
         if job.state == ASKING:
             return
-        if job.held_at is None and not self._agentless.keeps(job, now):
-            self._lanes.enter(job)
+        self._line_up(job, now)
         started = job.verify is not None and job.verify.begun
         if job.queue_budget is not None and not started:
             self._budgets.begin(job.id, job.queue_budget)
             self._time(job.id, now)
 
+    def _line_up(self, job: Job, now: float) -> None:
+        """Let it start, unless it is held or something else keeps it from that."""
+        kept = job.held_at is not None or self._keeps_out(job)
+        if not (kept or self._agentless.keeps(job, now)):
+            self._lanes.enter(job)
+
+    def _keeps_out(self, job: Job) -> bool:
+        return self.policy is not None and self.policy.keeps_out(job.work)
+
     def _leave_line(self, job: Job, now: float) -> None:
-        """Its program has gone away while it was ready: it waits for that."""
+        """While it was ready its program has gone away, or a policy keeps it out."""
         self._lanes.leave(job)
         self._lanes.release(job.id)
         self._time(job.id, now)
@@ -320,7 +309,8 @@ class JobQueue:
         """Let its queue budget go on, or stand still."""
         ready = self._lanes.ready.get(job_id)
         tokens = None if ready is None else ready[0].tokens
-        if tokens is None or self.pauses.covering(tokens) or self._account(tokens):
+        paused = self._paused or (tokens and self.pauses.covering(tokens))
+        if tokens is None or paused or self._account(tokens):
             self._budgets.stand_still(job_id, now)
         else:
             self._budgets.go_on(job_id, now)

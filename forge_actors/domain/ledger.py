@@ -324,7 +324,7 @@ class Ledger(Remains):
     def announce(self, now: float) -> list[Change]:
         """Look again at all of it, and save what the first waiting jobs wait for."""
         for able in self._agentless.take_able():
-            self._lanes.enter(self.jobs[able])
+            self._line_up(self.jobs[able], now)
             self._time(able, now)
         self._lanes.reconsider()
         changes = self.redirect_all(now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from forge_actors.domain.capacity import WORKERS, Offer, offer_of
 from forge_actors.domain.jobs import RESERVED, State
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.domain.capacity import Capacity
+    from forge_actors.domain.lanes import Lane
     from forge_actors.domain.ledger import Ledger
     from forge_actors.domain.line import Line
 
@@ -37,6 +39,7 @@ def explain(ledger: Ledger, jobs: Sequence[str], now: float) -> dict[str, Waits]
     How many are before it is only counted for a job that is asked for alone.
     """
     answers: dict[str, Waits] = {}
+    alike: dict[Lane, Waiting] = {}
     for job_id in jobs:
         job = ledger.jobs.get(job_id)
         if job is None:
@@ -44,7 +47,7 @@ def explain(ledger: Ledger, jobs: Sequence[str], now: float) -> dict[str, Waits]
         if job.state in RESERVED:
             answers[job_id] = Waits(job.state)
             continue
-        waiting = ledger.waiting(job_id, now)
+        waiting = ledger.waiting(job_id, now, alike)
         state = ledger.state_of(job_id, waiting)
         offer, ahead = None, 0
         if waiting.kind == "token":
@@ -52,6 +55,32 @@ def explain(ledger: Ledger, jobs: Sequence[str], now: float) -> dict[str, Waits]
             ahead = ledger.ahead_of(job_id, now) if len(jobs) == 1 else 0
         answers[job_id] = Waits(state, waiting, offer, ahead)
     return answers
+
+
+def places(
+    offers: Sequence[tuple[Offer, int | None, float]],
+    capacity: Capacity,
+    line: Line,
+    now: float,
+    jobs_of: Callable[[tuple[str, ...]], tuple[str, ...]],
+) -> list[Waiting]:
+    """The `place` of each of these offers.
+
+    Where nothing is reserved, and no place is looked for, all that need the same lack
+    the same.
+    """
+    reserved = bool(line.reserved(capacity, now))
+    known: dict[tuple[str, tuple[str, ...]], Waiting] = {}
+    found = []
+    for offer, ahead, since in offers:
+        needs = offer.repo, offer.tokens
+        same = None if reserved or ahead is not None else known.get(needs)
+        if same is None:
+            same = place(offer, ahead, since, capacity, line, now, jobs_of)
+            if ahead is None:
+                known[needs] = same
+        found.append(same if same.since == since else replace(same, since=since))
+    return found
 
 
 def place(

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.projections import Attention, LeaseView, StatusView
+from forge_actors.domain.trust import TrustNote
 
 _NAME = re.compile(r"[a-z0-9._-]{1,64}")
 
@@ -87,6 +88,8 @@ class RepositoryDetails(RepositoryView, frozen=True, kw_only=True):
     leases: list[LeaseView] = []
     #: The newest jobs that need a person.
     attention_jobs: list[Attention] = []
+    #: What is trusted of what it brings along; null: no service was there to look.
+    trust: TrustNote | None = None
 
 
 def check_name(name: str, *, field: str = "name") -> str:

@@ -31,3 +31,6 @@ class OccurrenceSaved(Struct, frozen=True):
 class ScheduleRemoved(Struct, frozen=True):
     schedule: str
     event: Event
+
+
+ScheduleChange = ScheduleSaved | OccurrenceSaved | ScheduleRemoved

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from forge_actors.domain.schedules import Decision, Misfire, Overlap, ScheduleState
+from forge_actors.domain.schedules import (
+    Decision,
+    Hindrance,
+    Misfire,
+    Overlap,
+    ScheduleState,
+)
 
 if TYPE_CHECKING:
     from forge_actors.domain.schedule_edits import Difference
@@ -50,6 +56,7 @@ class ScheduleRequest(
     max_runs: int | None = None
     until: str | None = None
     when_clean: bool = False
+    not_while: list[Hindrance] = []
     shadow: bool = False
     #: Forgotten once it is done and its jobs have ended.
     transient: bool = False

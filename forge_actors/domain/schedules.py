@@ -21,6 +21,9 @@ Overlap = Literal["skip", "queue", "cancel"]
 #: A schedule that is over is done; one that cannot be understood, or fails over and
 #: over, is set aside, alone.
 ScheduleState = Literal["active", "paused", "done", "quarantined"]
+#: What may be so in the repository of a schedule, for its windows to wait: a job waits
+#: for a person, a release is under way.
+Hindrance = Literal["approval", "release"]
 #: What became of a window. All but the first two are for good.
 Decision = Literal[
     "due",
@@ -77,6 +80,8 @@ class Policies(Struct, frozen=True, forbid_unknown_fields=True):
     until: float | None = None
     #: Nothing starts while the checkout has changes that are not committed.
     when_clean: bool = False
+    #: Nothing starts while one of these is so.
+    not_while: tuple[Hindrance, ...] = ()
     #: Decide, and submit nothing.
     shadow: bool = False
 

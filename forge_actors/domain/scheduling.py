@@ -8,6 +8,7 @@ missed once it is later than its schedule catches up.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
@@ -21,10 +22,12 @@ from forge_actors.domain.arriving import (
     without_chance,
 )
 from forge_actors.domain.causes import Ended
+from forge_actors.domain.schedule_waits import woken
 from forge_actors.domain.schedules import (
     DAY,
     GRACE,
     Decision,
+    Hindrance,
     Occurrence,
     Pending,
     Progress,
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.triggers import Trigger, Window
 
-#: Seconds until the next look where only that tells whether a checkout is clean.
+#: Seconds until the next look at the latest, where only that tells whether something
+#: in its repository holds it back still.
 LOOK_AGAIN = 60.0
 #: Windows without a chance that are counted one by one, for the record of them.
 MAX_COUNTED = 10_000
@@ -63,6 +67,10 @@ class Situation(Struct, frozen=True):
     wall: float
     #: Whether the checkout has changes; None is not known.
     dirty: bool | None = None
+    #: What holds back those that ask for it, and why.
+    hindrances: Mapping[Hindrance, str] = {}
+    #: Why no window of any schedule runs now.
+    closed: str | None = None
 
 
 def next_moment(schedule: Schedule) -> float:
@@ -131,6 +139,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     """What is to be done about a window whose moment has come."""
     policies, progress = schedule.definition.policies, schedule.progress
     wall = now.wall
+    if now.closed is not None and entry.asked:
+        return Ruling("defer", now.closed)
     if entry.asked:
         return _overlapping(schedule) or Ruling("run", "somebody asked for it", "run")
     jitter = jitter_of(schedule.id, entry.key, policies.jitter)
@@ -149,6 +159,8 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
     if policies.max_failures and progress.failures >= policies.max_failures:
         reason = f"{progress.failures} of its jobs failed in a row"
         return Ruling("pause", reason, "stopped")
+    if now.closed is not None:
+        return Ruling("defer", now.closed)
     if policies.when_clean and now.dirty is not False:
         reason = (
             "the checkout has changes"
@@ -156,6 +168,9 @@ def rule(schedule: Schedule, entry: Pending, now: Situation) -> Ruling:
             else "it is not known whether the checkout is clean"
         )
         return Ruling("defer", reason, later=wall + LOOK_AGAIN)
+    for each in policies.not_while:
+        if each in now.hindrances:
+            return Ruling("defer", now.hindrances[each], later=wall + LOOK_AGAIN)
     held = _held_until(progress, schedule, wall)
     if held is not None:
         return held
@@ -255,11 +270,7 @@ def ended(
         return schedule
     today = math.floor(wall / DAY)
     spent = progress.spent if progress.day == today else 0.0
-    # What waited for this end is looked at now.
-    pending = tuple(
-        structs.replace(entry, moment=wall) if entry.moment == math.inf else entry
-        for entry in progress.pending
-    )
+    progress = woken(schedule, wall).progress
     progress = structs.replace(
         progress,
         jobs=tuple(other for other in progress.jobs if other != job),
@@ -267,7 +278,6 @@ def ended(
         last_end=wall,
         day=today,
         spent=spent + ran,
-        pending=pending,
     )
     return structs.replace(schedule, progress=progress)
 
@@ -280,6 +290,31 @@ def over(schedule: Schedule) -> Schedule:
         why = "what it waited for" if isinstance(trigger, On) else "its moment"
         return structs.replace(schedule, state="done", why=f"{why} has passed")
     return schedule
+
+
+def looked_again(schedule: Schedule, wall: float) -> Schedule:
+    """A schedule whose windows that are held back are looked at now."""
+    pending = tuple(
+        structs.replace(entry, moment=min(entry.moment, max(entry.due, wall)))
+        if entry.reason and entry.moment < math.inf
+        else entry
+        for entry in schedule.progress.pending
+    )
+    progress = structs.replace(schedule.progress, pending=pending)
+    return structs.replace(schedule, progress=progress)
+
+
+def only_waits(before: Schedule, now: Schedule) -> bool:
+    """Whether nothing became of it but that its windows wait for another moment."""
+    entries = before.progress.pending
+    if len(entries) != len(now.progress.pending):
+        return False
+    pending = tuple(
+        structs.replace(entry, moment=other.moment)
+        for entry, other in zip(now.progress.pending, entries, strict=True)
+    )
+    progress = structs.replace(now.progress, pending=pending)
+    return structs.replace(now, progress=progress) == before
 
 
 def comes_once(trigger: Trigger) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.edits import Edit
     from forge_actors.domain.effects import Approval
     from forge_actors.domain.jobs import AgentChoice, Job, State
+    from forge_actors.domain.policies import Policy
 
 #: The reason of a job's own suspension; that of another is the scope of a pause.
 ASKED = "asked"
@@ -83,8 +84,8 @@ class Steerable(JobQueue):
                 self._lanes.release(job.id)
                 held = job.ready_state
                 changes += self._wait_in(job, held, now, reason="it is held")
-            elif not self._agentless.keeps(job, now):
-                self._lanes.enter(job)
+            else:
+                self._line_up(job, now)
             self._time(job.id, now)
         return changes
 
@@ -240,6 +241,26 @@ class Steerable(JobQueue):
         changes = [] if let_go is None else self._let_go(Pause(let_go, now), now)
         return changes + self._adjust(before, now)
 
+    def told_of_policy(self, policy: Policy | None, now: float) -> list[Change]:
+        """This is the policy from now on; None if it keeps nothing from starting."""
+        self.policy = policy
+        for job in self.jobs.values():
+            if job.id in self._lanes.ready:
+                if self._keeps_out(job):
+                    self._leave_line(job, now)
+            elif self._keeps_out(job):
+                self._agentless.forget(job.id)
+            elif self._is_due(job):
+                self._line_up(job, now)
+        return self._adjust(self.pauses, now)
+
+    def _is_due(self, job: Job) -> bool:
+        """It waits for nothing but its turn, though it may be held."""
+        if job.state == ASKING or job.id in self.leases or job.id in self._unmet:
+            return False
+        lacks = self._agentless.lack_of(job.id) is not None
+        return not lacks and self._retries.due(job.id) is None
+
     def told_of_accounts(
         self,
         closed: Iterable[Account],
@@ -304,7 +325,9 @@ class Steerable(JobQueue):
 
     def _adjust(self, before: Pauses, now: float) -> list[Change]:
         """Act on pauses that began or ended since `before`."""
-        self._paused = self.pauses.everywhere
+        policy = self.policy
+        halted = policy if policy is not None and policy.halts else None
+        self._paused = self.pauses.everywhere or halted
         barred = self.accounts.keys() - self._tried
         self._lanes.close(self.pauses.closed_tokens | barred)
         for job_id in self._budgets.jobs():

@@ -78,16 +78,29 @@ def noun(token: str) -> str:
     return _NOUNS.get(token, token)
 
 
-def describe_gone(token: str) -> str:
-    """Why a job that needs a token of a kind that is no more cannot run, and the cure.
+def for_gone(token: str, since: float) -> Waiting:
+    """What a job waits for that needs a token of a kind that is no more, and the cure.
 
     Only a provider can go: the other kinds always have a limit.
     """
     name = token.partition(":")[2]
-    return (
+    detail = (
         f"the settings no longer name its provider {name!r}; put [providers.{name}]"
         " back and run forge-actors settings reload, or cancel the job"
     )
+    return Waiting("policy", since, detail, resource=token)
+
+
+def for_person(job: str, since: float, *, asks: bool) -> Waiting:
+    """What a job waits for that a person has to see to: its agent asks something, or
+    nobody has allowed what it would do."""
+    detail = f"its agent asks something; forge-actors answer {job} answers"
+    if not asks:
+        detail = (
+            "nobody has allowed what it would do to the outside;"
+            f" forge-actors approve {job} does, deny {job} ends it"
+        )
+    return Waiting("approval", since, detail)
 
 
 def describe_lack(lack: Lack) -> str:

@@ -27,6 +27,7 @@ MAX_EDGES = 100_000
 MAX_NAME = 64
 MAX_GATE = 500
 MAX_RETRIES = 100
+MAX_CANARY = 100
 
 _CONDITION = re.compile(
     r"\s*(?P<name>[A-Za-z0-9_-]+\.[A-Za-z_][A-Za-z0-9_]*)\s*"
@@ -65,6 +66,10 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     gate: str | None = None
     #: Files of earlier steps that its job gets: the step, and a pattern.
     inputs: tuple[tuple[str, str], ...] = ()
+    #: Values for its places alone.
+    values: dict[str, str] = {}
+    #: The lines of its output are what a campaign is about.
+    gives_items: bool = False
 
 
 class Definition(Struct, frozen=True, omit_defaults=True):
@@ -78,6 +83,11 @@ class Definition(Struct, frozen=True, omit_defaults=True):
     parallel: Annotated[int, Meta(ge=1, le=MAX_STEPS)] | None = None
     #: Steps that may fail before nothing new starts.
     stop_after: Annotated[int, Meta(ge=1, le=MAX_STEPS)] | None = None
+    #: What a campaign is about, where that was known, and what it does for each item.
+    items: tuple[str, ...] = ()
+    template: StepDefinition | None = None
+    #: Of a campaign: steps that have to be good before any other begins.
+    canary: Annotated[int, Meta(ge=0, le=MAX_CANARY)] = 0
     #: The values that its places `${NAME}` have.
     parameters: dict[str, str] = {}
     #: Where it was written down.

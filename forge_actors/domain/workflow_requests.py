@@ -30,9 +30,10 @@ def request_of(
     """
     assert defined.request is not None, defined
     values: dict[str, str] = {}
+    given = {**parameters, **defined.values}
     for name in names_in(defined.request):
-        if name in parameters:
-            values[name] = parameters[name]
+        if name in given:
+            values[name] = given[name]
             continue
         of, _, output = name.partition(".")
         step = steps.get(of)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 from msgspec import Struct
 
 from forge_actors.domain.jobs import State
+from forge_actors.domain.validation import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from forge_actors.domain.workflow_definitions import StepDefinition
 
@@ -65,10 +66,16 @@ class Step(Struct):
     tries: int = 0
     #: Jobs of it that failed since it was begun, or begun anew.
     failures: int = 0
+    #: The same of those of which nothing was found out.
+    undecided: int = 0
     job: str | None = None
     why: str | None = None
     outputs: dict[str, str] = {}
     approved: bool = False
+    #: What its job found out, if that was a check.
+    validation: Found | None = None
+    #: What a campaign is about, where the job of this step found that out.
+    items: tuple[str, ...] = ()
     began: float | None = None
     ended: float | None = None
 
@@ -79,8 +86,10 @@ class StepEnd(Struct, frozen=True):
     state: State
     why: str | None = None
     outputs: dict[str, str] = {}
+    items: tuple[str, ...] = ()
     #: Nothing was found out: it failed for a reason that is not its own.
     retryable: bool = False
+    validation: Found | None = None
 
 
 class Verdict(Struct, frozen=True):
@@ -100,6 +109,10 @@ class Plan(Protocol):
     @property
     def steps(self) -> Sequence[Step]:
         """All of them, in order."""
+
+    @property
+    def by_name(self) -> Mapping[str, Step]:
+        """The same, by name."""
 
     def define(self, name: str) -> StepDefinition:
         """What a step is to do."""

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from forge_actors.domain.step_waits import StepWait
+from forge_actors.domain.validation import Found
 from forge_actors.domain.workflow_definitions import Kind, OnFailure, When
 from forge_actors.domain.workflow_steps import StepState, WorkflowState
 
@@ -28,6 +30,40 @@ class StepRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     inputs: list[str] = []
 
 
+class CommandRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A job each line of whose output is an item."""
+
+    repo: str
+    argv: list[str]
+
+
+class FilesRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files and folders in a checkout, as `services/*/pyproject.toml`."""
+
+    repo: str
+    glob: str
+
+
+class ItemsRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a campaign is about; one of these there is."""
+
+    of: list[str] | None = msgspec.field(name="list", default=None)
+    #: Patterns of names of repositories.
+    repositories: list[str] | None = None
+    files: FilesRequest | None = None
+    command: CommandRequest | None = None
+
+
+class TemplateRequest(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What a campaign does for each item: `${item}` is that in its texts."""
+
+    job: dict[str, Any]
+    repo: str | None = None
+    retries: int = 0
+
+
 class WorkflowRequest(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -42,6 +78,12 @@ class WorkflowRequest(
     #: Values for `${NAME}` in the jobs.
     parameters: dict[str, str] = {}
     steps: list[StepRequest] = []
+    #: Of a campaign: what it is about, what it does for each, how many go first, and
+    #: how many may fail before nothing new begins.
+    items: ItemsRequest | None = None
+    template: TemplateRequest | None = None
+    canary: int = 0
+    stop_after: int | None = None
     #: The file that it came from.
     source: str | None = None
     #: The same id again begins nothing more.
@@ -63,6 +105,10 @@ class StepView(Struct, frozen=True):
     outputs: dict[str, str]
     began_at: str | None
     ended_at: str | None
+    #: What its last job found out, if that was a check.
+    validation: Found | None = None
+    #: Why it does not run now; of some of them, where one workflow is shown.
+    waiting: StepWait | None = None
 
 
 class WorkflowView(Struct, frozen=True):

@@ -23,10 +23,12 @@ from forge_actors.domain.workflow_steps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 
+#: Jobs of a step in all of which nothing was found out, before that is a failure.
+MAX_UNDECIDED = 3
 #: Names that a sentence tells.
 _TOLD = 5
 _DID: dict[StepState, str] = {
@@ -91,6 +93,10 @@ class Graph:
             )
         return Verdict("succeeded")
 
+    @property
+    def by_name(self) -> Mapping[str, Step]:
+        return self._steps
+
     def define(self, name: str) -> StepDefinition:
         return self._defined[name]
 
@@ -128,6 +134,7 @@ class Graph:
         self._taken.discard(step.name)
         self._running += 1
         step.state, step.job, step.why = "running", job, None
+        step.validation = None
         step.tries += 1
         step.began = now if step.began is None else step.began
         return [step]
@@ -138,14 +145,19 @@ class Graph:
 
     def ended(self, step: Step, end: StepEnd, now: float) -> list[Step]:
         self._running -= 1
+        step.validation = end.validation
         if end.state == "succeeded":
-            step.outputs = end.outputs
+            step.outputs, step.items = end.outputs, end.items
             return self._over(step, "succeeded", end.why, now)
         why = end.why or f"job {step.job} {end.state}"
         if self._cancelled:
             return self._over(step, "cancelled", why, now)
-        step.failures += 1
-        again = step.failures <= self._defined[step.name].retries
+        if end.retryable and step.undecided + 1 < MAX_UNDECIDED:
+            step.undecided += 1
+            again = True
+        else:
+            step.failures += 1
+            again = step.failures <= self._defined[step.name].retries
         if not again or self._stopped is not None or end.state == "cancelled":
             return self._over(step, "failed", why, now)
         step.state = "waiting"
@@ -186,7 +198,7 @@ class Graph:
         again += [step for step in self._order if step.state == "skipped"]
         for step in again:
             step.state, step.why, step.ended = "waiting", None, None
-            step.failures, step.approved = 0, False
+            step.failures, step.undecided, step.approved = 0, 0, False
         self._stopped, self._cancelled = None, False
         self._count()
         return again
@@ -241,7 +253,7 @@ class Graph:
             if out is not None:
                 steps += self._finish(step, "skipped", out, now, changed)
             elif defined.gate is not None and not step.approved:
-                step.state, step.why = "asking", defined.gate
+                step.state, step.why, step.began = "asking", defined.gate, now
                 changed.append(step)
             else:
                 heapq.heappush(self._ready, step.number)

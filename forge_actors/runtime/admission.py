@@ -31,6 +31,7 @@ from forge_actors.runtime.again import Again
 from forge_actors.runtime.authorities import Authorities, first_state
 from forge_actors.runtime.dependencies import check_dependencies, dependencies_of
 from forge_actors.runtime.digests import digest_of
+from forge_actors.runtime.entry import check_let_in
 from forge_actors.runtime.fields import (
     claims_of,
     kind_of,
@@ -43,7 +44,7 @@ from forge_actors.runtime.fields import (
 from forge_actors.runtime.inputs import inputs_of, with_dependencies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Checkout, Repository
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
 #: Jobs of a batch that are checked before others get their turn; a few milliseconds.
 BUILT_AT_ONCE = 500
+#: The origin of a job that is only looked at.
+LATER = "schedule:later"
 
 
 class Place(NamedTuple):
@@ -151,6 +154,8 @@ class Admission:
         """
         root = checkout.root if checkout else repo.path
         place, now = Place("job.", repo, root), self._clock.now()
+        if request.authorised:  # which only jobs are that no person asks for
+            request = structs.replace(request, origin=LATER)
         self._build(request, place, {}, now, self._authorities())
 
     async def _accept(
@@ -205,7 +210,7 @@ class Admission:
         result = [accepted[index] for index in range(len(requests))]
         if not changes and not handed_on:
             return result, None
-        return result, self._save(changes, handed_on)
+        return result, self._save(changes, handed_on, children)
 
     def _delegated(
         self, parent: Parent, children: list[str], now: float
@@ -231,9 +236,17 @@ class Admission:
         return JobDelegated(parent.job, attempt, fence, children[0], event)
 
     def _save(
-        self, changes: Sequence[JobAdded], handed_on: Sequence[JobDelegated] = ()
+        self,
+        changes: Sequence[JobAdded],
+        handed_on: Sequence[JobDelegated] = (),
+        children: Mapping[Parent, list[str]] | None = None,
     ) -> Move:
-        """Make them durable and tell of them, if there is room."""
+        """Make them durable and tell of them, if they are let in and there is room.
+
+        `children` are those of attempts that are looked up as current ones.
+        """
+        if self._store.policy is not None:
+            check_let_in(self._store, self._store.policy, changes, children or {})
         self._check_room(len(changes))
         jobs: dict[str, list[Job]] = {}
         for change in changes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.workflow_plans import context_of
@@ -38,18 +39,23 @@ class Automation:
         looking: Looking,
         home: Path,
         settings: SettingsInForce,
+        output: Callable[[str, int], Awaitable[bytes]],
     ) -> None:
-        issues = IssueWatching(clock, lambda: settings().github, home)
+        self.github = GitHubAccess(lambda: settings().github, home)
+        issues = IssueWatching(clock, self.github)
         self.scheduling = Scheduling(
             *(store, clock, submit, cancel, registry, looking, issues)
         )
-        context = context_of(store, clock, submit, cancel)
+        context = context_of(store, clock, submit, cancel, output)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.scheduling.run)
-            nursery.start_soon(self.workflows.run)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.scheduling.run)
+                nursery.start_soon(self.workflows.run)
+        finally:
+            await self.github.close()
 
     def stop(self) -> None:
         """Submit nothing more; jobs that run go on."""

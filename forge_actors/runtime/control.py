@@ -8,14 +8,15 @@ from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
+from forge_actors.runtime.control_policies import PolicyControl
 from forge_actors.runtime.control_repositories import RepositoryControl
 from forge_actors.runtime.control_results import ResultControl
-from forge_actors.runtime.control_schedules import ScheduleControl
 from forge_actors.runtime.control_service import ServiceControl
 from forge_actors.runtime.control_steering import SteeringControl
+from forge_actors.runtime.control_templates import TemplateControl
 from forge_actors.runtime.control_timeline import TimelineControl
+from forge_actors.runtime.control_trust import TrustControl
 from forge_actors.runtime.control_usage import UsageControl
-from forge_actors.runtime.control_workflows import WorkflowControl
 
 
 class RuntimeControl(
@@ -28,8 +29,9 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
-    ScheduleControl,
-    WorkflowControl,
+    TrustControl,
+    TemplateControl,
+    PolicyControl,
     MetricsControl,
     TimelineControl,
     ServiceControl,

@@ -26,6 +26,8 @@ from forge_actors.edges.sqlite.rows import (
 from forge_actors.runtime.endings import Endings
 from forge_actors.runtime.event_log import EventLog
 from forge_actors.runtime.held import Held
+from forge_actors.runtime.own_templates import OwnTemplates
+from forge_actors.runtime.trusts import Trusts
 from forge_actors.runtime.views import pause_view, roots_of, view
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from forge_actors.runtime.served_release import ServedRelease
 
 A = TypeVar("A")
+#: Actors that are remembered, so that the supervisor need not be asked for them.
+MAX_KNOWN = 1000
 
 
 class ControlBase:
@@ -99,6 +103,10 @@ class ControlBase:
         self.automation = automation
         self.scheduling = automation.scheduling
         self.running_workflows = automation.workflows
+        #: Actors of repositories that were found before.
+        self._actors: dict[str, RepositoryMailbox] = {}
+        self.trusts = Trusts(store, clock, registry.get)
+        self.own_templates = OwnTemplates(home)
         self._started_at = clock.wall()
         self._endings = Endings(store)
         #: Set once an orderly stop was asked for, or another release serves.
@@ -113,18 +121,29 @@ class ControlBase:
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 
     async def _open(self, repo: str) -> RepositoryMailbox:
-        return await self._supervisor.ask(lambda reply: Open(repo, reply))
+        actor: RepositoryMailbox = await self._supervisor.ask(
+            lambda reply: Open(repo, reply)
+        )
+        if len(self._actors) >= MAX_KNOWN:
+            self._actors.clear()
+        self._actors[repo] = actor
+        return actor
+
+    async def _actor(self, repo: str) -> RepositoryMailbox:
+        """The actor of a repository, which may have ended since it was found."""
+        return self._actors.get(repo) or await self._open(repo)
 
     async def _ask(
         self, repo: str, make: Callable[[Reply[A]], repository.Message]
     ) -> A:
         """What the actor of a repository answers to the message that `make` builds."""
         while True:
-            actor = await self._open(repo)
+            actor = await self._actor(repo)
             try:
                 return await actor.ask(make)
             except MailboxClosed:
-                continue  # it fell asleep before our message came: wake it
+                # It has ended, or fell asleep before our message came: wake it.
+                self._actors.pop(repo, None)
 
     async def _cancel(
         self, jobs: tuple[str, ...], repo: str, grace: float | None

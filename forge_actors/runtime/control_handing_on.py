@@ -23,7 +23,8 @@ class HandingOnControl(JobControl):
         view = await super().job(selector)
         row = self._row(view.id)
         try:
-            spec, receipt = spec_from((row[5],)), receipt_of(row)
+            spec = spec_from((row[5],))
+            receipt = receipt_of(row) if spec.outputs else None
         except MsgspecError:
             return view  # it says so already
         found = shown_outputs(spec, receipt, ended=view.state in TERMINAL)

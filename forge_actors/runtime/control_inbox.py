@@ -19,6 +19,8 @@ from forge_actors.domain.inbox import (
     named,
 )
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.domain.trust_items import differing_item
+from forge_actors.domain.workflow_items import asking_item, needing_item
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
 from forge_actors.runtime.control_webhooks import WebhookControl
 from forge_actors.runtime.notifying import Notifier
@@ -103,6 +105,14 @@ class InboxControl(WebhookControl):
                 to_builtins(hook.view())
                 for hook in self._webhooks.hooks.values()
                 if hook.mark.closed is not None
+            ],
+            differing=[
+                differing_item(repo, name, differs, timestamp)
+                for repo, name, differs in read("differing")
+            ],
+            workflows=[
+                *(asking_item(row, timestamp) for row in read("asking_steps")),
+                *(needing_item(row, timestamp) for row in read("needing_workflows")),
             ],
             logs=partial(log_base, home),
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
 
 from forge_actors.actors import supervisor_messages
+from forge_actors.actors.mailbox import ask_together
 from forge_actors.actors.repository_messages import AskStopped, Explain
+from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.holding import Holder, Holding, holding
 from forge_actors.domain.jobs import RESERVED, TERMINAL, WAITING, JobView
 from forge_actors.domain.place import Waits
@@ -18,8 +21,8 @@ from forge_actors.domain.requests import Accepted, Explanation, JobQuery, refuse
 from forge_actors.domain.selection import check_selection
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.job_rows import list_rows, pieces, select_ids
+from forge_actors.runtime.sentences import sentence
 from forge_actors.runtime.views import (
-    sentence,
     waiting_view,
     with_waiting,
 )
@@ -45,9 +48,8 @@ class JobControl(ControlBase):
         return await self._admission.submit(requests, key)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
-        return await self._views(
-            list_rows(self._store, query, await self._repo_ids(query))
-        )
+        repos = await self._repo_ids(query)
+        return await self._views(await list_rows(self._store, query, repos))
 
     async def jobs_named(self, selectors: Sequence[str]) -> list[JobView]:
         return await self._named(self._endings.ids(selectors))
@@ -63,13 +65,11 @@ class JobControl(ControlBase):
 
     async def _views(self, rows: Sequence[tuple[Any, ...]]) -> list[JobView]:
         """Rows as readers see them, with what those that wait wait for."""
-        waits: dict[str, Waits] = {}
         by_repo: dict[str, list[str]] = {}
         for row in rows:
             if row[1] in WAITING:
                 by_repo.setdefault(row[25], []).append(row[0])
-        for repo, ids in by_repo.items():
-            waits |= await self._explain(repo, ids)
+        waits = await self._explain_all(by_repo)
         await self._add_places(waits)
         return [self._merged(self._view(row), waits.get(row[0])) for row in rows]
 
@@ -77,7 +77,7 @@ class JobControl(ControlBase):
         check_selection(selection)
         ids = self._endings.ids(selection.jobs)
         repos = await self._repo_ids(selection)
-        return select_ids(self._store, selection, repos, ids)
+        return await select_ids(self._store, selection, repos, ids)
 
     async def _repo_ids(self, wanted: JobFilter) -> list[str]:
         return [(await self._registry.find(name))[0].id for name in wanted.repo]
@@ -97,10 +97,11 @@ class JobControl(ControlBase):
             lambda reply: supervisor_messages.Place(tuple(asked.values()), reply)
         )
         for job, waiting in zip(asked, answers, strict=True):
-            before = waits[job].waiting
+            state, before = waits[job].state, waits[job].waiting
             note = "" if before is None else before.note
-            waiting = structs.replace(waiting, note=note)
-            waits[job] = structs.replace(waits[job], waiting=waiting)
+            if note != waiting.note:
+                waiting = structs.replace(waiting, note=note)
+            waits[job] = Waits(state, waiting)
 
     async def job(self, selector: str) -> JobView:
         return (await self._look(selector))[0]
@@ -164,6 +165,30 @@ class JobControl(ControlBase):
             )
             waiting = structs.replace(waiting, note=note)
         return with_waiting(job, waits.state, waiting), waiting
+
+    async def _explain_all(self, by_repo: dict[str, list[str]]) -> dict[str, Waits]:
+        """The same of jobs of several repositories, whose actors are asked at once."""
+        if not by_repo:
+            return {}
+        aside = {row[0] for row in self._store.read("poisons")}
+        rest = [repo for repo in by_repo if repo in aside]
+        whole = [repo for repo in by_repo if repo not in aside]
+        asks = [
+            (await self._actor(repo), partial(Explain, tuple(by_repo[repo])))
+            for repo in whole
+        ]
+        waits: dict[str, Waits] = {}
+        answers: list[dict[str, Waits] | Exception] = await ask_together(asks)
+        for repo, answer in zip(whole, answers, strict=True):
+            if isinstance(answer, MailboxClosed):
+                rest.append(repo)  # it fell asleep
+            elif isinstance(answer, Exception):
+                raise answer
+            else:
+                waits |= answer
+        for repo in rest:
+            waits |= await self._explain(repo, by_repo[repo])
+        return waits
 
     async def _explain(self, repo: str, ids: Sequence[str]) -> dict[str, Waits]:
         aside = self._aside(repo)

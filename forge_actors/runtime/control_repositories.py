@@ -10,6 +10,7 @@ import trio
 from msgspec import structs
 
 from forge_actors.actors.repository_messages import SetEnabled
+from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.actors.supervisor_messages import TakeBack
 from forge_actors.domain.changes import TakenBack
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
@@ -92,6 +93,7 @@ class RepositoryControl(ControlBase):
             running_jobs=running,
             leases=self._leases(running),
             attention_jobs=self._attention(repo.id) if view.attention else [],
+            trust=await self.trusts.note(repo),
         )
 
     async def relocate_repository(self, name: str, path: str) -> RepositoryView:
@@ -133,6 +135,11 @@ class RepositoryControl(ControlBase):
                 await self._cancel(piece, repo.id, None)
             await self._endings.wait(active)
         return self._repository_view(await self._registry.remove(repo))
+
+    def forget_repository(self, repo: str) -> None:
+        """It was removed, and what was trusted of it: nothing begins jobs of it."""
+        self.trusts.changed(repo, trusted=False)
+        self.scheduling.tell(RepositoryGone(repo))
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         repo, _ = await self._registry.find(name)

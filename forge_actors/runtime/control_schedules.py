@@ -39,6 +39,7 @@ from forge_actors.domain.triggers import (
     checked_zone,
     of_checkout,
 )
+from forge_actors.domain.trust import SOURCE
 from forge_actors.domain.waited_for import if_it_came, waited_for
 from forge_actors.runtime.control_base import ControlBase
 from forge_actors.runtime.issue_watching import with_its_place
@@ -49,8 +50,10 @@ from forge_actors.runtime.schedule_requests import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from forge_actors.domain.changes import Change
+    from forge_actors.domain.schedule_edits import Difference
     from forge_actors.domain.schedule_views import ScheduleRequest
     from forge_actors.domain.schedules import Definition, Schedule
 
@@ -116,11 +119,7 @@ class ScheduleControl(ControlBase):
         *,
         dry_run: bool = False,
     ) -> AppliedSchedules:
-        seen = {
-            schedule.name: schedule.revision
-            for schedule in await self._all()
-            if schedule.definition.source == source
-        }
+        seen = await self._revisions(source)
         wanted: dict[str, Definition] = {}
         for index, request in enumerate(requests):
             if request.name in wanted:
@@ -135,12 +134,21 @@ class ScheduleControl(ControlBase):
         if dry_run:
             told = difference(await self._all(), definitions, source)
         else:
-            baselines = {each.name: await self._baseline(each) for each in definitions}
-            make = partial(Apply, source, definitions, seen, (), baselines=baselines)
-            told = await self.scheduling.ask(make)
+            told = await self._apply(source, definitions, seen, tuple)
         return applied(told)
 
     # -- the parts -------------------------------------------------------------------
+
+    async def _apply(
+        self,
+        source: str,
+        definitions: tuple[Definition, ...],
+        seen: dict[str, int] | None,
+        along: Callable[[], Sequence[Change]],
+    ) -> Difference:
+        baselines = {each.name: await self._baseline(each) for each in definitions}
+        make = partial(Apply, source, definitions, seen, along, baselines=baselines)
+        return await self.scheduling.ask(make)
 
     async def _put(
         self, request: ScheduleRequest, revision: int | None
@@ -182,6 +190,14 @@ class ScheduleControl(ControlBase):
         self._admission.check(definition.request, repo, checkout)
         return definition
 
+    async def _revisions(self, source: str) -> dict[str, int]:
+        """Those of the schedules of a source, by name."""
+        return {
+            schedule.name: schedule.revision
+            for schedule in await self._all()
+            if schedule.definition.source == source
+        }
+
     def _with_its_job(self, definition: Definition) -> Definition:
         """The same, the one job that it waits for named by the whole of its id.
 
@@ -214,6 +230,13 @@ class ScheduleControl(ControlBase):
                 return schedule
         raise NotFound(f"there is no schedule {name!r}")
 
+    def _shown_source(self, source: str | None) -> str | None:
+        """The same with the name of the repository whose files are trusted."""
+        if source is None or not source.startswith(SOURCE):
+            return source
+        repo = self._registry.get(source.removeprefix(SOURCE))
+        return source if repo is None else f"{SOURCE}{repo.name}"
+
     def _schedule_view(self, schedule: Schedule) -> ScheduleView:
         definition, progress = schedule.definition, schedule.progress
         repo = self._repo_name(definition.repo)
@@ -232,7 +255,7 @@ class ScheduleControl(ControlBase):
             failures=progress.failures,
             jobs=progress.jobs,
             waiting=tuple(_waiting(schedule, entry) for entry in progress.pending),
-            source=definition.source,
+            source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
             waits_for=waited_for(schedule),

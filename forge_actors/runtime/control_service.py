@@ -27,6 +27,7 @@ from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.machine import open_files
 from forge_actors.runtime.control_inbox import InboxControl
 from forge_actors.runtime.control_output import OutputControl
+from forge_actors.runtime.control_policies import policy_view
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
 from forge_actors.runtime.views import (
@@ -178,6 +179,7 @@ class ServiceControl(OutputControl, InboxControl):
             ),
             "degraded": degraded,
             "draining": survey.draining,
+            "policy": to_builtins(policy_view(self._store)),
             "capacity": capacity,
             "providers": providers,
             "agents": []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ from msgspec import structs
 
 from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.policies import check_work
 from forge_actors.domain.redaction import redact
+from forge_actors.domain.step_waits import holders_of, of_job, without_job
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_definitions import digest_of
 from forge_actors.domain.workflow_records import (
@@ -20,7 +23,8 @@ from forge_actors.domain.workflow_records import (
 )
 from forge_actors.domain.workflow_steps import Workflow
 from forge_actors.domain.workflow_views import StepView, WorkflowView
-from forge_actors.runtime.control_base import ControlBase
+from forge_actors.runtime.campaign_requests import CampaignDefiner
+from forge_actors.runtime.control_jobs import JobControl
 from forge_actors.runtime.workflow_plans import plan_of
 from forge_actors.runtime.workflow_requests import Definer
 
@@ -35,11 +39,13 @@ if TYPE_CHECKING:
 
 #: Workflows that one answer tells of.
 MAX_TOLD = 500
+#: Steps of a workflow of which it is told what they wait for, with a job and without.
+MAX_WAITS = 200
 #: Characters of an id that may stand for it.
 MIN_PREFIX = 4
 
 
-class WorkflowControl(ControlBase):
+class WorkflowControl(JobControl):
     """The part of the port `Control` that is about workflows."""
 
     async def run_workflow(
@@ -50,7 +56,11 @@ class WorkflowControl(ControlBase):
             if known:
                 return await self.workflow(known[0][0])
         definer = Definer(request, self._registry.find, self._admission.check)
-        definition = await definer.define()
+        if request.kind == "campaign":
+            names = [repo.name for repo in self._registry.all() if repo.enabled]
+            definition = await CampaignDefiner(request, definer, names).define()
+        else:
+            definition = await definer.define()
         wall = self._clock.wall()
         workflow = Workflow(
             id=self.running_workflows.new_id(),
@@ -60,8 +70,9 @@ class WorkflowControl(ControlBase):
             made=wall,
         )
         if not dry_run:
+            check_work(self._store.policy, "create", None)
             await self.running_workflows.begin(workflow, definition, request.request_id)
-        return _view(workflow, definition, plan_of(definition, []).steps)
+        return _view(workflow, definition, _steps(definition, []))
 
     async def workflows(
         self, state: str | None = None, *, before: str | None = None, limit: int = 50
@@ -88,20 +99,22 @@ class WorkflowControl(ControlBase):
         key = self._workflow_meant(name)
         told = await self.running_workflows.ask(key, Tell)
         if told is not None:
-            return _view(*told)
+            return await self._with_waits(_view(*told), told[1].parallel)
         row = self._store.workflow(key)
         if row is None:
             raise NotFound(f"there is no workflow {name!r}")
         try:
             workflow, definition, steps = loaded(*row)
         except UnreadableWorkflow as error:
-            return _view(unreadable(key, str(error)), None, ())
-        return _view(workflow, definition, plan_of(definition, steps).steps)
+            header = structs.replace(_header(key, row[0][1]), why=str(error))
+            return _view(structs.replace(header, state="quarantined"), None, ())
+        return _view(workflow, definition, _steps(definition, steps))
 
     async def pause_workflow(self, name: str) -> WorkflowView:
         return await self._told_to(name, Pause)
 
     async def resume_workflow(self, name: str) -> WorkflowView:
+        check_work(self._store.policy, "continue", self._workflow_meant(name))
         return await self._told_to(name, Resume)
 
     async def cancel_workflow(self, name: str) -> WorkflowView:
@@ -114,6 +127,7 @@ class WorkflowControl(ControlBase):
         self, name: str, steps: Sequence[str] = ()
     ) -> WorkflowView:
         key = self._workflow_meant(name)
+        check_work(self._store.policy, "continue", key)
         await self.running_workflows.retry(key, steps)
         return await self.workflow(key)
 
@@ -123,6 +137,31 @@ class WorkflowControl(ControlBase):
         return await self.workflow(key)
 
     # -- the parts -------------------------------------------------------------------
+
+    async def _with_waits(
+        self, view: WorkflowView, parallel: int | None
+    ) -> WorkflowView:
+        """The same, its first steps with what they wait for."""
+        jobs = [step.job for step in view.steps if step.state == "running"]
+        full = parallel is not None and len(jobs) >= parallel
+        rows = self._store.read("view_jobs", json.dumps(jobs[:MAX_WAITS]))
+        views = {job.id: job for job in await self._views(rows)}
+        holders = [job for one in views.values() for job in holders_of(one)]
+        works = dict(self._store.read("works_of", json.dumps(holders)))
+        states = {step.name: step.state for step in view.steps}
+        steps = list(view.steps)
+        told = 0
+        for place, step in enumerate(steps):
+            wait = None
+            if step.state == "waiting" and step.why is None and told < MAX_WAITS:
+                before = {name: states[name] for name in step.after}
+                wait = without_job(view.state, before, full=full)
+                told += wait is not None
+            elif step.state == "running" and step.job in views:
+                wait = of_job(views[step.job], works)
+            if wait is not None:
+                steps[place] = structs.replace(step, waiting=wait)
+        return structs.replace(view, steps=tuple(steps))
 
     def _workflow_meant(self, name: str) -> str:
         """The id of the workflow that a name, an id or the beginning of one means.
@@ -151,6 +190,13 @@ class WorkflowControl(ControlBase):
         return await self.workflow(key)
 
 
+def _steps(
+    definition: Definition, known: list[Step]
+) -> list[tuple[Step, StepDefinition]]:
+    plan = plan_of(definition, known)
+    return [(step, plan.define(step.name)) for step in plan.steps]
+
+
 def _header(key: str, body: bytes) -> Workflow:
     try:
         return header_of(body)
@@ -159,12 +205,11 @@ def _header(key: str, body: bytes) -> Workflow:
 
 
 def _view(
-    workflow: Workflow, definition: Definition | None, steps: Iterable[Step]
+    workflow: Workflow,
+    definition: Definition | None,
+    steps: Iterable[tuple[Step, StepDefinition]],
 ) -> WorkflowView:
-    told: tuple[StepView, ...] = ()
-    if definition is not None:
-        defined = {step.name: step for step in definition.steps}
-        told = tuple(_step_view(step, defined[step.name]) for step in steps)
+    told = tuple(_step_view(step, defined) for step, defined in steps)
     counts: dict[str, int] = dict(Counter(step.state for step in told))
     return WorkflowView(
         id=workflow.id,
@@ -194,6 +239,7 @@ def _step_view(step: Step, defined: StepDefinition) -> StepView:
         outputs={name: redact(text) for name, text in step.outputs.items()},
         began_at=_moment(step.began),
         ended_at=_moment(step.ended),
+        validation=step.validation,
     )
 
 

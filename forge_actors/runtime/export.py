@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forge_actors import __version__
 from forge_actors.domain.errors import NotFound, StoreFailed
+from forge_actors.domain.templates import TEMPLATES_FILE
 from forge_actors.edges.archive import Writer, writing
 from forge_actors.edges.sqlite.checking import refuse_marked
 from forge_actors.edges.sqlite.copying import Contents, copy_store
@@ -68,8 +69,9 @@ def export(home: Path, file: Path, now: float, *, overwrite: bool = False) -> Ex
         contents = copy_store(source, copy)
         writer = Writer(out, int(now))
         _add(writer, STORE_FILE, copy)
-        if (home / SETTINGS_FILE).exists():
-            _add(writer, SETTINGS_FILE, home / SETTINGS_FILE)
+        for name in (SETTINGS_FILE, TEMPLATES_FILE):
+            if (home / name).exists():
+                _add(writer, name, home / name)
         for log in _files(home / LOGS, LOG_NAME):
             _add(writer, f"{LOGS}/{log.name}", log)
         for prompt in _files(home / PROMPTS, PROMPT_NAME):

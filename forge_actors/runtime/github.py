@@ -6,17 +6,48 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
+import trio
+
 from forge_actors.domain.errors import Refused
+from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     from forge_actors.domain.github.issues import GitHub
     from forge_actors.edges.github.tokens import Tokens
     from forge_actors.runtime.github_settings import GitHubSettings
-    from forge_actors.runtime.secrets import SecretFolder
 
+#: Seconds that connections are given to close.
+CLOSE_SECONDS = 2.0
 NOT_HERE = "reading GitHub needs: pip install 'forge-actors[epic]'"
+
+
+class GitHubAccess:
+    """The one reader of a runtime, so that all who read share its limits."""
+
+    def __init__(self, settings: Callable[[], GitHubSettings], home: Path) -> None:
+        self.settings = settings
+        self._secrets = SecretFolder(home)
+        self._reader: GitHub | None = None
+
+    def reader(self) -> GitHub:
+        """
+        Raises:
+            Refused: the extra is not installed.
+            InvalidInput: the environment says of GitHub what cannot be.
+        """
+        if self._reader is None:
+            self._reader = open_github(self.settings(), self._secrets)
+        return self._reader
+
+    async def close(self) -> None:
+        """Let go of what is open; nobody reads any more."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with trio.move_on_after(CLOSE_SECONDS, shield=True):
+                await reader.close()
 
 
 def is_here() -> bool:
@@ -28,8 +59,10 @@ def open_github(
     settings: GitHubSettings,
     secrets: SecretFolder,
     environ: Mapping[str, str] = os.environ,
+    named: Collection[str] = (),
 ) -> GitHub:
-    """A reader; nothing is asked and no token looked for before it is used.
+    """A reader; nothing is asked and no token looked for before it is used. A person
+    has `named` these servers of companies.
 
     Raises:
         Refused: the extra is not installed.
@@ -40,7 +73,7 @@ def open_github(
         raise Refused(NOT_HERE)
     from forge_actors.edges.github.reader import GitHubReader
 
-    tokens = tokens_of(lambda: settings, secrets, environ)
+    tokens = tokens_of(lambda: settings, secrets, environ, named)
     return GitHubReader(tokens, base, seconds=settings.seconds)
 
 
@@ -48,6 +81,7 @@ def tokens_of(
     settings: Callable[[], GitHubSettings],
     secrets: SecretFolder,
     environ: Mapping[str, str] = os.environ,
+    named: Collection[str] = (),
 ) -> Tokens:
     """Where tokens come from: a secret of the home, the environment, `gh`."""
     from forge_actors.edges.github.tokens import Tokens
@@ -56,4 +90,4 @@ def tokens_of(
         name = settings().tokens.get(host)
         return None if name is None else (name, secrets.read(name))
 
-    return Tokens(environ, secret)
+    return Tokens(environ, secret, named)

@@ -84,6 +84,7 @@ NAMES = (
     "service.log",
     "settings.toml",
     SHARED_IDS,
+    "templates.toml",
     TOKEN_FILE,
 )
 FOLDERS = (

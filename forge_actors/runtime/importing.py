@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.forge_files import MAX_FILE_BYTES
 from forge_actors.domain.launch import Receipt
+from forge_actors.domain.templates import TEMPLATES_FILE
 from forge_actors.edges.archive import Member, unpack
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.edges.sqlite.checking import move
@@ -147,8 +149,9 @@ async def _import(
     (work / LOGS).rename(home / LOGS)
     if any((work / PROMPTS).iterdir()):
         (work / PROMPTS).rename(home / PROMPTS)
-    if SETTINGS_FILE in members:
-        (work / SETTINGS_FILE).rename(home / SETTINGS_FILE)
+    for name in (SETTINGS_FILE, TEMPLATES_FILE):
+        if name in members:
+            (work / name).rename(home / name)
     # Last: without a store nothing is a home yet.
     move(store, home / STORE_FILE)
     shutil.rmtree(work)
@@ -177,7 +180,12 @@ def _limit_of(name: str) -> int | None:
         return MAX_LOG if LOG_NAME.fullmatch(log) else None
     if folder == PROMPTS:
         return MAX_PROMPT if PROMPT_NAME.fullmatch(log) else None
-    known = {STORE_FILE: MAX_STORE, SETTINGS_FILE: MAX_FILE, MANIFEST: MAX_MANIFEST}
+    known = {
+        STORE_FILE: MAX_STORE,
+        SETTINGS_FILE: MAX_FILE,
+        TEMPLATES_FILE: MAX_FILE_BYTES,
+        MANIFEST: MAX_MANIFEST,
+    }
     return known.get(name)
 
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     #: The number of the last attempt of a job, and what it told of its artifacts.
     Last = tuple[int, Collected | None]
 
+#: Attempts whose inputs are copied at once: more make no disk faster, and threads are
+#: needed by others.
+AT_ONCE = 4
 #: Bytes that are copied at once.
 PIECE = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -61,12 +64,14 @@ class InputFolders:
         """`last` tells of the last attempt of a job, and raises InputsMissing."""
         self._home = os.path.abspath(home)
         self._last = last
+        self._copying = trio.CapacityLimiter(AT_ONCE)
 
     async def place(self, wanted: InputsWanted) -> None:
         sources = [_Source(one, *self._last(one.job)) for one in wanted.inputs]
         try:
-            with trio.fail_after(wanted.seconds):
-                await trio.to_thread.run_sync(self._place, wanted, sources)
+            async with self._copying:
+                with trio.fail_after(wanted.seconds):
+                    await trio.to_thread.run_sync(self._place, wanted, sources)
         except trio.TooSlowError:
             problem = f"its inputs took longer than {wanted.seconds:g} s to be placed"
             raise InputsMissing(problem) from None

@@ -16,43 +16,30 @@ from forge_actors.domain.errors import InvalidInput, MailboxClosed, Refused
 from forge_actors.domain.github.places import remote_place
 from forge_actors.domain.triggers import On
 from forge_actors.edges.git.remotes import origin_url
-from forge_actors.runtime.github import NOT_HERE, is_here, open_github
-from forge_actors.runtime.secrets import SecretFolder
+from forge_actors.runtime.github import NOT_HERE, is_here
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     from forge_actors.actors.issue_watches_messages import Message
     from forge_actors.actors.mailbox import Mailbox, Reply
     from forge_actors.actors.schedules_messages import Signalled
-    from forge_actors.domain.github.issues import GitHub
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.schedules import Definition, Schedule
-    from forge_actors.runtime.github_settings import GitHubSettings
+    from forge_actors.runtime.github import GitHubAccess
 
     Ask = Callable[
         [Callable[[Reply[Schedule | None]], Find]], Awaitable[Schedule | None]
     ]
 
-#: Seconds that connections are given to close.
-CLOSE_SECONDS = 2.0
-
 
 class IssueWatching:
     """Implements `Source` for issues. `run` is its task."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        settings: Callable[[], GitHubSettings],
-        home: Path,
-    ) -> None:
+    def __init__(self, clock: Clock, github: GitHubAccess) -> None:
         self._clock = clock
-        self._settings = settings
-        self._secrets = SecretFolder(home)
-        self._reader: GitHub | None = None
+        self._github = github
         self.mailbox: Mailbox[Message] | None = None
 
     async def run(
@@ -69,19 +56,15 @@ class IssueWatching:
 
         context = issue_watches.Context(
             clock=self._clock,
-            github=self._github,
+            github=self._github.reader,
             schedule=schedule,
             tell=tell,
-            at_once=lambda: self._settings().issues_at_once,
+            at_once=lambda: self._github.settings().issues_at_once,
         )
         try:
             await issue_watches.run(context, task_status=task_status)
         finally:
             self.mailbox = None
-            reader, self._reader = self._reader, None
-            if reader is not None:
-                with trio.move_on_after(CLOSE_SECONDS, shield=True):
-                    await reader.close()
 
     def follow(self, schedule: Schedule) -> None:
         """See the port."""
@@ -97,11 +80,6 @@ class IssueWatching:
         if self.mailbox is not None:
             with suppress(MailboxClosed):  # it begins anew from what is saved
                 self.mailbox.tell(message)
-
-    def _github(self) -> GitHub:
-        if self._reader is None:
-            self._reader = open_github(self._settings(), self._secrets)
-        return self._reader
 
 
 async def with_its_place(definition: Definition, repository: Repository) -> Definition:

@@ -52,8 +52,8 @@ class Looking:
         #: Why files are not watched, and why nothing is looked at any more.
         self.unwatched: str | None = None
         self.given_up: str | None = None
-        #: Told of each repository that was looked at.
-        self.looked: Callable[[str], object] = lambda _: None
+        #: All of them are told of each repository that was looked at.
+        self.looked: list[Callable[[str], object]] = []
         #: How often they have failed.
         self.failures = 0
         self._limits = settings().look_limits()
@@ -146,7 +146,8 @@ class Looking:
         return bool(self._store.tally.running_of(repo))
 
     def _say_looked(self, repo: str) -> None:
-        self.looked(repo)
+        for tell in self.looked:
+            tell(repo)
 
     def _say_unwatched(self, problem: str | None) -> None:
         self.unwatched = problem

@@ -73,10 +73,13 @@ async def wait_for_room(
     place: Callable[[], str],
     error: BaseException,
     *,
+    waiting: Callable[[], None],
     request_stop: Callable[[], None],
     started_at: str,
 ) -> None:
     """Return when another try is worth it; until then everybody is told why not.
+
+    `waiting` is called as soon as clients are answered.
 
     Raises:
         Refused: another service has the home.
@@ -95,6 +98,7 @@ async def wait_for_room(
             async with trio.open_nursery() as nursery:
                 if door is not None:
                     await nursery.start(server.serve, [door])
+                waiting()
                 await wait_any(stop.wait, partial(_more_room, home))
                 # Its last answers are sent before this ends.
                 server.stop()

@@ -12,7 +12,6 @@ import trio
 
 from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
-from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import (
     LauncherDown,
@@ -173,6 +172,7 @@ class Parts:
             # Those that keep claims too: what they wait for may be gone by now.
             busy=tuple(dict.fromkeys((*self._store.tally.busy, *self._keeping()))),
             accounts=self._store.accounts(),
+            policy=self._store.read_policy(),
             attended=self._served is not None,
             pauses=tuple(
                 pause
@@ -338,12 +338,13 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
+        async def output(job: str, limit: int) -> bytes:
+            return (await control.read_log(job, "stdout", 0, limit=limit)).data
+
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),
-            *(self.registry, self.looking, self._home, self._settings),
+            *(self.registry, self.looking, self._home, self._settings, output),
         )
-        scheduling = automation.scheduling
-        self.registry.removed = lambda repo: scheduling.tell(RepositoryGone(repo))
         control = RuntimeControl(
             home=self._home,
             store=self._store,
@@ -361,6 +362,8 @@ class Parts:
             board=self.board,
             automation=automation,
         )
+        self.registry.removed = control.forget_repository
+        self.looking.looked.append(control.trusts.looked)
         self._automation = automation
         if self._served is not None:
             self._served.superseded = control.supersede

@@ -129,8 +129,10 @@ def _settle(
         if how != "empty":
             merge.pauses(last)
             merge.accounts(last)
+            merge.policy(last)
             merge.marks(last)
             merge.schedules(last)
+            merge.trust(last)
             merge.history(last)
             settled = merge.jobs(last, others, left, lived=lived)
         data = {"how": how, **settled._asdict()}

@@ -182,6 +182,7 @@ async def _open(
                     )
                     control = parts.control(mailbox)
                     nursery.start_soon(control.automation.run)
+                    nursery.start_soon(control.trusts.run)
                     if loaded.settings.notify:
                         nursery.start_soon(control.notify, loaded.settings.notify)
                     if hooks := loaded.settings.webhooks:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _SPANS = ("catch_up", "jitter", "cooldown", "daily_budget", "backoff", "max_backoff")
 _PLAIN = (
     *("misfire", "catch_up_most", "overlap", "max_failures", "max_runs"),
-    *("when_clean", "shadow"),
+    *("when_clean", "not_while", "shadow"),
 )
 #: What a schedule says of each of its jobs itself.
 _OWN = ("repo", "request_id", "origin", "parent", "after", "unique", "work", "inputs")

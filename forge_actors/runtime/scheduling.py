@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from forge_actors.actors import lookout, lookout_messages, schedules
+from forge_actors.actors.schedules_messages import HeldNoMore, Stirred
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.poison import cause, only
+from forge_actors.domain.policies import held_schedules
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.edges.git.commits import GitCommits
 from forge_actors.edges.wall_timer import SystemWallTimer
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.schedules_messages import Message
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Accepted, JobRequest
-    from forge_actors.domain.schedules import Schedule
+    from forge_actors.domain.schedules import Hindrance, Schedule
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.issue_watching import IssueWatching
     from forge_actors.runtime.looking import Looking
@@ -53,7 +55,7 @@ class Scheduling:
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
-        looking.looked = self._looked
+        looking.looked.append(self._looked)
         #: Sees how far something is now that a schedule is to wait for.
         self.baseline = Baseline(store, registry.get, commits)
 
@@ -67,6 +69,14 @@ class Scheduling:
                 return None
             return not look.status.clean
 
+        def hindrances(repo: str) -> dict[Hindrance, str]:
+            found: dict[Hindrance, str] = {}
+            if store.tally.of_repository(repo).get("waiting_for_approval"):
+                found["approval"] = "a job of the repository waits for a person"
+            for (job,) in store.read("release_gate", repo):
+                found["release"] = f"the release gate {job} has not ended"
+            return found
+
         self._looking = looking
         self._issues = issues
         self._context = schedules.Context(
@@ -76,6 +86,8 @@ class Scheduling:
             submit=submit_one,
             cancel=cancel,
             dirty=dirty,
+            closed=lambda: held_schedules(store.policy),
+            hindrances=hindrances,
             known=lambda repo: registry.get(repo) is not None,
             sources=(self, issues),
         )
@@ -87,6 +99,7 @@ class Scheduling:
             watch=looking.board.wait_for,
             tell=self.tell,
         )
+        store.when_policy_changes(lambda: self.tell(HeldNoMore()))
         self._mailbox: Mailbox[Message] | None = None
         self._started = trio.Event()
         self._scope = trio.CancelScope()
@@ -143,6 +156,8 @@ class Scheduling:
         self._tell_lookout(lookout_messages.Leave(schedule))
 
     def _looked(self, repo: str) -> None:
+        if repo in self._context.held:
+            self.tell(Stirred(repo))
         if repo in self._looking.board.awaited:
             self._tell_lookout(lookout_messages.Looked(repo))
 

@@ -190,6 +190,7 @@ class _Service:
                 self._home,
                 place,
                 failure,
+                waiting=partial(self._herald.tell_starter, str(failure)),
                 request_stop=self._start.request_stop,
                 started_at=started_at,
             )
@@ -197,7 +198,6 @@ class _Service:
             self._board.complain("room", None)
 
     def _wait_for_room(self, failure: Exception) -> None:
-        self._herald.tell_starter(str(failure))
         self._board.again()
         self._board.complain("room", f"it waits for room on the disk: {failure}")
 

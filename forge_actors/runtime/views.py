@@ -13,10 +13,10 @@ from msgspec import structs
 from forge_actors.domain.accounts import AccountView
 from forge_actors.domain.agent_views import AgentView, agent_view
 from forge_actors.domain.claims import Claim
-from forge_actors.domain.effect_views import asks_for, effects_view, kept_from
+from forge_actors.domain.effect_views import effects_view
 from forge_actors.domain.events import EventView, shown_data
 from forge_actors.domain.inputs import input_text
-from forge_actors.domain.jobs import JobError, JobSpec, JobView
+from forge_actors.domain.jobs import Budgets, JobError, JobSpec, JobView
 from forge_actors.domain.launch import AfterJob, ProcessIdentity, Receipt
 from forge_actors.domain.pauses import PauseView
 from forge_actors.domain.priority import PRIORITIES
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.quarantine import Quarantine
     from forge_actors.domain.scopes import Pause
-    from forge_actors.domain.waiting import Waiting, WaitingKind
+    from forge_actors.domain.waiting import Waiting
 
 _spec = msgspec.json.Decoder(JobSpec)
 _claims = msgspec.json.Decoder(tuple[Claim, ...])
-#: Different texts of claims that are known by heart; most jobs claim the same.
-_CLAIMS_KNOWN = 256
+_NO_NAMES = "[]"
+_NO_BUDGETS = Budgets()
 _names = msgspec.json.Decoder(list[str])
 _identity = msgspec.json.Decoder(ProcessIdentity)
 _error = msgspec.json.Decoder(JobError)
@@ -114,12 +114,12 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         forced=end.forced if end else False,
         error=None if error is None else shown_error(_error.decode(error), roots),
         waiting=None,
-        claims=list(_claim_names(claims)),
-        after=_names.decode(after),
+        claims=list(_shown_claims(claims)),
+        after=[] if after == _NO_NAMES else _names.decode(after),
         provider=provider,
         replay=replay,
         retry_of=retry_of,
-        labels=_names.decode(labels),
+        labels=[] if labels == _NO_NAMES else _names.decode(labels),
         created_at=timestamp(created),
         queued_at=timestamp(queued),
         started_at=_moment(started),
@@ -134,7 +134,7 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
         usage=_usage(end),
         leftovers=list(end.leftovers) if end else [],
         output_held=end.output_held if end else False,
-        budgets=msgspec.to_builtins(details.budgets),
+        budgets=_budgets(details.budgets),
         secrets=list(details.secrets),
         inputs=[input_text(one) for one in details.inputs],
         after_job=_after_job(end, roots),
@@ -150,9 +150,15 @@ def _view(row: tuple[Any, ...], roots: Roots) -> JobView:
     )
 
 
-@lru_cache(maxsize=_CLAIMS_KNOWN)
-def _claim_names(claims: str) -> tuple[str, ...]:
-    return tuple(str(claim) for claim in _claims.decode(claims))
+def _budgets(given: Budgets) -> dict[str, float]:
+    found: dict[str, float] = msgspec.to_builtins(given) if given != _NO_BUDGETS else {}
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _shown_claims(claims: str) -> tuple[str, ...]:
+    """Most jobs of a queue claim what many others do."""
+    return tuple(map(str, _claims.decode(claims)))
 
 
 def _agent(spec: JobSpec, end: Receipt | None) -> AgentView | None:
@@ -215,127 +221,11 @@ def waiting_view(waiting: Waiting) -> dict[str, object]:
     }
 
 
-#: What a job waits for, as it is said.
-_FOR: dict[WaitingKind, str] = {
-    "dependency": "a dependency",
-    "claim": "a claim",
-    "token": "a token",
-    "pause": "the end of a pause",
-    "pressure": "the machine to have room",
-    "limit": "a usage limit to be reset",
-    "approval": "an approval",
-    "agent": "an agent program",
-    "retry": "its next attempt",
-    "reservation": "a job that goes first",
-    "disabled": "its repository to be enabled",
-}
-
-
-def sentence(
-    view: JobView,
-    waiting: Waiting | None,
-    now: float,
-    suspended: tuple[str, float] | None = None,
-    silence: float | None = None,
-) -> str:
-    """Why a job is where it is, for a person; `suspended` is why, and since when.
-
-    `silence` is for how long nothing was heard of what runs, if that is too long.
-    """
-    unheard = "" if silence is None else f"nothing was heard of it for {_span(silence)}"
-    if waiting is not None:
-        place = f", number {waiting.position} in line" if waiting.position else ""
-        shown = waiting.kind in ("token", "pressure")
-        names = ", ".join(waiting.holders) if shown else ""
-        holders = f" (by {names})" if names else ""
-        since = _span(now - waiting.since)
-        if unheard and waiting.kind == "claim":
-            holders += f" ({unheard}, but it is not proven gone)"
-        if waiting.kind == "approval" and (asks := asks_for(view.id, view.effects)):
-            return f"It waits for a person to allow it to {asks}; since {since}."
-        if waiting.kind == "approval" and view.error is not None:
-            return (
-                f"It asks: {view.error.message}; forge-actors answer {view.id} TEXT"
-                f" answers, approve or deny {view.id} without words; since {since}."
-            )
-        if waiting.kind == "policy":
-            return f"It cannot run: {waiting.detail}; since {since}."
-        return (
-            f"{_who(view)} for {_FOR[waiting.kind]}: {waiting.detail}{holders}{place}"
-            f"{waiting.note}"
-            f"{_until(waiting.until, now)}; since {since}."
-        )
-    kept = kept_from(view.effects)
-    if view.error is not None:
-        return f"It is {view.state}: {view.error.message} ({view.error.code}).{kept}"
-    if suspended is not None:
-        why, began = suspended
-        return (
-            f"It is paused, attempt {view.attempt}: {why}; since {_span(now - began)}."
-        )
-    if view.state == "running":
-        doubt = f"; {unheard}, so its leases are unconfirmed" if unheard else ""
-        where = _where(view.worktree)
-        what = f"{_what(view)} runs as process {view.pid}, attempt {view.attempt}"
-        return f"{what}{where}{doubt}."
-    if view.state == "dispatched" and view.inputs:
-        return f"It starts as soon as its inputs are there, attempt {view.attempt}."
-    if view.state == "dispatched" and (view.worktree or {}).get("state") in BEING_MADE:
-        return f"It starts as soon as its worktree is made, attempt {view.attempt}."
-    return f"It is {view.state}.{kept}"
-
-
-def _is_checked(view: JobView) -> bool:
-    return view.verify is not None and view.verify["step"] == "check"
-
-
-def _who(view: JobView) -> str:
-    """What of a job waits."""
-    if not _is_checked(view):
-        return "It waits"
-    assert view.verify is not None
-    return (
-        f"Its agent has worked, and the check of that ({view.verify['command']}) waits"
-    )
-
-
-def _what(view: JobView) -> str:
-    """What of a job runs."""
-    if view.verify is None or view.verify["step"] == "work":
-        return "It"
-    if _is_checked(view):
-        return f"The check of what its agent did ({view.verify['command']})"
-    return f"Round {view.verify['round']} of {view.verify['rounds']} of mending"
-
-
-def _where(worktree: dict[str, object] | None) -> str:
-    if worktree is None:
-        return ""
-    where = f", in a worktree of its own on {worktree.get('branch', 'a new branch')}"
-    others = worktree.get("instead_of")
-    if isinstance(others, list):
-        where += f", since {', '.join(others)} had its checkout"
-    return where
-
-
-def _until(moment: float | None, now: float) -> str:
-    if moment is None:
-        return ""
-    return f", not before {timestamp(moment)} (in {_span(moment - now)})"
-
-
-def _span(seconds: float) -> str:
-    if seconds < 120:
-        return f"{max(0, seconds):.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
 def with_waiting(job: JobView, state: State, waiting: Waiting | None) -> JobView:
-    """The view with what its repository's actor knows."""
-    shown = None if waiting is None else waiting_view(waiting)
-    return structs.replace(job, state=state, waiting=shown)
+    """The same view, which has what its repository's actor knows from now on."""
+    job.state = state
+    job.waiting = None if waiting is None else waiting_view(waiting)
+    return job
 
 
 def quarantine_view(left: Quarantine, repo: str) -> dict[str, object]:

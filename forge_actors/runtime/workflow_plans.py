@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from forge_actors.actors.workflows import Context
-from forge_actors.domain.jobs import JobError
-from forge_actors.domain.redaction import bounded, redact
+from forge_actors.domain.campaigns import Campaign
+from forge_actors.domain.redaction import redact
 from forge_actors.domain.workflow_steps import StepEnd
 from forge_actors.domain.workflows import Graph
-from forge_actors.runtime.handing_on import outputs_of
+from forge_actors.runtime.step_ends import step_end
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -23,14 +21,14 @@ if TYPE_CHECKING:
     from forge_actors.domain.workflow_steps import Plan, Step
     from forge_actors.edges.sqlite.store import SqliteStore
 
-#: Characters of what is told of a step that failed.
-MAX_WHY = 500
-_error = msgspec.json.Decoder(JobError)
+#: Bytes of the output that tells what a campaign is about.
+MAX_OUTPUT = 1 << 20
 
 
 def plan_of(definition: Definition, steps: list[Step]) -> Plan:
     """The plan of its kind, from what was saved of its steps."""
-    return Graph(definition, steps)
+    kind = Campaign if definition.kind == "campaign" else Graph
+    return kind(definition, steps)
 
 
 def context_of(
@@ -38,6 +36,7 @@ def context_of(
     clock: Clock,
     submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
     cancel: Callable[[str], Awaitable[object]],
+    output: Callable[[str, int], Awaitable[bytes]],
 ) -> Context:
     """What the actors of workflows are given by a runtime."""
 
@@ -45,15 +44,13 @@ def context_of(
         return [accepted.id for accepted in await submit(requests)]
 
     async def result(job: str, state: State) -> StepEnd:
-        rows = store.read("job_error", job)
-        if not rows:
-            return StepEnd(state)
-        if rows[0][0] is None:
-            values, problem = outputs_of(store, job)
-            why = None if problem is None else f"of its outputs: {problem}"
-            return StepEnd(state, why, values)
-        message = _error.decode(rows[0][0]).message
-        return StepEnd(state, bounded(redact(f"job {job} {state}: {message}"), MAX_WHY))
+        return step_end(store, job, state)
+
+    async def lines(job: str) -> tuple[str, ...]:
+        data = await output(job, MAX_OUTPUT + 1)
+        if len(data) > MAX_OUTPUT:
+            return ()
+        return tuple(redact(data.decode(errors="replace")).splitlines())
 
     return Context(
         store=store,
@@ -62,4 +59,5 @@ def context_of(
         submit=submit_all,
         cancel=cancel,
         result=result,
+        lines=lines,
     )

@@ -56,13 +56,10 @@ class Definer:
             NotFound, Refused: a repository is not known, or a job cannot be submitted.
         """
         request = self._request
-        check_name(request.name)
-        _check_parameters(request.parameters)
+        self.check()
         steps = request.steps
         if not 1 <= len(steps) <= MAX_STEPS:
             raise InvalidInput("step", f"there must be from 1 to {MAX_STEPS} steps")
-        if request.parallel is not None and not 1 <= request.parallel <= MAX_STEPS:
-            raise InvalidInput("parallel", f"must be from 1 to {MAX_STEPS}")
         made = [await self._step(step, f"step[{n}]") for n, step in enumerate(steps)]
         definition = Definition(
             name=request.name,
@@ -77,7 +74,33 @@ class Definer:
         _check_references(definition)
         return definition
 
+    def check(self) -> None:
+        """Check what every kind of workflow says.
+
+        Raises:
+            InvalidInput: naming the field that is wrong.
+        """
+        request = self._request
+        check_name(request.name)
+        _check_parameters(request.parameters)
+        if request.parallel is not None and not 1 <= request.parallel <= MAX_STEPS:
+            raise InvalidInput("parallel", f"must be from 1 to {MAX_STEPS}")
+
     async def _step(self, step: StepRequest, where: str) -> StepDefinition:
+        made = self.step_of(step, where)
+        if step.job is None:
+            return made
+        named = step.repo or self._request.repo
+        if named is None:
+            raise InvalidInput(f"{where}.repo", "is missing: which repository is it?")
+        return await self.placed(made, named, where)
+
+    def step_of(self, step: StepRequest, where: str) -> StepDefinition:
+        """A step whose job is of no repository so far.
+
+        Raises:
+            InvalidInput: naming the field that is wrong.
+        """
         if step.job is None and step.gate is None:
             raise InvalidInput(where, "has no job, and no gate to ask a person")
         if not 0 <= step.retries <= MAX_RETRIES:
@@ -88,8 +111,9 @@ class Definer:
         if step.condition is not None:
             condition = condition_of(step.condition, field=f"{where}.if")
         inputs = _inputs(step, f"{where}.inputs")
-        made = StepDefinition(
+        return StepDefinition(
             name=step.name,
+            request=None if step.job is None else _job(step.job, where),
             after=tuple(dict.fromkeys([*step.after, *(of for of, _ in inputs)])),
             when=step.when,
             condition=condition,
@@ -97,13 +121,18 @@ class Definer:
             gate=step.gate,
             inputs=inputs,
         )
-        if step.job is None:
-            return made
-        named = step.repo or self._request.repo
-        if named is None:
-            raise InvalidInput(f"{where}.repo", "is missing: which repository is it?")
-        repo, checkout = await self._place(named, where)
-        job = _job(step.job, where)
+
+    async def placed(
+        self, step: StepDefinition, named: str, where: str
+    ) -> StepDefinition:
+        """The same, its job in a repository that a name or a path means.
+
+        Raises:
+            InvalidInput: there is none, or the job cannot be submitted there.
+        """
+        assert step.request is not None, step
+        repo, checkout = await self.place(named, where)
+        job = step.request
         linked = checkout is not None and checkout.root != repo.path
         place = checkout.root if checkout is not None and linked else repo.name
         job = structs.replace(job, repo=place)
@@ -113,11 +142,14 @@ class Definer:
             except InvalidInput as error:
                 field = error.field.removeprefix("job.")
                 raise InvalidInput(f"{where}.job.{field}", error.problem) from None
-        return structs.replace(made, repo=repo.id, request=job)
+        return structs.replace(step, repo=repo.id, request=job)
 
-    async def _place(
-        self, named: str, where: str
-    ) -> tuple[Repository, Checkout | None]:
+    async def place(self, named: str, where: str) -> tuple[Repository, Checkout | None]:
+        """The repository that a name or a path means.
+
+        Raises:
+            InvalidInput: there is none.
+        """
         if named not in self._places:
             try:
                 self._places[named] = await self._find(named)

@@ -22,6 +22,7 @@ from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.workflow_records import (
     UnreadableWorkflow,
     added,
+    header_of,
     loaded,
     saved,
     step_saved,
@@ -67,6 +68,8 @@ class RunningWorkflows:
         self._nursery: trio.Nursery | None = None
         self._scope = trio.CancelScope()
         self._stopped = False
+        #: Set once those that were saved have an actor.
+        self._loaded = trio.Event()
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
@@ -76,9 +79,11 @@ class RunningWorkflows:
                 async with trio.open_nursery() as self._nursery:
                     for workflow in self._context.store.active_workflows():
                         self._start(workflow)
+                    self._loaded.set()
                     await trio.sleep_forever()
         finally:
             self._stopped = True
+            self._loaded.set()
             for kept in self._kept.values():
                 kept.started.set()
                 kept.over.set()
@@ -95,6 +100,7 @@ class RunningWorkflows:
         Raises:
             Refused: too many have not ended.
         """
+        await self._loaded.wait()
         self._check_room()
         now = self._context.clock.now()
         await self._save([added(workflow, definition, request, now)])
@@ -106,6 +112,7 @@ class RunningWorkflows:
         Raises:
             Refused: it has not ended, too many others have not, or no step failed.
         """
+        await self._loaded.wait()
         if workflow in self._kept:
             raise Refused(f"workflow {workflow} has not ended")
         self._check_room()
@@ -130,6 +137,7 @@ class RunningWorkflows:
         Raises:
             Unavailable: the service ends.
         """
+        await self._loaded.wait()
         while (kept := self._kept.get(workflow)) is not None:
             await kept.started.wait()
             if self._stopped:
@@ -147,6 +155,7 @@ class RunningWorkflows:
         Raises:
             Unavailable: the service ends.
         """
+        await self._loaded.wait()
         kept = self._kept.get(workflow)
         if kept is not None:
             await kept.over.wait()
@@ -205,7 +214,7 @@ class RunningWorkflows:
         why, now = f"it is set aside: {problem}", self._context.clock.now()
         try:
             header = structs.replace(
-                loaded(*row)[0], state="quarantined", why=why, ended=self._wall
+                header_of(row[0][1]), state="quarantined", why=why, ended=self._wall
             )
             body = None
         except UnreadableWorkflow:

@@ -42,11 +42,12 @@ from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
+from forge_actors.testing.policies import FakePolicies
 from forge_actors.testing.results import FakeResults
-from forge_actors.testing.schedules import FakeSchedules
 from forge_actors.testing.spending import FakeSpending
 from forge_actors.testing.steering import FakeSteering
 from forge_actors.testing.timeline import FakeTimeline
+from forge_actors.testing.trusting import FakeTrust
 from forge_actors.testing.watching import STARTED, FakeWatching
 from forge_actors.testing.webhooks import FakeWebhooks
 from forge_actors.testing.workflows import FakeWorkflows
@@ -65,28 +66,20 @@ class FakeControl(
     FakeArtifacts,
     FakeWorktrees,
     FakeResults,
-    FakeSchedules,
     FakeWorkflows,
     FakeSpending,
     FakeInbox,
     FakeMetrics,
+    FakePolicies,
     FakeTimeline,
     FakeWebhooks,
+    FakeTrust,
 ):
     """Holds everything in memory; `end`, `write` and `emit` are for the test."""
 
     def __init__(self) -> None:
-        FakeWatching.__init__(self)
-        FakeWorktrees.__init__(self)
-        FakeArtifacts.__init__(self)
-        FakeResults.__init__(self)
-        FakeSchedules.__init__(self)
-        FakeWorkflows.__init__(self)
-        FakeInbox.__init__(self)
-        FakeWebhooks.__init__(self)
-        FakeSpending.__init__(self)
-        FakeMetrics.__init__(self)
-        FakeTimeline.__init__(self)
+        for part in FakeControl.__bases__:
+            part.__init__(self)  # type: ignore[misc]  # there are no others
         self.repos: dict[str, RepositoryView] = {}
         self.requests: dict[str, JobRequest] = {}
         self.setting_views: list[SettingView] = []
@@ -131,6 +124,7 @@ class FakeControl(
             "readiness": {},
             "degraded": [],
             "draining": self.draining,
+            "policy": msgspec.to_builtins(await self.policy()),
             "capacity": {"workers": {"used": 0, "limit": 4}},
             "providers": {
                 "codex": {"used": 0, "limit": 3, "jobs": [], "state": "open"}

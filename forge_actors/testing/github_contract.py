@@ -119,6 +119,14 @@ async def check_an_issue_that_was_moved_away_is_not_found(open_: Open) -> None:
         assert (await ground.reader.issue(at(60, OTHER))).id == issue.id
 
 
+async def check_one_that_was_moved_keeps_its_number_and_is_not_found(
+    open_: Open,
+) -> None:
+    async with open_() as ground:
+        ground.world.transfer(ground.world.issue(ground.demo, 6), ground.other, 6)
+        assert await failure(ground.reader.issue(at(6))) == "not-found"
+
+
 async def check_an_issue_of_a_renamed_repository_is_found(open_: Open) -> None:
     async with open_() as ground:
         issue = ground.world.issue(ground.demo, 6)
@@ -239,6 +247,7 @@ CHECKS: tuple[Check, ...] = (
     check_a_pull_request_is_told_apart,
     check_what_is_not_there_is_not_found,
     check_an_issue_that_was_moved_away_is_not_found,
+    check_one_that_was_moved_keeps_its_number_and_is_not_found,
     check_an_issue_of_a_renamed_repository_is_found,
     check_sub_issues_come_whole_and_in_their_order,
     check_blockers_are_told_wherever_they_are,

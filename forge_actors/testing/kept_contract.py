@@ -25,6 +25,7 @@ from forge_actors.testing.worktree_rows_contract import changed, worktree
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change, JobAdded
+    from forge_actors.domain.jobs import State
     from forge_actors.domain.ports import KeptStore, Store
     from forge_actors.testing.store_contract import Open
 
@@ -69,6 +70,9 @@ async def check_an_ended_job_may_go_and_is_gone_then(open_: Open) -> None:
             assert (found.repo, found.state) == ("repo", "succeeded")
             await store.save([JobsForgotten((found,), LATER)]).wait()
             assert kept.forgettable(["old"], LATER) == ()
+        told: list[State] = []
+        store.when_ended("old", told.append)
+        assert told == ["stale"], "whoever asks late is not left waiting for ever"
     async with open_() as store:
         assert await _goes(store, "old", "other", "never") == ["other"]
 

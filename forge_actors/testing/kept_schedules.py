@@ -1,4 +1,4 @@
-"""The half of the store in memory that the schedules need."""
+"""The half of the store in memory that the schedules need, and those who trust them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ class SchedulesInMemory:
 
     def job_of_request(self, request_id: str) -> str | None:
         return self._pending.requests.get(request_id)
+
+    def trusted(self, repo: str) -> tuple[bytes, bytes | None] | None:
+        return self._pending.trusted.get(repo)
+
+    def trusting(self) -> list[str]:
+        return sorted(self._pending.trusted)
 
     def last_event(self) -> int:
         return len(self.durable.events)

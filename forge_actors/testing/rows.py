@@ -58,6 +58,8 @@ from forge_actors.domain.jobs import (
     redirected,
 )
 from forge_actors.domain.ownership import Owner
+from forge_actors.domain.policies import Policy
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import (
     OccurrenceSaved,
     ScheduleRemoved,
@@ -65,6 +67,7 @@ from forge_actors.domain.schedule_changes import (
 )
 from forge_actors.domain.schedules import MAX_OCCURRENCES
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.domain.trust_changes import TrustDiffers, TrustRemoved, TrustSaved
 from forge_actors.domain.workflow_changes import (
     StepSaved,
     WorkflowAdded,
@@ -101,6 +104,7 @@ class Rows(KeptRows):
         self.pauses: dict[str, Pause] = {}
         #: By provider.
         self.accounts: dict[str, Account] = {}
+        self.policy = Policy()
         #: By item of the inbox.
         self.marks: dict[str, Mark] = {}
         #: By name.
@@ -120,6 +124,8 @@ class Rows(KeptRows):
         self.workflow_steps: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.schedules: dict[str, tuple[str, str, bytes]] = {}
         self.occurrences: dict[str, Occurrence] = {}
+        #: By repository: what is trusted of it, and how it differs.
+        self.trusted: dict[str, tuple[bytes, bytes | None]] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -216,12 +222,15 @@ class Rows(KeptRows):
                 self.marks[mark.item] = mark.after(self.marks.get(mark.item))
             case AccountChanged(account):
                 self.accounts[account.provider] = account
+            case PolicySet(policy):
+                self.policy = policy
             case RepositoryAdded(repository):
                 self.repositories[repository.id] = repository
             case RepositoryChanged(repository):
                 held = self.repositories[repository.id]
                 if repository.removed_at is not None:
                     self.looks.pop(repository.id, None)
+                    self.trusted.pop(repository.id, None)
                     self.pauses.pop(repository_scope(repository.id), None)
                     for key in [k for k in self.poisoned if k[0] == repository.id]:
                         del self.poisoned[key]
@@ -248,11 +257,18 @@ class Rows(KeptRows):
                 for told in tuple(self.occurrences.values()):
                     if told.schedule == schedule:
                         del self.occurrences[told.id]
+            case TrustSaved(repo, body):
+                self.trusted[repo] = (body, None)
+            case TrustDiffers(repo, differs):
+                if repo in self.trusted:
+                    self.trusted[repo] = (self.trusted[repo][0], differs)
+            case TrustRemoved(repo):
+                self.trusted.pop(repo, None)
             case WorkflowAdded(workflow, _, state, definition, body):
                 self.workflows[workflow] = (state, definition, body)
             case WorkflowSaved(workflow, state, body):
                 self.workflows[workflow] = (state, self.workflows[workflow][1], body)
-            case StepSaved(workflow, step, number, body):
+            case StepSaved(workflow, step, number, _, body):
                 self.workflow_steps[workflow, step] = (number, body)
             case WorkflowsForgotten(kept):
                 self._forget_workflows(kept)

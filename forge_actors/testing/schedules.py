@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 
 class FakeSchedules:
-    """Schedules by name in `kept_schedules`; what each was told to run in `ran`."""
+    """Schedules by name in `kept_schedules`; what each was told to run in `ran`.
+
+    `ahead` is set by a test."""
 
     def __init__(self) -> None:
         self.kept_schedules: dict[str, ScheduleView] = {}
         self.ran: list[tuple[str, str | None]] = []
+        #: When each comes next.
+        self.ahead: list[NextTime] = []
 
     async def schedules(self) -> list[ScheduleView]:
         return [self.kept_schedules[name] for name in sorted(self.kept_schedules)]
@@ -78,7 +82,7 @@ class FakeSchedules:
 
     async def next_times(self, name: str, count: int) -> list[NextTime]:
         await self.schedule(name)
-        return []
+        return self.ahead[:count]
 
     async def occurrences(self, name: str, limit: int = 50) -> list[OccurrenceView]:
         await self.schedule(name)

@@ -80,7 +80,7 @@ class FakeSteering(ABC):
     ) -> JobView:
         view = await self.job(selector)
         if mark is not None and mark != repr(view):
-            raise Outdated(view.id)
+            raise Outdated(f"job {view.id}")
         if view.state not in WAITING:
             raise Refused(f"job {view.id} runs: only a job that waits can be edited")
         given = {"priority": edit.priority, "labels": edit.labels}

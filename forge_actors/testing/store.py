@@ -28,6 +28,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
+from forge_actors.domain.policies import in_force
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import StoreFailed, WriterFenced
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.launch import ProcessIdentity
+    from forge_actors.domain.policies import Policy
     from forge_actors.domain.webhooks import HookMark
     from forge_actors.domain.worktrees import Worktree
 
@@ -250,6 +252,13 @@ class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemor
     def accounts(self) -> tuple[Account, ...]:
         """Those of the providers that were closed once."""
         return tuple(self._pending.accounts.values())
+
+    @property
+    def policy(self) -> Policy | None:
+        return in_force(self._pending.policy)
+
+    def read_policy(self) -> Policy:
+        return self._pending.policy
 
     def child_of(self, job: str) -> str | None:
         return self._pending.children.get(job)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -36,9 +37,11 @@ from forge_actors.testing import (
     kept_contract,
     looks_contract,
     ownership_contract,
+    policies_contract,
     recovery_contract,
     relocation_contract,
     schedules_contract,
+    trust_contract,
     usage_contract,
     verify_contract,
     workflows_contract,
@@ -128,19 +131,13 @@ async def check_what_is_hastened_is_durable_in_order(open_: Open) -> None:
     async with open_() as store:
         store.hasten()  # there is nothing
         order: list[int] = []
-        moves = []
         for number in range(6):
-            moves.append(
-                store.save(
-                    [repository(f"repo{number}", inode=number)],
-                    then=lambda number=number: order.append(number),  # type: ignore[misc]
-                    lazy=number != 2,
-                )
-            )
+            repo = repository(f"repo{number}", inode=number)
+            then = partial(order.append, number)
+            move = store.save([repo], then=then, lazy=number != 2)
             if number % 2:
                 store.hasten()
-        for move in moves:
-            await move.wait()
+        await move.wait()
         assert order == list(range(6))
 
 
@@ -393,6 +390,8 @@ CHECKS: tuple[Check, ...] = (
     *inbox_contract.CHECKS,
     *accounts_contract.CHECKS,
     *schedules_contract.CHECKS,
+    *trust_contract.CHECKS,
+    *policies_contract.CHECKS,
     *workflows_contract.CHECKS,
     *verify_contract.CHECKS,
 )

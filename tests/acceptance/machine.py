@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from time import monotonic
+
+from tests.acceptance.bench import PATIENCE
 
 
 def descriptors(pid: int) -> int:
     """How many files a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def closes_to(pid: int, most: int) -> bool:
+    """Whether a process soon has no more files open: it hears of the end of a client
+    after the client itself."""
+    deadline = monotonic() + PATIENCE
+    while descriptors(pid) > most:
+        if monotonic() > deadline:
+            return False
+        os.sched_yield()
+    return True
 
 
 def cpu_ticks(pid: int) -> int:

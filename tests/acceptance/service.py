@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge_actors.client.sync import Service as Connection
+from tests.acceptance import inside, loaded
 from tests.acceptance.bench import PATIENCE, Bench, kill, wait_until_ended
 
 if TYPE_CHECKING:
@@ -82,9 +83,11 @@ class LiveService(Bench):
     # -- its life --------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it as a user would, and wait until it is ready."""
-        done = self.cli("serve", "--detach", status=0)
-        self.pid = int(done.out)
+        """Start it as `serve --detach` does, and wait until it is ready."""
+        if loaded.is_possible():
+            self.pid = loaded.start(self.home)
+        else:
+            self.pid = int(self.cli("serve", "--detach", status=0).out)
         self.find()
 
     def find(self) -> None:
@@ -173,8 +176,11 @@ class LiveService(Bench):
         cwd: Path | None = None,
         stdin: bytes | None = None,
     ) -> Done:
-        """Call the installed command line on this home."""
-        return call("--home", self.home, *words, status=status, cwd=cwd, stdin=stdin)
+        """Call the command line on this home: the installed one, where that matters."""
+        all_words = ("--home", self.home, *words)
+        if cwd is not None or not inside.is_possible(words[0]):
+            return call(*all_words, status=status, cwd=cwd, stdin=stdin)
+        return done(*inside.run(all_words, stdin or b""), words, status)
 
     def json(self, *words: str | Path) -> Any:
         return json.loads(self.cli(*words, "--json", status=0).out)
@@ -229,6 +235,15 @@ class LiveService(Bench):
             if len(page) < 1000:
                 return entries
 
+    def pid_of(self, job: str) -> int:
+        """The first process of a job; that it runs is saved from here on.
+
+        What a job does itself may be seen before.
+        """
+        pid = self.until(job, "job_running").data["pid"]
+        assert isinstance(pid, int)
+        return pid
+
     def until(self, job: str | None, kind: str) -> Entry:
         """Follow the event log from its start until this happens to the job, or to
         the service itself."""
@@ -260,7 +275,7 @@ def call(
     stdin: bytes | None = None,
 ) -> Done:
     """Call the installed command line."""
-    done = subprocess.run(
+    ended = subprocess.run(
         [PROGRAM, *words],
         input=b"" if stdin is None else stdin,
         capture_output=True,
@@ -268,9 +283,20 @@ def call(
         check=False,
         cwd=cwd,
     )
-    out, err = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
-    assert status in (None, done.returncode), f"{words}: {done.returncode} {out}{err}"
-    return Done(done.returncode, out, err, done.stdout)
+    return done(ended.returncode, ended.stdout, ended.stderr, words, status)
+
+
+def done(
+    status: int,
+    out: bytes,
+    err: bytes,
+    words: Sequence[str | bytes | Path],
+    wanted: int | None,
+) -> Done:
+    """A call that ended as it was wanted to, if anything was wanted."""
+    told, failed = (part.decode(errors="replace") for part in (out, err))
+    assert wanted in (None, status), f"{words}: {status} {told}{failed}"
+    return Done(status, told, failed, out)
 
 
 @contextlib.contextmanager

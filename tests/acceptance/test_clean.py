@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +68,7 @@ def test_jobs_and_questions_go_on_while_a_clean_up_hangs(
     status: dict[str, Any] = service.json("status")
     assert status["ready"]
     assert status["maintenance"]["last"]["ended_at"] is None
-    began = time.monotonic()
     service.terminate()
-    assert time.monotonic() - began < 10
     assert all(wait_until_ended(pid) for pid in workers)
 
 

@@ -96,6 +96,7 @@ def test_a_job_that_is_stopped_or_paused_does_not_hold_on(
     os.mkfifo(f"{gate.path}.x")
     job = service.bash("app", script, "--grace", "30s")
     bell.wait()
+    service.pid_of(job)
     fence = service.show(job)["fence"]
     assert check(service, 1, fence, job).status == 0
     service.cli("pause", job, status=0)
@@ -115,6 +116,7 @@ def test_what_cannot_be_known_is_not_guessed(service: LiveService) -> None:
     gate, bell = service.gate(), service.bell()
     job = service.bash("app", f"{bell.ring}; {gate.wait}")
     bell.wait()
+    service.pid_of(job)
     fence = service.show(job)["fence"]
     words = ("--job", job, "--attempt", "1", "--fence", str(fence), "--json")
     told = json.loads(service.cli("fence", "check", *words, status=0).out)

@@ -14,7 +14,7 @@ from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.events import EventView
 from forge_actors.domain.history import History
 from forge_actors.domain.jobs import WAITING
-from tests.acceptance.machine import descriptors
+from tests.acceptance.machine import closes_to, descriptors
 from tests.acceptance.service import PROGRAM, Json, LiveService
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
 ) -> None:
     gate = unwatched.gate()
     job = unwatched.bash("app", f"echo begin; {gate.wait}; echo end", "--read-only")
+    unwatched.pid_of(job)
     before = descriptors(unwatched.pid)
     after = unwatched.events()[-1].seq
     crowd = Crowd(unwatched)
@@ -104,13 +105,14 @@ def test_fifty_clients_that_wait_and_follow_are_no_trouble(
     assert [end["state"] for end in crowd.ends] == ["succeeded"] * WAITERS
     assert crowd.logs == [b"begin\nend\n"] * READERS
     unwatched.wait(unwatched.bash("app", "true"))
-    assert descriptors(unwatched.pid) <= before
+    assert closes_to(unwatched.pid, before)
 
 
 def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) -> None:
     """L-07: of every verb that follows."""
     gate = unwatched.gate()
     job = unwatched.bash("app", gate.wait)
+    unwatched.pid_of(job)
     before = descriptors(unwatched.pid)
     words = [
         [PROGRAM, "--home", str(unwatched.home), *verb]
@@ -134,7 +136,7 @@ def test_followers_that_are_killed_leave_nothing_behind(unwatched: LiveService) 
         client.stdout.close()
     gate.open()
     assert unwatched.end_of(job)["state"] == "succeeded"
-    assert descriptors(unwatched.pid) <= before
+    assert closes_to(unwatched.pid, before)
 
 
 def test_a_follower_is_told_that_the_service_ended(service: LiveService) -> None:

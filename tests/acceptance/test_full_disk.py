@@ -26,7 +26,7 @@ pytestmark = needs_root
 DISK_KIB = 1536
 KIB = 1024
 #: Left beside the ballast for the first jobs.
-ROOM_KIB = 200
+ROOM_KIB = 300
 #: Most jobs that may be accepted before the disk is full: each takes some of it.
 MANY = 2000
 

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
 
 
-def pid_of(service: LiveService, job: str) -> int:
-    """The leader of a job, which has begun."""
-    pid = service.until(job, "job_running").data["pid"]
-    assert isinstance(pid, int)
-    return pid
-
-
 def test_jobs_go_on_while_no_service_is_there(
     make_service: Callable[[str], LiveService],
 ) -> None:
@@ -43,8 +36,8 @@ def test_jobs_go_on_while_no_service_is_there(
     killed = service.bash("app", script(last.wait, 0), "--read-only", "--replay=never")
     live = [service.bash("app", script(last.wait, 0), "--read-only") for _ in range(3)]
     bell.wait(5)
-    ends_pid, killed_pid = pid_of(service, ends), pid_of(service, killed)
-    live_pids = [pid_of(service, job) for job in live]
+    ends_pid, killed_pid = service.pid_of(ends), service.pid_of(killed)
+    live_pids = [service.pid_of(job) for job in live]
     agent = service.agent_pid
     service.kill()
     first.open()
@@ -132,7 +125,7 @@ def test_what_runs_goes_on_when_a_part_of_the_service_fails_for_good(
     gate, bell = service.gate(), service.bell()
     job = service.bash("app", f"{bell.ring}; {gate.wait}; exit 6")
     bell.wait()
-    pid = pid_of(service, job)
+    pid = service.pid_of(job)
     fuse.touch()
     assert wait_until_ended(service.pid)
     assert not wait_until_ended(pid, 0)
@@ -192,7 +185,7 @@ def test_a_time_budget_runs_on_without_a_service(service: LiveService) -> None:
     mark, bell = service.marker(), service.bell()
     job = service.bash("app", f"{bell.ring}; sleep {mark}", "--timeout", "1s")
     bell.wait()
-    pid = pid_of(service, job)
+    pid = service.pid_of(job)
     service.terminate()
     assert wait_until_ended(pid), "its budget was over"
     service.start()

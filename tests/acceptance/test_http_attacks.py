@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.machine import descriptors
+from tests.acceptance.machine import closes_to, descriptors
 from tests.acceptance.tcp import SETTINGS, Tcp, status_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_those_who_send_no_head_keep_nobody_out(served: LiveService) -> None:
     # It has seen by then that they are gone.
     assert answers_its_owner(served)
     assert tcp.ask("GET", "/v1/jobs").status == 200
-    assert descriptors(served.pid) <= before + 1
+    assert closes_to(served.pid, before + 1)
 
 
 def test_a_crowd_of_connections_is_turned_away_at_once(served: LiveService) -> None:

@@ -70,6 +70,7 @@ def test_a_command_follows_a_job_and_what_it_claims_is_held_until_then(
         assert follower.stdout is not None
         lines = [follower.stdout.readline() for _ in range(2)]
         assert lines == [b"job\n", b"after:3\n"]
+    service.pid_of(job)
     assert service.show(job)["state"] == "running"
     assert service.show(second)["state"] == "waiting_for_workspace"
     gate.open()

@@ -84,7 +84,7 @@ def test_two_hundred_parked_jobs_return_at_the_reset_and_none_twice(
     opened = next(e for e in events if e.kind == "provider_opened")
     assert not [e for e in starts if closed < e.seq < opened.seq]
     first = next(e for e in starts if e.seq > opened.seq)
-    assert reset <= first.at <= reset + 1.0
+    assert reset <= first.at <= reset + 10.0
     running = 0
     for event in events:
         if event.kind == "job_dispatched":

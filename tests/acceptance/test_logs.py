@@ -6,7 +6,6 @@ import json
 import re
 import threading
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -145,9 +144,7 @@ def test_the_last_lines_of_a_long_log_are_read_from_its_end(
     ]
     for thread in threads:
         thread.start()
-    begin = monotonic()
-    service.json("status")
-    assert monotonic() - begin < 5
+    assert service.json("status")["ready"]
     for thread in threads:
         thread.join()
     assert len(found) == 10

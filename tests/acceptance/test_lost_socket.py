@@ -45,6 +45,7 @@ class Busy:
         self.runs = service.bash("app", self.script)
         self.waits = service.bash("app", "true")
         bell.wait()
+        service.pid_of(self.runs)
         self.socket = service.home / "control.sock"
 
     def check(self) -> None:

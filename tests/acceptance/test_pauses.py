@@ -37,6 +37,7 @@ def tree(
     inner = f"bash -c 'sleep {mark} & {bell.ring}; wait; true {mark}'"
     job = service.bash("app", f"{first}; {inner} & {rest}; true {mark}", *options)
     bell.wait()
+    service.pid_of(job)
     # The innermost may be in the middle of its exec, when it has no arguments.
     while len(states(mark)) != 3:
         os.sched_yield()

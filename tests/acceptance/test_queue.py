@@ -259,6 +259,8 @@ def test_no_limit_is_passed_and_no_slot_stands_empty(
     script = f"{bell.ring}; {gate.wait}"
     first = [service.bash("r0", script, "--read-only") for _ in range(4)]
     bell.wait(4)
+    for job in first:
+        service.pid_of(job)
     jobs = service.batch([{**MIXED[n % 8], "repo": names[n % 5]} for n in range(200)])
     status = service.json("status")
     assert Counter(status["counts"]) == Counter(queued=200, running=4)

@@ -10,28 +10,46 @@ if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
 
 
-def wait_until_decided(service: LiveService, count: int) -> None:
-    """Wait until so many windows were decided, since the beginning."""
-    decided = (e for e in service.follow() if e.kind == "schedule_decided")
+def wait_until_decided(service: LiveService, name: str, count: int) -> None:
+    """Wait until so many windows of a schedule were decided, since the beginning."""
+    decided = (
+        e
+        for e in service.follow()
+        if e.kind == "schedule_decided" and e.data["schedule"] == name
+    )
     assert {e.data["decision"] for e in islice(decided, count)} <= {"run", "missed"}
+
+
+def windows_that_ran(service: LiveService, name: str) -> list[str]:
+    shown = service.json("schedule", "show", name, "--count", "500")
+    ran = [one["window"] for one in shown["occurrences"] if one["decision"] == "run"]
+    assert len(ran) == len(set(ran)) == shown["runs"]
+    return ran
 
 
 def test_each_time_has_one_job_whatever_is_killed(service: LiveService) -> None:
     service.add("app")
     words = ("schedule", "add", "tick", "--repo", "app", "--every", "1s")
     service.cli(*words, "--misfire", "skip", "--", "true", status=0)
+    after = ("schedule", "add", "after", "--repo", "app", "--on", "ended:schedule:tick")
+    catch_up = ("--misfire", "all", "--catch-up-most", "100", "--overlap", "queue")
+    service.cli(*after, *catch_up, "--", "true", status=0)
     for count in range(1, 4):
-        wait_until_decided(service, count)
+        wait_until_decided(service, "tick", count)
         service.kill()
         service.start()
-    wait_until_decided(service, 4)
+    wait_until_decided(service, "tick", 4)
     service.cli("schedule", "pause", "tick", status=0)
-    shown = service.json("schedule", "show", "tick", "--count", "500")
-    ran = [one["window"] for one in shown["occurrences"] if one["decision"] == "run"]
-    assert len(ran) == len(set(ran)) >= 2
+    ran = windows_that_ran(service, "tick")
+    assert len(ran) >= 2
+    # The end of each of them is answered once, also by the next service.
+    wait_until_decided(service, "after", len(ran))
     jobs = service.json("jobs", "--repo", "app")
-    assert len(jobs) == shown["runs"]
-    assert {job["origin"] for job in jobs} == {"schedule:tick"}
+    ticks = [job["id"] for job in jobs if job["origin"] == "schedule:tick"]
+    assert len(ticks) == len(ran)
+    answered = windows_that_ran(service, "after")
+    assert sorted(answered) == sorted(f"end-{job}" for job in ticks)
+    assert len(jobs) == len(ticks) + len(answered)
     times = service.cli("schedule", "next", "tick", "--count", "3", status=0).out
     assert len(times.splitlines()) == 3
 

@@ -44,7 +44,7 @@ def test_a_start_that_is_told_to_stop_ends_at_once_and_loses_nothing(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(turn * STEP)
             os.kill(process.pid, signal.SIGTERM)
-            done = finished(process, 5)
+            done = finished(process)
         # Before the program has begun to act on signals, nothing has begun at all.
         assert done.status in (0, -signal.SIGTERM), (turn, done)
         assert "Traceback" not in done.err, (turn, done)

@@ -149,6 +149,7 @@ def test_a_service_writes_down_its_tasks_and_its_memory(
     bell, gate = service.bell(), service.gate()
     job = service.bash("app", f"{bell.ring}; {gate.wait}")
     bell.wait()
+    service.pid_of(job)
     before = service.json("status")
     tasks = ask(service, signal.SIGUSR1, "tasks")
     for name in ("supervisor", r"repository \S+"):

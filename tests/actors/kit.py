@@ -9,7 +9,12 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.actors import repository, repository_messages, supervisor
+from forge_actors.actors import (
+    repository,
+    repository_messages,
+    supervisor,
+    supervisor_messages,
+)
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import Limits, tokens_for
@@ -20,6 +25,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import LaunchOrder, Receipt
 from forge_actors.domain.place import Waits
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.restarts import RestartPolicy
 from forge_actors.domain.scopes import repository_of
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.edits import Edit
+    from forge_actors.domain.policies import Mode
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.steering import Steering
     from forge_actors.domain.waiting import Waiting
@@ -154,6 +161,7 @@ class World:
             last_dispatch=last,
             busy=busy,
             accounts=accounts,
+            policy=self.store.read_policy(),
             attended=self.attended,
             pauses=tuple(p for p in pauses if repository_of(p.scope) is None),
             restarts=self.restarts,
@@ -192,6 +200,7 @@ class World:
             cwd="/",
             exit_attempts=job.exit_attempts,
             budgets=Budgets(admission=job.admission_budget, queue=job.queue_budget),
+            work=job.work,
         )
         provider = next(
             (t.partition(":")[2] for t in job.tokens if t.startswith("provider:")), None
@@ -271,6 +280,18 @@ class World:
                 lambda reply: supervisor.SetPause(scope, on, jobs, reply)
             )
         await trio.testing.wait_all_tasks_blocked()
+
+    async def set_policy(
+        self, mode: Mode, *, revision: int | None = None, **policy: Any
+    ) -> Policy:
+        wanted = Policy(mode, **policy)
+        made: Policy = await self.mailbox.ask(
+            lambda reply: supervisor_messages.SetPolicy(
+                wanted, revision, narrows=False, reply=reply
+            )
+        )
+        await trio.testing.wait_all_tasks_blocked()
+        return made
 
     async def crash(self, repo: str = "repo") -> None:
         """Make the actor of a repository fail, as a bug in it would."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.actors.schedules_messages import Message
     from forge_actors.domain.jobs import State
-    from forge_actors.domain.schedules import Occurrence, Schedule
+    from forge_actors.domain.schedules import Hindrance, Occurrence, Schedule
     from forge_actors.domain.triggers import Window
 
 
@@ -86,6 +86,10 @@ class World:
         self.refusal: Exception | None = None
         self.takes = 0.0
         self.dirty: bool | None = False
+        self.closed: str | None = None
+        self.hindrances: dict[Hindrance, str] = {}
+        #: The repositories in which something is held back.
+        self.held: set[str] = set()
         self.source = FakeSource()
         #: Repositories that were removed.
         self.removed: set[str] = set()
@@ -102,6 +106,9 @@ class World:
                 submit=self._submit,
                 cancel=self._cancel,
                 dirty=lambda _: self.dirty,
+                closed=lambda: self.closed,
+                hindrances=lambda _: self.hindrances,
+                held=self.held,
                 known=lambda repo: repo not in self.removed,
                 sources=(self.source,),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import trio
@@ -119,6 +120,21 @@ async def test_many_at_once_are_read_whole_whatever_happens_meanwhile() -> None:
         await watch.later()
         await watch.ended()
         assert watch.numbers[2:] == ["2249"]
+
+
+async def test_what_comes_behind_a_full_page_is_seen() -> None:
+    async with Watch().open() as watch:
+        people, demo = watch.github, watch.repository
+        await watch.add()
+        for number in range(1, 101):
+            people.issue(demo, number)
+        for issue in people.issues.values():
+            issue.updated, issue.state = people.now, "closed"
+        for _ in range(3):
+            await watch.later()
+        people.issue(demo, 500)
+        await watch.later()
+        assert watch.numbers == ["500"]
 
 
 async def test_of_too_many_in_one_second_it_is_said_that_some_are_not_seen() -> None:
@@ -310,3 +326,46 @@ async def test_another_interval_goes_on_from_where_it_was() -> None:
         assert len(watch.reader.queries) == asked
         await watch.later(1.0)
         assert len(watch.reader.queries) == asked + 1
+
+
+async def test_whatever_write_is_the_last_before_a_crash_each_issue_has_one_job() -> (
+    None
+):
+    crashes = 0
+    for last in range(1, 200):
+        watch, writes = Watch(), 0
+        store = watch.world.store
+        save = store.save
+        with trio.CancelScope() as scope:
+
+            def saved(*args: Any, _last: int = last, **more: Any) -> Any:
+                nonlocal writes
+                writes += 1
+                if writes == _last:
+                    scope.cancel()
+                return save(*args, **more)  # noqa: B023 - called within this turn
+
+            async with watch.open():
+                await watch.add()
+                store.save = saved  # type: ignore[method-assign]
+                for number in (1, 2, 3):
+                    watch.github.issue(watch.repository, number)
+                for _ in range(6):
+                    await watch.later()
+                    await watch.ended()
+        if not scope.cancelled_caught:
+            break
+        crashes += 1
+        store.save = save  # type: ignore[method-assign]
+        store.crash()
+        again = Watch(watch)
+        async with again.open():
+            for _ in range(6):
+                await again.later()
+                await again.ended()
+            told = await again.world.told()
+            runs = [one.key for one in told if one.decision == "run"]
+            numbers = sorted(key.split("-")[1] for key in runs)
+            assert numbers == ["1", "2", "3"], last
+            assert len(again.world.store.durable.requests) == 3, last
+    assert crashes > 10

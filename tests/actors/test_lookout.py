@@ -6,12 +6,13 @@ import pytest
 import trio
 from msgspec import structs
 
+from forge_actors.actors import job_ends
 from forge_actors.domain.causes import Ended
-from forge_actors.domain.changes import OccurrenceSaved
 from forge_actors.domain.errors import WorktreeFailed
 from forge_actors.domain.git_status import GitStatus
+from forge_actors.domain.schedule_changes import OccurrenceSaved
 from forge_actors.domain.schedules import MAX_CATCH_UP, Occurrence
-from forge_actors.domain.sightings import MAX_BRANCHES
+from forge_actors.domain.sightings import MAX_BRANCHES, EndsSeen, read
 from tests.actors.lookout_kit import World
 
 pytestmark = pytest.mark.mock_clock
@@ -62,6 +63,39 @@ async def test_of_very_many_ends_the_last_are_told_and_the_others_counted() -> N
         told = world.told[-1]
         assert (len(told.windows), told.earlier) == (MAX_CATCH_UP, 20)
         assert told.windows[-1].key == f"end-{last}"
+
+
+async def test_one_that_comes_later_is_told_what_it_has_not_seen_and_no_other() -> None:
+    world = World()
+    async with world.open():
+        await world.follow("succeeded:build", "early")
+        seen = world.schedules["early"].progress.seen
+        build = await world.end("build")
+        await world.follow("succeeded:name:bui*", "late", seen=seen)
+        assert world.windows("early") == world.windows("late") == [f"end-{build}"]
+        again = await world.end("build")
+        for name in ("early", "late"):
+            assert world.windows(name) == [f"end-{build}", f"end-{again}"]
+        await world.leave("early")
+        assert world.store.heard
+        await world.leave("late")
+        assert not world.store.heard
+
+
+async def test_what_was_read_for_nothing_is_not_read_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(job_ends, "SAVED_AFTER", 20)
+    monkeypatch.setattr(job_ends, "PIECE", 3)
+    async with World().open() as world:
+        await world.follow("succeeded:build")
+        told = len(world.told)
+        for _ in range(20):
+            await world.end("test")
+        seen = read(world.schedules["s"].progress.seen, EndsSeen)
+        assert seen is not None
+        assert world.store.last_event() - seen.after <= 21
+        assert told < len(world.told) <= told + 3
 
 
 async def test_all_are_waited_for_over_a_restart() -> None:

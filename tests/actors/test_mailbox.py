@@ -15,6 +15,7 @@ from forge_actors.actors.mailbox import (
     Inbox,
     Mailbox,
     Reply,
+    ask_together,
     open_mailbox,
     serving,
 )
@@ -261,3 +262,64 @@ async def test_what_a_dropped_message_carries_is_put_back() -> None:
         assert inbox.receive_nowait() == Note("a")
         raise Bug
     assert dropped == [Note("b"), Note("c")]
+
+
+async def test_several_actors_are_asked_together() -> None:
+    mailboxes = []
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            mailbox, inbox = pair()
+            mailboxes.append(mailbox)
+            nursery.start_soon(serve, inbox)
+        closed, inbox = pair()
+        inbox.close()
+        asks = [(each, partial(Double, n)) for n, each in enumerate(mailboxes)]
+        asks.insert(1, (closed, partial(Double, 5)))
+        first, gone, *others = await ask_together(asks)
+        assert [first, *others] == [0, 2, 4]
+        assert isinstance(gone, MailboxClosed)
+        nothing: list[tuple[Mailbox[Message], Callable[[Reply[int]], Message]]] = []
+        assert await ask_together(nothing) == []
+        for mailbox in mailboxes:
+            mailbox.tell(Note("stop"))
+
+
+async def test_one_that_fails_meanwhile_keeps_nobody_from_the_others() -> None:
+    (good, served), (bad, failing) = pair(), pair()
+    found: list[object] = []
+
+    async def ask() -> None:
+        asks = [(good, partial(Double, 4)), (bad, partial(Double, 13))]
+        found.extend(await ask_together(asks))
+
+    async with trio.open_nursery() as askers:
+        askers.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Bug):
+            await serve(failing)
+        assert found == []
+        askers.start_soon(serve, served)
+        await trio.testing.wait_all_tasks_blocked()
+        good.tell(Note("stop"))
+    told, failed = found
+    assert told == 8
+    assert isinstance(failed, ActorStopped)
+
+
+async def test_who_leaves_while_several_are_asked_is_told_nothing() -> None:
+    mailboxes, replies = [], []
+    async with trio.open_nursery() as nursery:
+        pairs = [pair() for _ in range(2)]
+        mailboxes = [mailbox for mailbox, _ in pairs]
+        asks = [(mailbox, partial(Double, 1)) for mailbox in mailboxes]
+        nursery.start_soon(ask_together, asks)
+        await trio.testing.wait_all_tasks_blocked()
+        replies = [inbox.receive_nowait() for _, inbox in pairs]
+        nursery.cancel_scope.cancel()
+    asked = [each for each in replies if isinstance(each, Double)]
+    assert [each.reply.answer(2) for each in asked] == [False, False]
+    # And it takes no place of others.
+    for mailbox in mailboxes:
+        for _ in range(MAILBOX_SIZE):
+            with trio.fail_after(1):
+                await mailbox.enter()

@@ -31,7 +31,7 @@ def of_file(name: str, seconds: float = 60.0, source: str = FILE) -> Definition:
 async def apply(
     world: World, *definitions: Definition, seen: dict[str, int] | None = None
 ) -> schedule_edits.Difference:
-    make = partial(Apply, FILE, definitions, seen, ())
+    make = partial(Apply, FILE, definitions, seen, tuple)
     return await world.mailbox.ask(make)
 
 
@@ -87,7 +87,7 @@ async def test_the_name_of_one_that_goes_can_be_taken_at_once() -> None:
     async with World().open() as world:
         await apply(world, of_file("a"))
         other = of_file("a", source="/other")
-        make = partial(Apply, "/other", (other,), None, ())
+        make = partial(Apply, "/other", (other,), None, tuple)
         with pytest.raises(Refused, match=r"of the file /some/file\.toml"):
             await world.mailbox.ask(make)
         await apply(world)
@@ -132,7 +132,10 @@ async def test_one_that_submits_just_now_keeps_all_of_them() -> None:
 
 async def test_what_goes_along_is_saved_with_it_or_not_at_all() -> None:
     async with World().open() as world:
-        along = (Noted(Event("runtime_ready", 1.0)),)
+
+        def along() -> tuple[Noted, ...]:
+            return (Noted(Event("runtime_ready", 1.0)),)
+
         before = world.store.commits
         make = partial(Apply, FILE, (of_file("a"),), None, along)
         await world.mailbox.ask(make)

@@ -84,6 +84,7 @@ async def test_a_job_that_ended_while_nobody_looked_is_followed() -> None:
         await asleep.end("a")
     second = asleep.again()
     async with second.open():
+        await trio.testing.wait_all_tasks_blocked()
         assert second.names() == ["a", "b"]
 
 
@@ -160,7 +161,9 @@ async def test_one_that_cannot_be_read_is_set_aside_alone() -> None:
     second = first.again()
     async with second.open():
         await second.workflows.wait(broken)
-        assert second.store.durable.workflows[broken][::2] == ("quarantined", body)
+        state, definition, body = second.store.durable.workflows[broken]
+        assert (state, definition) == ("quarantined", b"{")
+        assert b"it is set aside: UnreadableWorkflow" in body
         assert second.store.active_workflows() == [fine]
 
 

@@ -12,7 +12,7 @@ from forge_actors.actors.workflows_messages import Context, Tell
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 from forge_actors.domain.workflow_steps import StepEnd, Workflow
-from forge_actors.domain.workflows import Graph
+from forge_actors.runtime.workflow_plans import plan_of
 from forge_actors.runtime.workflows import RunningWorkflows
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.made_changes import ended_waiting, job, repository
@@ -50,7 +50,7 @@ class World:
     def again(self) -> World:
         """The world of a runtime that takes over what is durable here."""
         other = World(MemoryStore(durable=self.store.durable))
-        other.requests = self.requests
+        other.requests, other.outputs = self.requests, self.outputs
         return other
 
     @asynccontextmanager
@@ -58,17 +58,17 @@ class World:
         context = Context(
             store=self.store,
             clock=self.clock,
-            plan=Graph,
+            plan=plan_of,
             submit=self._submit,
             cancel=self._cancel,
             result=self._result,
+            lines=self._lines,
         )
         self.workflows = RunningWorkflows(context, self._new_id)
         async with self.store.open(), trio.open_nursery() as nursery:
             if not self.store.durable.repositories:
                 await self.store.save([repository()]).wait()
             nursery.start_soon(self.workflows.run)
-            await trio.testing.wait_all_tasks_blocked()
             yield self
             nursery.cancel_scope.cancel()
 
@@ -93,7 +93,7 @@ class World:
         told = await self.workflows.ask(workflow, Tell)
         assert told is not None
         header, _, steps = told
-        return header, {one.name: one.state for one in steps}
+        return header, {one.name: one.state for one, _ in steps}
 
     def names(self) -> list[str | None]:
         """The names of the jobs that were submitted, in order."""
@@ -131,6 +131,10 @@ class World:
     async def _result(self, key: str, state: State) -> StepEnd:
         await trio.lowlevel.checkpoint()
         return StepEnd(state, outputs=self.outputs.get(key, {}))
+
+    async def _lines(self, key: str) -> tuple[str, ...]:
+        await trio.lowlevel.checkpoint()
+        return tuple(self.outputs.get(key, {}).values())
 
 
 def named(name: str, *after: str, **fields: Any) -> StepDefinition:

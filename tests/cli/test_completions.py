@@ -67,7 +67,16 @@ def test_verbs_options_and_words_are_completed(bash: Bash) -> None:
     assert {*program.VERBS, "help", "--help"} <= bash("")
     assert bash("wa") == {"wait", "watch"}
     assert bash("help", "ca") == {"cancel"}
-    actions = {"add", "list", "show", "relocate", "remove", "enable", "disable"}
+    actions = {
+        "add",
+        "list",
+        "show",
+        "trust",
+        "relocate",
+        "remove",
+        "enable",
+        "disable",
+    }
     assert bash("repo", "") == actions
     assert bash("repo", "remove", "--c") == {"--cancel"}
     assert bash("submit", "--ti") == {"--timeout"}

@@ -112,3 +112,15 @@ def test_libraries_are_there_in_versions_that_do(
     assert "trio is 0.30.1, at least 0.31 is needed" in detail
     assert "apsw is missing" in detail
     assert "h11" not in detail
+
+
+def test_a_repository_whose_files_were_changed_is_named() -> None:
+    class Service:
+        def get(self, *_: str) -> dict[str, Any]:
+            items = [("trust", "app"), ("job", "lib"), ("trust", "web")]
+            return {"items": [{"kind": kind, "repo": repo} for kind, repo in items]}
+
+    service: Any = Service()
+    [(name, state, told)] = doctor_more._trust(service)
+    assert (name, state) == ("trust", "missing")
+    assert told.startswith("app, web: .forge/*.toml is not what was trusted")

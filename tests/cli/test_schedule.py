@@ -6,7 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
+from forge_actors.domain.schedule_views import NextTime
 from forge_actors.testing.service import fake_service
 
 if TYPE_CHECKING:
@@ -67,6 +69,37 @@ async def test_options_change_what_they_name(tmp_path: Path, shell: Shell) -> No
             "env": {"A": "1", "B": "2"},
             "timeout": "10m",
         }
+
+
+async def test_one_waits_for_something_to_come_to_pass(
+    tmp_path: Path, shell: Shell
+) -> None:
+    async with fake_service(tmp_path) as control:
+        words = ("schedule", "add", "deploy", "--repo", "app", "--on", "ended:build")
+        more = ("--every", "5m", "--not-while", "release", "--not-while", "approval")
+        assert (await shell(*words, *more, "--", "make"))[0] == 0
+
+        def kept(*names: str) -> list[object]:
+            definition = control.kept_schedules["deploy"].definition
+            return [definition.get(name) for name in names]
+
+        assert kept("on", "every") == ["ended:build", "5m"]
+        assert kept("not_while") == [["release", "approval"]]
+        edit = ("schedule", "edit", "deploy")
+        assert (await shell(*edit, "--every", "1h", "--not-while", "nothing"))[0] == 0
+        assert kept("on", "every", "not_while") == ["ended:build", "1h", None]
+        assert (await shell(*edit, "--on", "clean"))[0] == 0
+        assert kept("on", "every") == ["clean", None]
+        assert (await shell(*edit, "--cron", "@daily"))[0] == 0
+        assert kept("on", "cron") == [None, "@daily"]
+        view = control.kept_schedules["deploy"]
+        waits = "a job ends"
+        control.kept_schedules["deploy"] = structs.replace(view, waits_for=waits)
+        control.ahead = [NextTime(None, True, f"when {waits}")]
+        _, out, _ = await shell("schedule", "show", "deploy")
+        assert "waits for a job ends\nnext      not by time\n" in out
+        _, out, _ = await shell("schedule", "next", "deploy")
+        assert out == "not by time  runs: when a job ends\n"
 
 
 async def test_a_time_of_toml_is_a_time(tmp_path: Path, shell: Shell) -> None:

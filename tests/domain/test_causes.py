@@ -86,6 +86,8 @@ def test_what_is_none_is_refused_in_one_line(text: str) -> None:
 )
 def test_jobs_are_meant_by_what_they_are(jobs: Jobs, meant: bool) -> None:
     assert jobs.has(JOB) is meant
+    if jobs.exact:
+        assert ((jobs.by, jobs.value) in JOB.keys) is meant
     assert not Jobs("name", "*").has(Traits("1", "check"))
 
 

@@ -97,6 +97,7 @@ def test_what_has_no_room_comes_next_time() -> None:
     told: list[str] = []
     for _ in range(3):
         found = news(seen, issues, WALL, 2)
+        assert len(found.windows) <= 2
         told += [window.key for window in found.windows]
         seen = found.seen
         assert found.more == (len(told) < 5)

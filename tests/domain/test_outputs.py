@@ -21,7 +21,8 @@ from forge_actors.domain.outputs import (
     parse,
     shown_outputs,
 )
-from forge_actors.domain.verifying import Verify
+from forge_actors.domain.verifying import Verify, check_next
+from tests.domain.making import make_job
 
 SPEC = JobSpec(argv=("make",), cwd="/app", outputs=("A", "B"))
 TOKEN = "ghp_" + "a1B2" * 9
@@ -125,6 +126,13 @@ def test_those_of_work_that_was_checked_are_those_of_the_work() -> None:
     assert outputs_of(spec, ended(None)) == Outputs({"A": "1", "B": "2"})
     newer = ToldOutputs("A=3\nB=4")
     assert outputs_of(spec, ended(newer)) == Outputs({"A": "3", "B": "4"})
+
+
+def test_those_of_work_are_kept_while_it_is_checked() -> None:
+    job = make_job("a", kind="agent-run")
+    job.verify = Verify("make test")
+    told = ToldOutputs("A=1\nB=2")
+    assert check_next(job, ended(told)).outputs == told
 
 
 def test_readers_see_no_secret_and_nothing_before_the_end() -> None:

@@ -60,7 +60,9 @@ class Lab:
         self.repo = place / "repo"
         self.home.mkdir(mode=0o700)
         self.repo.mkdir()
-        git(self.repo, "init", "-q", "-b", "main", f"--object-format={object_format}")
+        form = f"--object-format={object_format}"
+        # Without examples of hooks: some tests copy the repository at each step.
+        git(self.repo, "init", "-q", "-b", "main", "--template=", form)
         self.write(self.repo, {"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
         self.commit(self.repo, "first")
         self.path = TREE
@@ -133,10 +135,8 @@ class Lab:
         for path in (self.tree, Path(f"{self.tree}.removing")):
             found |= _of_files(path)
         found |= _of_archives(self.preserved)
-        if self.tree.exists() and (self.repo / ".git").exists():
-            found |= _of_worktree(self.tree)
         if (self.repo / ".git").exists():
-            found |= _of_refs(self.repo)
+            found |= _of_refs(self.repo, self.tree)
             found |= _of_bundle(self.repo, self.preserved)
         return found
 
@@ -172,28 +172,29 @@ def _of_archives(preserved: Path) -> set[str]:
     return found
 
 
-def _of_worktree(tree: Path) -> set[str]:
-    """What its HEAD reaches, and what is staged in it."""
-    if git(tree, "rev-parse", "HEAD", ok=False) == "":
-        return set()  # git knows it no more
-    names = git(tree, "rev-list", "--objects", "HEAD").splitlines()
-    staged = git(tree, "ls-files", "--stage").splitlines()
-    oids = [line.split(" ")[0] for line in names]
-    return _blobs(tree, [*oids, *(line.split(" ")[1] for line in staged)])
+def _of_refs(repo: Path, tree: Path) -> set[str]:
+    """The content of every blob that some ref reaches, and of what the worktree, if
+    git knows it yet, has staged and its HEAD reaches."""
+    if tree.exists() and git(tree, "rev-parse", "HEAD", ok=False) != "":
+        reached = git(tree, "rev-list", "--objects", "HEAD", "--glob=refs/*")
+        lines = git(tree, "ls-files", "--stage").splitlines()
+        staged = [line.split(" ")[1] for line in lines]
+    else:
+        reached, staged = git(repo, "rev-list", "--objects", "--glob=refs/*"), []
+    return _blobs(
+        repo, [*(line.split(" ")[0] for line in reached.split("\n")), *staged]
+    )
 
 
-def _of_refs(repo: Path) -> set[str]:
-    """The content of every blob that some ref reaches, HEAD of no worktree included."""
-    names = git(repo, "rev-list", "--objects", "--glob=refs/*").splitlines()
-    return _blobs(repo, [line.split(" ")[0] for line in names])
-
-
-def _blobs(repo: Path, names: Iterable[str]) -> set[str]:
+def _blobs(
+    repo: Path, names: Iterable[str], env: dict[str, str] | None = None
+) -> set[str]:
     done = subprocess.run(
         ["git", "-C", str(repo), "cat-file", "--batch"],
         input="\n".join(names).encode(),
         capture_output=True,
         check=True,
+        env=env,
     )
     found, rest = set(), done.stdout
     while rest:
@@ -206,14 +207,24 @@ def _blobs(repo: Path, names: Iterable[str]) -> set[str]:
 
 
 def _of_bundle(repo: Path, preserved: Path) -> set[str]:
+    """What is in the bundle; its objects come into a store beside that of the
+    repository."""
     bundle = preserved / "commits.bundle"
     if not bundle.exists():
         return set()
-    copy = preserved.parent / "copy"
-    shutil.copytree(repo / ".git", copy)
+    beside = preserved.parent / "objects"
+    beside.mkdir()
+    env = {
+        **os.environ,
+        "GIT_OBJECT_DIRECTORY": str(beside),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(repo / ".git" / "objects"),
+    }
     try:
-        git(copy, "fetch", "-q", str(bundle), "+refs/heads/*:refs/bundle/*")
-        names = git(copy, "rev-list", "--objects", "--glob=refs/bundle").splitlines()
-        return _blobs(copy, [line.split(" ")[0] for line in names])
+        words = ["git", "-C", str(repo), "bundle", "unbundle", str(bundle)]
+        told = subprocess.check_output(words, env=env, text=True)
+        heads = [line.split(" ")[0] for line in told.splitlines()]
+        words = ["git", "-C", str(repo), "rev-list", "--objects", *heads]
+        reached = subprocess.check_output(words, env=env).decode("utf-8", "replace")
+        return _blobs(repo, [line.split(" ")[0] for line in reached.splitlines()], env)
     finally:
-        shutil.rmtree(copy)
+        shutil.rmtree(beside)

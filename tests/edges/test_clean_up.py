@@ -198,6 +198,6 @@ async def test_it_ends_with_an_owner_that_is_killed(tmp_path: Path, how: str) ->
         [pid] = left_behind()
         fd = os.pidfd_open(int(pid))
         owner.kill()
-        with trio.fail_after(10):
+        with trio.fail_after(30):
             await trio.lowlevel.wait_readable(fd)
         os.close(fd)

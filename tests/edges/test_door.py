@@ -59,7 +59,7 @@ async def hello(_: Request) -> Response:
 async def kept(path: str) -> AsyncGenerator[Door, None]:
     door = Door(lambda: path)
     server = Server(hello)
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve, [door])
             nursery.start_soon(door.keep)

@@ -58,7 +58,7 @@ async def main(home, folder, *others):
 
 def outcome(script: str, *arguments: str | Path, before: tuple[str, ...] = ()) -> Any:
     command = [*before, sys.executable, "-c", ADD + script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=25)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -210,7 +210,7 @@ async def test_a_server_that_wants_a_password_gets_no_answer_and_no_question(
     monkeypatch.setenv("GIT_TERMINAL_PROMPT", "1")
     monkeypatch.setenv("DISPLAY", ":0")
     refused = pytest.raises(InvalidInput, match="terminal prompts disabled")
-    with closed_server() as (address, requests), trio.fail_after(10), refused:
+    with closed_server() as (address, requests), trio.fail_after(30), refused:
         await GitProgram().clone(address, tmp_path / "clone")
     assert requests
     assert not (tmp_path / "asked").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import tracemalloc
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +289,21 @@ async def test_a_packed_answer_is_unpacked_within_its_bound(
         assert await failure(made.reader.issue(at(7))) == "malformed"
 
 
+def test_a_bomb_takes_no_more_memory_than_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "MAX_BODY", 100_000)
+    bomb = gzip.compress(b" " * 20_000_000)
+    unpacker = http._Unpacker("gzip", "it")
+    tracemalloc.start()
+    try:
+        assert unpacker.feed(bomb) is False
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
+
+
 async def test_four_questions_are_under_way_at_once() -> None:
     async with bench() as made:
         for number in range(1, 11):
@@ -349,3 +365,5 @@ async def test_another_token_is_told_everything_anew() -> None:
         made.tokens._environ["GH_TOKEN"] = "another"  # type: ignore[index]
         assert (await made.reader.issue(at(12))).at == at(12)
         assert made.troubles.statuses == [200, 401, 200]
+        # What one may see another may not, so it is not asked whether it changed.
+        assert "if-none-match" not in made.troubles.log[-1].headers

@@ -125,8 +125,15 @@ async def _at_once(_: float) -> None:
 async def test_the_variables_of_gh_count_for_their_servers(
     environ: dict[str, str], host: str, expected: str | None
 ) -> None:
-    found = await Tokens({**NO_GH, **environ}).find(host)
+    found = await Tokens({**NO_GH, **environ}, named=[COMPANY]).find(host)
     assert (None if found is None else found.value) == expected
+
+
+async def test_a_server_that_nobody_named_is_sent_no_token_of_another() -> None:
+    environ = {**NO_GH, "GH_ENTERPRISE_TOKEN": "c", "GH_TOKEN": "a"}
+    assert await Tokens(environ).find(COMPANY) is None
+    assert await Tokens(environ, named=["other.example"]).find(COMPANY) is None
+    assert await Tokens({**environ, "GH_HOST": COMPANY.upper()}).find(COMPANY)
 
 
 async def test_a_secret_that_is_named_comes_first() -> None:
@@ -135,7 +142,8 @@ async def test_a_secret_that_is_named_comes_first() -> None:
             raise NotFound("there is no such secret")
         return ("READING", b"of-the-home") if host == CLOUD else None
 
-    made = Tokens({**NO_GH, "GH_TOKEN": "a", "GH_ENTERPRISE_TOKEN": "c"}, secret)
+    environ = {**NO_GH, "GH_TOKEN": "a", "GH_ENTERPRISE_TOKEN": "c"}
+    made = Tokens(environ, secret, named=[COMPANY])
     found = await made.find(CLOUD)
     assert found is not None
     assert (found.value, found.origin) == ("of-the-home", "the secret READING")

@@ -234,11 +234,11 @@ def test_wrappers_before_wrappers_come_to_the_program(ground: Ground) -> None:
     env = ground.env("push")
     env["PATH"] = env["PATH"].replace(":", f":{inner}:", 1)
     done = subprocess.run(
-        ["git", "status"], env=env, capture_output=True, check=False, timeout=30
+        ["git", "status"], env=env, capture_output=True, check=False, timeout=60
     )
     assert (done.returncode, ground.arguments()) == (0, [b"status"])
     done = subprocess.run(
-        ["git", "push"], env=env, capture_output=True, check=False, timeout=30
+        ["git", "push"], env=env, capture_output=True, check=False, timeout=60
     )
     assert done.returncode == HELD_BACK
 

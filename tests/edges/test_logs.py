@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -197,11 +196,10 @@ async def test_a_job_past_its_limit_ends_in_its_own_time_and_way(
     assert middle.missing == 10_000_010 - limit // 2 - 5_000_000
 
 
-async def test_fifty_megabytes_pass_quickly_and_others_are_served(
+async def test_fifty_megabytes_cost_little_and_others_are_served(
     tmp_path: Path,
 ) -> None:
     noisy = shell(tmp_path, "yes | head -c 50000000", job="noisy")
-    began = time.perf_counter()
     async with opened(tmp_path) as launcher:
         attempt = launcher.launch(noisy)
         await launcher.wait_output("noisy", 1, 0)
@@ -210,7 +208,10 @@ async def test_fifty_megabytes_pass_quickly_and_others_are_served(
         assert (await attempt.exited()).stdout_bytes == 50_000_000
         status = Path(f"/proc/{launcher.agent_pid}/status").read_text()
         assert int(status.split("VmHWM:")[1].split()[0]) < 24 * 1024
-    assert time.perf_counter() - began < 5
+        # Of time of the processor, as other tests may run beside this one.
+        stat = Path(f"/proc/{launcher.agent_pid}/stat").read_text()
+        ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+        assert ticks < 4 * os.sysconf("SC_CLK_TCK")
 
 
 async def test_one_very_long_line_is_kept(tmp_path: Path) -> None:

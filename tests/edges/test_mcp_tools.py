@@ -13,6 +13,7 @@ from msgspec import structs
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.schedule_views import ScheduleRequest
+from forge_actors.domain.templates import Parameter, TemplateView
 from forge_actors.edges.gateway.mcp import arguments, tools
 from forge_actors.edges.gateway.mcp.answers import MAX_ANSWER
 from forge_actors.edges.gateway.mcp.tools import TOOLS
@@ -75,8 +76,9 @@ async def test_the_tools_are_told_of_as_they_are(
         assert len(tool.description or "") > 80
     changing = [tool.name for tool in listed if not tool.annotations.read_only_hint]
     assert changing == [
-        *("add_repository", "submit", "batch", "cancel", "retry", "approve"),
-        "schedules",
+        *("add_repository", "submit", "batch", "submit_template", "cancel"),
+        *("retry", "approve"),
+        *("workflows", "schedules"),
     ]
 
 
@@ -141,6 +143,24 @@ async def test_schedules_are_looked_at_and_run(tmp_path: Path) -> None:
         assert paused["schedule"]["state"] == "paused"
         shown = await called(client, "schedules", name="nightly")
         assert shown["occurrences"] == []
+
+
+async def test_a_template_is_found_and_submitted(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served, served.client() as client:
+        job = {"argv": ["make", "${part}"], "env": {"KEY": "x-secret-x"}}
+        part = {"part": Parameter(default="all")}
+        view = TemplateView("test", "app", "", part, job, [])
+        hidden = structs.replace(view, hidden=True)
+        served.control.kept_templates = [view, hidden]
+        listed = await called(client, "templates", repo="app")
+        assert [each["name"] for each in listed["templates"]] == ["test"]
+        assert "x-secret-x" not in str(listed)
+        made = await called(
+            client, "submit_template", template="test", repo="app", values={"part": "x"}
+        )
+        assert made["id"] == "job1"
+        [(name, wanted)] = served.control.by_template
+        assert (name, wanted.values, wanted.origin) == ("test", {"part": "x"}, "mcp")
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,11 @@ async def test_leaving_ends_what_runs_and_tells_of_it(home: Path, lasting: str) 
 
 
 async def test_cancelling_leaves_nothing_behind(home: Path, lasting: str) -> None:
-    with trio.move_on_after(0.3):
+    with trio.CancelScope() as scope:
         async with open_launcher(home) as launcher:
             attempt = launcher.launch(order(home, "sleep", lasting))
+            await attempt.started()
+            scope.cancel()
             await trio.sleep_forever()
     assert (await attempt.exited()).ending == "owner"
     assert not survivors(lasting)

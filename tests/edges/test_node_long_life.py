@@ -122,7 +122,7 @@ async def test_leaving_does_not_wait_for_an_agent_that_cannot_be_started(
     def start(*_: Any) -> subprocess.Popen[bytes]:
         raise OSError(errno.EAGAIN, "no more processes")
 
-    with trio.fail_after(20):
+    with trio.fail_after(30):
         async with opened(home) as launcher:
             lost = launcher.launch(order(home, "sleep", "60", job="lost"))
             await lost.started()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.removal import Step
 
+    Moments = tuple[str, ...]
+
 
 def dirty(lab: Lab) -> set[str]:
     lab.write(lab.tree, {"a.txt": "staged\n"})
@@ -64,6 +66,11 @@ def rebasing(lab: Lab) -> set[str]:
     return {"ours\n", "second\n", "resolving\n"}
 
 
+def everything(lab: Lab) -> set[str]:
+    """All that a worktree on a branch may have, so that each step has work to do."""
+    return unpushed(lab) | untracked(lab) | ignored(lab) | dirty(lab)
+
+
 LOSSES: dict[str, Callable[[Lab], set[str]]] = {
     "dirty": dirty,
     "unpushed": unpushed,
@@ -71,7 +78,10 @@ LOSSES: dict[str, Callable[[Lab], set[str]]] = {
     "ignored": ignored,
     "detached": detached,
     "rebasing": rebasing,
+    "everything": everything,
 }
+#: A kill before a step leaves what one within it does, and the note of the step before.
+ALL: Moments = ("before", "within")
 
 
 def killed_at(lab: Lab, step: Step, moment: str) -> None:
@@ -105,7 +115,7 @@ def in_child(act: Callable[[], object]) -> None:
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, "it was not killed"
 
 
-def killed_everywhere(place: Path, loss: str, moments: list[str]) -> list[str]:
+def killed_everywhere(place: Path, loss: str, moments: Moments) -> list[str]:
     """Kill the removal at each step of it; where something was lost."""
     problems = []
     made = Lab(place)
@@ -133,23 +143,30 @@ def killed_everywhere(place: Path, loss: str, moments: list[str]) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("who", ["we", "another user"])
+@pytest.mark.parametrize(
+    ("loss", "moments"),
+    [
+        *(("everything", ALL), ("rebasing", ALL), ("detached", ("within",))),
+        *((one, ("within",)) for one in ("dirty", "unpushed", "untracked", "ignored")),
+    ],
+)
 def test_nothing_is_lost_wherever_it_is_killed(
-    tmp_path: Path, loss: str, who: str
+    tmp_path: Path, loss: str, moments: Moments
 ) -> None:
-    if who == "we":
-        place = tmp_path / "lab"
-        place.mkdir()
-        assert killed_everywhere(place, loss, ["before", "within"]) == []
-        return
+    place = tmp_path / "lab"
+    place.mkdir()
+    assert killed_everywhere(place, loss, moments) == []
+
+
+@pytest.mark.parametrize("loss", ["everything", "rebasing"])
+def test_nothing_of_another_user_is_lost_wherever_it_is_killed(loss: str) -> None:
     with place_of_a_user() as around:
 
         def act() -> list[str]:
             place = around / "lab"
             place.mkdir()
             os.environ["HOME"] = str(around)
-            return killed_everywhere(place, loss, ["before"])
+            return killed_everywhere(place, loss, ("before",))
 
         assert as_user(act) == []
 

@@ -81,7 +81,7 @@ async def test_of_two_deliveries_at_once_one_connection_is_kept() -> None:
         one_closed.set()
 
     sender = HttpSender()
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with trio.open_nursery() as serving:
             [listener] = await serving.start(
                 partial(trio.serve_tcp, answer, 0, host="127.0.0.1")

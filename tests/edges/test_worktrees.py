@@ -26,8 +26,12 @@ def ground(tmp_path: Path) -> GitGround:
     return GitGround(tmp_path)
 
 
+#: A filter that hangs, which no other process that runs tests starts.
+HANGS = f"sleep 300.{os.getpid():07d}"
+
+
 def sleepers() -> bool:
-    found = subprocess.run(["pgrep", "-f", "^sleep 300.25$"], check=False)
+    found = subprocess.run(["pgrep", "-f", f"^{HANGS}$"], check=False)
     return found.returncode == 0
 
 
@@ -124,7 +128,7 @@ async def test_a_cancelled_one_is_ended_and_can_be_taken_back(
 ) -> None:
     """A filter hangs, as one that asks a server does."""
     (ground.repo / ".gitattributes").write_text("* filter=slow\n")
-    git(ground.repo, "config", "filter.slow.smudge", "sleep 300.25")
+    git(ground.repo, "config", "filter.slow.smudge", HANGS)
     ground.commit("filtered")
     wanted = ground.wanted("job")
     known = await planned(ground.worktrees(), wanted)
@@ -138,7 +142,7 @@ async def test_a_cancelled_one_is_ended_and_can_be_taken_back(
 
 async def test_one_that_takes_too_long_fails_with_its_limit(ground: GitGround) -> None:
     (ground.repo / ".gitattributes").write_text("* filter=slow\n")
-    git(ground.repo, "config", "filter.slow.smudge", "sleep 300.25")
+    git(ground.repo, "config", "filter.slow.smudge", HANGS)
     ground.commit("filtered")
     with pytest.raises(WorktreeFailed, match="was not ready within"):
         await make(ground, seconds=0.5)

@@ -60,7 +60,7 @@ async def test_a_job_starts_when_its_program_is_installed(
 async def test_only_files_of_these_names_are_waited_for(tmp_path: Path) -> None:
     before = open_files()
     wanted = tmp_path / "a" / "b" / "program"
-    with watching([str(wanted)]) as arrivals, trio.fail_after(10):
+    with watching([str(wanted)]) as arrivals, trio.fail_after(30):
         (tmp_path / "other").mkdir()
         (tmp_path / "a").mkdir()
         await arrivals.wait()
@@ -70,11 +70,11 @@ async def test_only_files_of_these_names_are_waited_for(tmp_path: Path) -> None:
             await arrivals.wait()
         assert scope.cancelled_caught
     wanted.parent.mkdir()
-    with watching([str(wanted)]) as arrivals, trio.fail_after(10):
+    with watching([str(wanted)]) as arrivals, trio.fail_after(30):
         wanted.with_name("new").write_text("")
         wanted.with_name("new").rename(wanted)
         await arrivals.wait()
-    with watching([str(wanted)]) as arrivals, trio.fail_after(10):
+    with watching([str(wanted)]) as arrivals, trio.fail_after(30):
         wanted.chmod(0o755)
         await arrivals.wait()
     assert open_files() == before

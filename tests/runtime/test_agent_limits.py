@@ -27,7 +27,7 @@ async def test_a_job_at_a_limit_waits_for_its_end_in_its_worktree_and_session(
     home: Path,
     agents: dict[str, FakeAgent],
 ) -> None:
-    reset = int(time.time()) + 4
+    reset = int(time.time()) + 10
     agents["claude"].play("limit", reset=reset)
     async with running(home) as runtime:
         job = await runtime.submit(repo, [], agent="claude", prompt="Go.")

@@ -66,7 +66,7 @@ async def test_a_runtime_that_lost_its_home_ends_with_the_reason(
             refusals.append(refused.value)
             await job.wait()
 
-    with trio.fail_after(10), pytest.raises(WriterFenced) as caught:
+    with trio.fail_after(30), pytest.raises(WriterFenced) as caught:
         await lose()
     assert refusals == [caught.value]
     reason = "runtime_instance_fenced"
@@ -143,7 +143,7 @@ async def test_an_attempt_that_was_replaced_in_the_store_has_no_say(
                 break
         assert (event.job, event.data["reason"]) == (late, "FENCING_TOKEN_STALE")
         assert (event.data["attempt"], event.data["fence"]) == (1, 1)
-        with trio.fail_after(10):
+        with trio.fail_after(30):
             # The cancel was for the attempt that had no say, so the job goes on.
             assert (await case.control.job(late)).state != "cancelled"
             [view] = await case.end(late)
@@ -206,7 +206,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 async def test_a_runtime_without_anything_to_save_learns_it_from_the_node_agent(
     gate: Gate,
 ) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             _, job = await nursery.start(gate.run)
             async with gate.open() as younger:
@@ -217,7 +217,7 @@ async def test_a_runtime_without_anything_to_save_learns_it_from_the_node_agent(
 
 async def test_a_runtime_that_lost_its_home_ends_nothing_that_runs(gate: Gate) -> None:
     """Although its actors fail with work in hand, before the other one is there."""
-    with trio.fail_after(20):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             older, job = await nursery.start(gate.run)
             await take_over(gate.home)

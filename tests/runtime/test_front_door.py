@@ -314,7 +314,7 @@ async def test_it_ends_while_a_link_is_being_made(tmp_path: Path, moments: int) 
         with suppress(Unavailable):
             await door.login_link()
 
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             await nursery.start(door.serve)
             nursery.start_soon(ask)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = needs_root
 
 #: More than a start may take, and less than the safety pass.
-SECONDS = 20
+SECONDS = 50
 
 
 @pytest.mark.parametrize("kib", [4, 40, 80, 90, 100, 110, 120])

@@ -77,7 +77,9 @@ async def test_what_can_be_taken_from_nobody_is_refused(tmp_path: Path) -> None:
 async def test_files_and_values_come_from_one_job_to_the_next(tmp_path: Path) -> None:
     async with controlled(tmp_path) as case:
         script = 'echo made > out; echo "A=1\nB=2" > "$FORGE_OUTPUT"'
-        make = shell(script, name="build", artifacts=["out"], outputs=["A", "C"])
+        # That one pattern means nothing takes nothing from whoever asks for all.
+        patterns = ["out", "no"]
+        make = shell(script, name="build", artifacts=patterns, outputs=["A", "C"])
         take = shell(TAKE, inputs=["build"])
         build, taking = (e.id for e in await case.control.submit([make, take]))
         view = await case.control.job(taking)

@@ -139,7 +139,7 @@ async def test_nothing_of_it_is_left_when_the_runtime_ends(
 
     async with trio.open_nursery() as nursery, controlled(tmp_path) as case:
         nursery.start_soon(ask, case)
-        with trio.fail_after(20):
+        with trio.fail_after(30):
             told = await trio.to_thread.run_sync(pids.read_text)
         assert told.split()
         assert left_behind()

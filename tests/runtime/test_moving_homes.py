@@ -77,6 +77,9 @@ async def test_a_home_goes_on_elsewhere(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     done = await make_home(old, make_repository(tmp_path / "app"))
     (old / "settings.toml").write_text("[limits]\nworkers = 3\n")
+    (old / "templates.toml").write_text(
+        '[[template]]\nname = "t"\njob = { argv = ["true"] }\n'
+    )
     (old / "secrets").mkdir(mode=0o700)
     (old / "secrets" / "TOKEN").write_bytes(b"hunter2hunter2")
     file, told = exported(old)
@@ -96,6 +99,7 @@ async def test_a_home_goes_on_elsewhere(tmp_path: Path) -> None:
             "runtime.lock",
             "settings.toml",
             "store.sqlite",
+            "templates.toml",
         )
     ]
     async with running(new) as runtime:
@@ -104,6 +108,7 @@ async def test_a_home_goes_on_elsewhere(tmp_path: Path) -> None:
             for name in (done, "never", "waits")
         }
         assert states[done] == "succeeded"
+        assert (await runtime.control.template("t")).job == {"argv": ["true"]}
         assert states["never"] == "human_attention_required"
         chunk = await runtime.control.read_log(done, "stdout", 0, limit=100)
         assert chunk.data == b"well done\n"

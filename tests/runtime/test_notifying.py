@@ -34,7 +34,7 @@ async def test_each_item_is_told_once_also_across_a_restart(
         async with running(home, notify=told) as runtime:
             job = await runtime.submit(repo, KILLED)
             await job.wait()
-            with trio.fail_after(20):
+            with trio.fail_after(30):
                 text = await trio.to_thread.run_sync(pipe.read_text)
             items.append((json.loads(text)["job"], job.id))
             assert (await runtime.control.status())["degraded"] == []
@@ -48,7 +48,7 @@ async def test_a_command_that_fails_is_told_in_the_status(
         await (await runtime.submit(repo, KILLED)).wait()
         notifier = runtime.control._notifier
         assert notifier is not None
-        with trio.fail_after(20):
+        with trio.fail_after(30):
             await notifier.trouble.wait_value(lambda why: why is not None)
         why = "the notify command tell cannot be run: No such file or directory"
         assert (await runtime.control.status())["degraded"] == [why]
@@ -75,7 +75,7 @@ async def test_each_item_is_sent_once_signed_and_never_again(
                 notifier = runtime.control._notifier
                 assert notifier is not None
                 failed = status == 500
-                with trio.fail_after(20):
+                with trio.fail_after(30):
                     wanted = (
                         (lambda w: w is not None) if failed else (lambda w: w is None)
                     )

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forge_actors.domain.inputs import Input, InputsWanted
 from forge_actors.domain.jobs import Budgets, Job, JobSpec
 from forge_actors.domain.launch import ProcessLimits
-from forge_actors.runtime.orders import OrderMaker, allowed_environment, log_base
+from forge_actors.domain.verifying import Verify
+from forge_actors.runtime.orders import (
+    OrderMaker,
+    allowed_environment,
+    check_order,
+    log_base,
+)
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -116,6 +123,23 @@ def test_the_secrets_of_a_job_are_read_when_its_order_is_made(tmp_path: Path) ->
     order = maker(job())
     assert order.secrets == {}
     assert order.problem == "there is no secret 'TOKEN'; none is set"
+
+
+def test_a_job_finds_what_it_takes_and_where_to_write_what_it_hands_on() -> None:
+    inputs = (Input("j0", "build", "dist"),)
+    spec = JobSpec(argv=("x",), cwd="/", outputs=("A",), inputs=inputs)
+    order = make(spec)(job())
+    assert order.outputs
+    assert order.inputs == InputsWanted(
+        "/home/h/inputs/j1.2", inputs, 1000, 1 << 30, 120.0
+    )
+    assert order.env["FORGE_INPUTS"] == "/home/h/inputs/j1.2"
+    # Its check finds the same, and hands on nothing.
+    checks = check_order(order, Verify("make test"))
+    assert (checks.inputs, checks.outputs) == (order.inputs, False)
+    plain = make(JobSpec(argv=("x",), cwd="/"))(job())
+    assert (plain.inputs, plain.outputs) == (None, False)
+    assert "FORGE_INPUTS" not in plain.env
 
 
 def test_no_variable_of_a_job_overrules_ours() -> None:

@@ -19,8 +19,15 @@ from forge_actors.domain.errors import (
     StoreFailed,
     StoreFromTheFuture,
 )
+from forge_actors.domain.events import Event
 from forge_actors.domain.history import History
 from forge_actors.domain.launch import ProcessIdentity, Receipt
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedule_changes import ScheduleRemoved, ScheduleSaved
+from forge_actors.domain.schedule_records import encoded
+from forge_actors.domain.schedules import Definition, Progress, Schedule
+from forge_actors.domain.triggers import Manual
+from forge_actors.domain.trust_changes import TrustRemoved, TrustSaved
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
 from forge_actors.runtime import restore as restoring
 from forge_actors.runtime.backup import back_up
@@ -187,6 +194,38 @@ async def test_a_job_that_retention_removed_since_does_not_come_back(
     assert set(await jobs(home)) == {"waits"}
     async with opened(home) as store:
         assert "removed by retention" in str(store.not_found("gone"))
+
+
+async def test_what_is_trusted_is_what_was_trusted_last(home: Path) -> None:
+    event = Event("repository_trusted", NOW, "repo")
+    other = repository("other")
+    schedules = []
+    for repo in ("repo", "other"):
+        source = f"trust:{repo}"
+        definition = Definition(
+            repo, repo, Manual(), JobRequest(repo, ["x"]), source=source
+        )
+        body = encoded(Schedule(repo, 1, definition, Progress(0.0)))
+        schedules.append(ScheduleSaved(repo, repo, body))
+    trusts = [TrustSaved("repo", b"old", event), TrustSaved("other", b"x", event)]
+    await saved(home, repository(), other, *trusts, *schedules)
+    file = backup(home)
+    # One was taken over again since, the other taken back, with its schedule.
+    await saved(
+        home,
+        TrustSaved("repo", b"new", event),
+        TrustRemoved("other", event),
+        ScheduleRemoved("other", event),
+    )
+    put_back(home, file)
+    async with opened(home) as store:
+        assert store.trusting() == ["repo"]
+        assert store.trusted("repo") == (b"new", None)
+        assert [name for _, name, _ in store.schedules()] == ["repo"]
+    wreck(home)
+    put_back(home, file)
+    async with opened(home) as store:
+        assert store.trusted("repo") == (b"old", None)
 
 
 async def test_a_backup_in_a_new_home_is_taken_as_it_is(

@@ -18,6 +18,7 @@ from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition
 from forge_actors.domain.triggers import Manual
+from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.schedule_requests import moment_of, request_from
 from forge_actors.runtime.scheduling import Scheduling
@@ -25,10 +26,11 @@ from forge_actors.runtime.scheduling import Scheduling
 
 def _scheduling() -> Scheduling:
     nothing: Any = None
-    looking: Any = SimpleNamespace(board=Board())
+    looking: Any = SimpleNamespace(board=Board(), looked=[])
     registry: Any = SimpleNamespace(get=None)
-    issues = IssueWatching(nothing, nothing, Path("nowhere"))
-    return Scheduling(nothing, nothing, nothing, nothing, registry, looking, issues)
+    issues = IssueWatching(nothing, GitHubAccess(nothing, Path("nowhere")))
+    store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
+    return Scheduling(store, nothing, nothing, nothing, registry, looking, issues)
 
 
 async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
@@ -52,7 +54,7 @@ async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
     scheduling = _scheduling()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(scheduling.run)
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             assert await scheduling.ask(Tell) == []
         nursery.cancel_scope.cancel()
     assert starts == 2
@@ -68,7 +70,7 @@ async def test_who_asks_at_the_end_is_told_so(monkeypatch: pytest.MonkeyPatch) -
         nursery.start_soon(scheduling.run)
         await trio.sleep(0.01)
         scheduling.stop()
-        with trio.fail_after(5), pytest.raises(Unavailable, match="the service ends"):
+        with trio.fail_after(30), pytest.raises(Unavailable, match="the service ends"):
             await scheduling.ask(Tell)
 
 

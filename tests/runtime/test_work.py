@@ -30,15 +30,16 @@ async def test_it_is_kept_shown_and_found(tmp_path: Path) -> None:
         plain = await case.submit("make")
         # As a ledger has them after a restart.
         assert [job.work for job in (of_it, other, plain)] == [WORK, "wf-2", None]
-        rows = list_rows(case.store, JobQuery(work=[WORK, "wf-2"]), [])
+        rows = await list_rows(case.store, JobQuery(work=[WORK, "wf-2"]), [])
         assert [view(row).work for row in rows] == ["wf-2", WORK]
         selection = Selection(work=[WORK])
-        assert select_ids(case.store, selection, [], []) == [of_it.id]
+        assert await select_ids(case.store, selection, [], []) == [of_it.id]
         told = [event.data for event in case.store.events(0, 99)]
         assert [one.get("work") for one in told if "kind" in one] == [
             *(WORK, "wf-2", None)
         ]
-        assert select_ids(case.store, Selection(work=["x"], kind=[]), [], []) == []
+        none = Selection(work=["x"], kind=[])
+        assert await select_ids(case.store, none, [], []) == []
     kept = offline.jobs(str(tmp_path), [("work", WORK)])
     assert [(one["id"], one["work"]) for one in kept] == [(of_it.id, WORK)]
 
@@ -60,7 +61,7 @@ async def test_a_retry_is_of_the_same_work(tmp_path: Path) -> None:
         await case.store.save([ended(job)]).wait()
         [made] = await case.admission.again.retry([job.id], "cli")
         assert case.jobs()[made.id].work == WORK
-        rows = list_rows(case.store, JobQuery(work=[WORK]), [])
+        rows = await list_rows(case.store, JobQuery(work=[WORK]), [])
         assert [view(row).id for row in rows] == [made.id, job.id]
 
 

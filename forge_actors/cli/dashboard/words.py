@@ -185,6 +185,9 @@ def _counts(board: Board) -> str:
     status = board.status
     pauses = status.get("pauses") or []
     notes = [f"paused: {pause.get('scope')}" for pause in pauses]
+    policy = status.get("policy") or {}
+    if policy.get("note"):
+        notes.append(f"policy {policy['mode']}: {policy['note']}")
     pressure = status.get("pressure") or {}
     if pressure.get("active"):
         notes.append(f"pressure: {pressure.get('reason')}")

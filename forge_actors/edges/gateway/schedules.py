@@ -15,6 +15,7 @@ from forge_actors.domain.schedule_views import (
     ScheduleView,
 )
 from forge_actors.domain.schedules import MAX_SCHEDULES
+from forge_actors.domain.trust import SOURCE
 from forge_actors.edges.gateway.callers import caller
 from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.paging import PAGED, page
@@ -42,7 +43,7 @@ class Running(Struct, forbid_unknown_fields=True):
     request_id: str | None = None
 
 
-class Applying(Struct, forbid_unknown_fields=True):
+class ScheduleApplying(Struct, forbid_unknown_fields=True):
     """The schedules of a file, which `source` names."""
 
     source: str
@@ -125,9 +126,9 @@ async def occurrences(call: Call) -> Answer:
 
 
 async def apply(call: Call) -> Answer:
-    wanted = decode(call.request.body, Applying)
-    if not wanted.source:
-        raise InvalidInput("source", "is empty")
+    wanted = decode(call.request.body, ScheduleApplying)
+    if not wanted.source or wanted.source.startswith(SOURCE):
+        raise InvalidInput("source", "is no name of a file")
     if len(wanted.schedules) > MAX_SCHEDULES:
         raise InvalidInput("schedules", f"has more than {MAX_SCHEDULES} schedules")
     _check_authority(call, wanted.schedules)
@@ -178,7 +179,7 @@ ROUTES = (
         "/v1/schedules/apply",
         apply,
         says="Have the schedules of a file be as it says.",
-        takes=Applying,
+        takes=ScheduleApplying,
         gives=AppliedSchedules,
     ),
     Route(

@@ -108,7 +108,7 @@ async def edit(call: Call) -> Response:
         mark = await call.control.job_mark(job)
         tag = tag_of(json_response(await shown(call)))
         if not matches(known, tag):
-            raise Outdated(job)
+            raise Outdated(f"job {job}")
     return json_response(await call.control.edit(job, wanted, mark=mark))
 
 

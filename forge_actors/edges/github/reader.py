@@ -157,13 +157,9 @@ class GitHubReader:
         url: str | None = f"{_issue_url(server, at)}/{path}?per_page={PAGE}"
         read = partial(read_issues, host=at.place.host)
         issues: dict[int, Issue] = {}
-        urls: set[str] = set()
         for _ in range(MAX_PAGES):
             if url is None:
                 return tuple(issues.values())
-            if url in urls:
-                raise GitHubFailed("malformed", f"the pages of {path} go in circles")
-            urls.add(url)
             page = await self._read(server, url, read)
             for issue in page.value:
                 if issue.id in issues:

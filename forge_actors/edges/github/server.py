@@ -60,7 +60,10 @@ class Server:
         for _ in range(MAX_REDIRECTS + 1):
             async with self._limiter:
                 self._check_limit(what)
+                before = self._asked_as
                 headers = await self._headers()
+                if before not in (None, self._asked_as):
+                    etag = None  # another one was told what that marks
                 if etag is not None:
                     headers["if-none-match"] = etag
                 answer = await self._http.get(url, headers, what)

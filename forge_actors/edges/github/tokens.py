@@ -21,7 +21,7 @@ from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.github.places import is_cloud
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 #: Seconds that `gh` may take.
 GH_SECONDS = 5.0
@@ -44,15 +44,21 @@ class Token(Struct, frozen=True):
 
 
 class Tokens:
-    """`secret` gives the value of the secret for a server, if the settings name one."""
+    """`secret` gives the value of the secret for a server, if the settings name one.
+
+    The variables for servers of companies say nothing of which server they are for:
+    they count for those that are `named`, and for that of `GH_HOST`.
+    """
 
     def __init__(
         self,
         environ: Mapping[str, str],
         secret: Callable[[str], tuple[str, bytes] | None] = lambda _: None,
+        named: Collection[str] = (),
     ) -> None:
         self._environ = environ
         self._secret = secret
+        self._named = {*named, environ.get("GH_HOST", "").lower()}
         self._known: dict[str, Token] = {}
         self._missed: dict[str, float] = {}
         self._looking = trio.Lock()
@@ -95,8 +101,11 @@ class Tokens:
 
     def _of_environment(self, host: str) -> Token | None:
         names: tuple[str, ...] = _CLOUD if is_cloud(host) else _ENTERPRISE
-        if not is_cloud(host) and self._environ.get("CODESPACES") == "true":
-            names = (*names, "GITHUB_TOKEN")
+        if not is_cloud(host):
+            if host not in self._named:
+                return None  # whoever names a server is not to be sent a token for it
+            if self._environ.get("CODESPACES") == "true":
+                names = (*names, "GITHUB_TOKEN")
         for name in names:
             if value := self._environ.get(name):
                 return _token(value, f"the variable {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -10,6 +11,7 @@ import msgspec
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import JobError, JobSpec
 from forge_actors.domain.restoration import Standing, doubt, settle
+from forge_actors.domain.trust import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +27,17 @@ _PARTS: tuple[tuple[str, Any], ...] = (
     ("after", msgspec.json.Decoder(tuple[str, ...])),
     ("labels", msgspec.json.Decoder(tuple[str, ...])),
 )
+
+
+class _Definition(msgspec.Struct):
+    source: str | None = None
+
+
+class _Schedule(msgspec.Struct):
+    definition: _Definition
+
+
+_source = msgspec.json.Decoder(_Schedule)
 
 
 class Settled(NamedTuple):
@@ -60,12 +73,14 @@ class Merge:
                 "job",
                 "pause",
                 "account",
+                "policy",
                 "inbox",
                 "quarantine",
                 "worktree",
                 "usage",
                 "schedule",
                 "occurrence",
+                "trust",
                 "workflow",
                 "workflow_step",
                 "forgotten",
@@ -110,6 +125,14 @@ class Merge:
             if scope not in held:
                 self._insert("pause", row)
 
+    def policy(self, latest: Salvaged) -> None:
+        """The one that was changed last."""
+        [(known,)] = self._db.execute("SELECT coalesce(max(revision), 0) FROM policy")
+        for row in latest.rows("policy").values():
+            if _whole(row["revision"]) > known:
+                self._db.execute("DELETE FROM policy")
+                self._insert("policy", row)
+
     def accounts(self, latest: Salvaged) -> None:
         """As the last one has them: they are of the providers, not of the home."""
         self._db.execute("DELETE FROM account")
@@ -129,6 +152,20 @@ class Merge:
             for key, row in latest.rows(table).items():
                 self._db.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608
                 self._insert(table, row)
+
+    def trust(self, latest: Salvaged) -> None:
+        """What is trusted now, and no more: a person may have taken it back since."""
+        if latest.whole:
+            self._db.execute("DELETE FROM trust")
+        for repo, row in latest.rows("trust").items():
+            self._db.execute("DELETE FROM trust WHERE repo = ?", (repo,))
+            self._insert("trust", row)
+        kept = {row[0] for row in self._db.execute("SELECT repo FROM trust")}
+        for key, body in self._db.execute("SELECT id, body FROM schedule").fetchall():
+            assert isinstance(body, bytes), "the schema says so"
+            repo = _trusting(body)
+            if repo is not None and repo not in kept:
+                self._db.execute("DELETE FROM schedule WHERE id = ?", (key,))
 
     def worktrees(self, stores: Sequence[Salvaged]) -> None:
         """As the first of the stores that tells of each has them: a restore changes no
@@ -311,6 +348,15 @@ class Merge:
 
     def _fences(self, query: str) -> dict[object, int]:
         return {row[0]: row[1] for row in self._db.execute(query)}
+
+
+def _trusting(body: bytes) -> str | None:
+    """The repository whose trust a schedule came from."""
+    with suppress(msgspec.DecodeError):
+        source = _source.decode(body).definition.source or ""
+        if source.startswith(SOURCE):
+            return source.removeprefix(SOURCE)
+    return None
 
 
 def _standing(row: Row) -> Standing:

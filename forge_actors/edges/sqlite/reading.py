@@ -17,6 +17,7 @@ from forge_actors.domain.jobs import TERMINAL, Job, JobSpec, State
 from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.looking import look_from
 from forge_actors.domain.maintenance import removed_by_retention
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.repositories import Repository
 from forge_actors.domain.schedules import Occurrence
 from forge_actors.domain.spending import used_before
@@ -77,6 +78,8 @@ class StoreReader:
         self._specs: dict[str, JobSpec] = {}
         #: For those who know that a job has not ended yet; for others `when_ended`.
         self.ends = Ends()
+        #: Whom to tell of a policy.
+        self._of_policy: list[Callable[[], object]] = []
 
     def damaged(self, error: BaseException) -> StoreDamaged:
         """What is raised when a page turns out not to be what was written."""
@@ -232,6 +235,11 @@ class StoreReader:
         """Those of the providers that were closed once."""
         return tuple(map(account_from, self.read_pending("accounts")))
 
+    def read_policy(self) -> Policy:
+        """The policy that was saved last."""
+        rows = self.read_pending("policy")
+        return Policy(*rows[0]) if rows else Policy()
+
     def inbox_marks(self) -> list[Mark]:
         """See the port."""
         return [Mark(*row) for row in self.read_pending("inbox_marks")]
@@ -239,6 +247,15 @@ class StoreReader:
     def schedules(self) -> list[tuple[str, str, bytes]]:
         """See the port."""
         return self.read_pending("schedules")
+
+    def trusted(self, repo: str) -> tuple[bytes, bytes | None] | None:
+        """See the port."""
+        rows = self.read_pending("trusted", repo)
+        return rows[0] if rows else None
+
+    def trusting(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("trusting")]
 
     def occurrences(self, schedule: str, limit: int) -> list[Occurrence]:
         """What became of the windows of a schedule, newest first."""

@@ -45,6 +45,9 @@ SELECT provider, reason, retry_at, stated, job FROM account WHERE NOT open
 ORDER BY provider"""
 
 
+_POLICY = "SELECT mode, work, revision FROM policy WHERE mode <> 'normal'"
+
+
 def retell(
     db: apsw.Connection,
     now: float,
@@ -86,6 +89,9 @@ def _repositories(
         told = {"provider": provider, "reason": reason, "until": until}
         told |= {"stated": bool(stated), "by": job}
         yield Event("provider_closed", now, data=told)
+    for mode, work, revision in db.execute(_POLICY):
+        told = {"mode": mode, "before": "normal", "revision": revision}
+        yield Event("policy_changed", now, data=told | ({"work": work} if work else {}))
 
 
 def _jobs(db: apsw.Connection, now: float) -> Iterator[Event]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from forge_actors.domain.schedule_changes import (
+    OccurrenceSaved,
+    ScheduleRemoved,
+    ScheduleSaved,
+)
 from forge_actors.domain.schedules import MAX_OCCURRENCES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import apsw
 
-    from forge_actors.domain.schedule_changes import (
-        OccurrenceSaved,
-        ScheduleRemoved,
-        ScheduleSaved,
-    )
 
 Queries = dict[str, str]
 
@@ -33,3 +35,10 @@ def save_occurrence(db: apsw.Connection, sql: Queries, change: OccurrenceSaved) 
 def remove_schedule(db: apsw.Connection, sql: Queries, change: ScheduleRemoved) -> None:
     db.execute(sql["remove_schedule"], (change.schedule,))
     db.execute(sql["remove_occurrences"], (change.schedule,))
+
+
+WRITERS: dict[type, Callable[[apsw.Connection, Queries, Any], None]] = {
+    ScheduleSaved: save_schedule,
+    OccurrenceSaved: save_occurrence,
+    ScheduleRemoved: remove_schedule,
+}

@@ -39,6 +39,11 @@ UNION ALL SELECT job FROM forgotten WHERE request_id = ?1 LIMIT 1;
 -- name: job_traits
 SELECT kind, name, labels, origin FROM job WHERE id = ?;
 
+-- name: release_gate
+-- One that has not ended.
+SELECT id FROM job
+WHERE repo = ? AND finished_at IS NULL AND kind = 'release-gate' LIMIT 1;
+
 -- name: job_forgotten
 SELECT 1 FROM forgotten WHERE job = ?;
 

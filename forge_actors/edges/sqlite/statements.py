@@ -10,6 +10,8 @@ FILES = (
     "queries.sql",
     "cleaning.sql",
     "schedules.sql",
+    "trust.sql",
+    "policies.sql",
     "workflows.sql",
     "looks.sql",
     "inbox.sql",

@@ -29,6 +29,7 @@ from forge_actors.domain.changes import (
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.events import Event
 from forge_actors.domain.maintenance_view import run_from, visits_from
+from forge_actors.domain.policies import in_force
 from forge_actors.edges.sqlite.connection import (
     BUSY_TIMEOUT_MS,
     number_of,
@@ -37,11 +38,13 @@ from forge_actors.edges.sqlite.connection import (
 from forge_actors.edges.sqlite.owned import OwnedStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from forge_actors.domain.changes import JobAdded, RepositoryChanged
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.maintenance import ClassVisit, CleanRun
+    from forge_actors.domain.policies import Policy
+    from forge_actors.domain.policy_changes import PolicySet
     from forge_actors.edges.sqlite.move import Move
     from forge_actors.edges.sqlite.tally import Tally
 
@@ -68,6 +71,8 @@ class UpkeptStore(OwnedStore):
     #: What jobs run after that have not ended, as long as somebody wants to know.
     _dependencies: set[str] | None = None
     _vacuum: Vacuum | None = None
+    #: The policy, also if it is not durable yet; None if it is normal.
+    policy: Policy | None
     #: How often jobs were removed; whoever looked at one before may look again.
     forgettings = 0
 
@@ -101,6 +106,21 @@ class UpkeptStore(OwnedStore):
         self.active += 1
         if self._dependencies is not None:
             self._dependencies.update(change.job.after)
+
+    def _look_at_policy(self) -> None:
+        self.policy = in_force(self.read_policy())
+
+    def _policy_set(self, change: PolicySet) -> None:
+        self.policy = in_force(change.policy)
+
+    def _policed(self, change: PolicySet) -> None:
+        """It is durable."""
+        for notify in self._of_policy:
+            notify()
+
+    def when_policy_changes(self, notify: Callable[[], object]) -> None:
+        """Tell of every policy from now on, once it is durable."""
+        self._of_policy.append(notify)
 
     def _specified(self, change: Respecifying) -> None:
         self._specs.pop(change.job, None)

@@ -50,20 +50,17 @@ from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.inbox import MAX_MARKS
 from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
-from forge_actors.domain.schedule_changes import (
-    OccurrenceSaved,
-    ScheduleRemoved,
-    ScheduleSaved,
-)
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting, workflow_rows
+from forge_actors.edges.sqlite import forgetting, scheduled, trusted, workflow_rows
+from forge_actors.edges.sqlite.closings import (
+    begin_pause,
+    end_pause,
+    keep_account,
+    set_policy,
+)
 from forge_actors.edges.sqlite.looks import save_look
 from forge_actors.edges.sqlite.rows import claims_from, quarantine_from, spec_from
-from forge_actors.edges.sqlite.scheduled import (
-    remove_schedule,
-    save_occurrence,
-    save_schedule,
-)
 from forge_actors.edges.sqlite.spending import save_usage
 
 if TYPE_CHECKING:
@@ -210,21 +207,6 @@ def _refuse_effects(
     db.execute(sql["refuse_effects"], (_json(change.refused), change.job))
 
 
-def _begin_pause(db: apsw.Connection, sql: dict[str, str], change: PauseBegan) -> None:
-    pause = change.pause
-    db.execute(sql["begin_pause"], (pause.scope, pause.since, pause.jobs))
-
-
-def _end_pause(db: apsw.Connection, sql: dict[str, str], change: PauseEnded) -> None:
-    db.execute(sql["end_pause"], (change.scope,))
-
-
-def _keep_account(
-    db: apsw.Connection, sql: dict[str, str], change: AccountChanged
-) -> None:
-    db.execute(sql["keep_account"], structs.astuple(change.account))
-
-
 def _mark(db: apsw.Connection, sql: dict[str, str], change: ItemMarked) -> None:
     mark = change.mark
     values = (mark.item, mark.dismissed_at, mark.notified_at)
@@ -256,6 +238,7 @@ def _change_repository(
         db.execute(sql["end_quarantines"], (repository.id,))
         db.execute(sql["take_back"], (repository.id, None))
         db.execute(sql["forget_look"], (repository.id,))
+        db.execute(sql["remove_trust"], (repository.id,))
     if change.moved is not None:
         move_jobs(db, sql, repository.id, change.moved)
 
@@ -354,6 +337,8 @@ def _add(db: apsw.Connection, sql: dict[str, str], change: JobAdded) -> None:
         job.queued_at,
     )
     db.execute(sql["add_job"], values)
+    if job.work is not None:
+        db.execute(sql["set_work"], (job.work, job.id))
 
 
 #: What writes the rows of a change, not its event, into the open transaction, or raises
@@ -379,18 +364,18 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     JobIsolated: _isolate,
     JobRedirected: _redirect,
     JobEdited: _edit,
-    PauseBegan: _begin_pause,
-    PauseEnded: _end_pause,
-    AccountChanged: _keep_account,
+    PauseBegan: begin_pause,
+    PauseEnded: end_pause,
+    AccountChanged: keep_account,
+    PolicySet: set_policy,
     ItemMarked: _mark,
     HookChanged: _keep_hook,
     RepositoryAdded: _add_repository,
     RepositoryChanged: _change_repository,
     WorktreeChanged: _keep_worktree,
     LookSaved: save_look,
-    ScheduleSaved: save_schedule,
-    OccurrenceSaved: save_occurrence,
-    ScheduleRemoved: remove_schedule,
+    **scheduled.WRITERS,
+    **trusted.WRITERS,
     **workflow_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import h11
 import trio
 
+from forge_actors.testing.github import control
 from forge_actors.testing.github.faults import Troubles
 from forge_actors.testing.github.routes import Request, Response, Routes
 
@@ -81,12 +82,17 @@ async def _handle(
 async def _talk(server: GitHubServer, stream: trio.abc.Stream) -> None:
     """One connection, however many requests come over it."""
     http = h11.Connection(h11.SERVER)
+    head, body = None, b""
     while True:
         event = http.next_event()
         if event is h11.NEED_DATA:
             http.receive_data(bytes(await stream.receive_some(READ_BYTES)))
         elif isinstance(event, h11.Request):
-            if not await _answer(server, stream, http, event):
+            head, body = event, b""
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage) and head is not None:
+            if not await _answer(server, stream, http, head, body):
                 return
         elif isinstance(event, h11.ConnectionClosed):
             return
@@ -99,15 +105,18 @@ async def _answer(
     stream: trio.abc.Stream,
     http: h11.Connection,
     head: h11.Request,
+    body: bytes,
 ) -> bool:
     """Whether the connection goes on."""
     headers = {name.decode(): value.decode() for name, value in head.headers}
-    target = head.target.decode()
-    if not target.startswith(f"{server.prefix}/"):
-        response, fault = Response(404, b"{}"), None
-    else:
+    method, target = head.method.decode(), head.target.decode()
+    response, fault = Response(404, b"{}"), None
+    if target.startswith(control.PLACE):
+        world, troubles = server.world, server.troubles
+        response = control.control(world, troubles, method, target, body)
+    elif target.startswith(f"{server.prefix}/"):
         path = target.removeprefix(server.prefix)
-        request = Request.of(head.method.decode(), path, headers)
+        request = Request.of(method, path, headers)
         response, fault = server.respond(request)
     if fault is not None and fault.gate is not None:
         server.troubles.under_way += 1

@@ -35,6 +35,7 @@ class SimulatedRows(Rows):
         made.repositories = self.repositories.copy()
         made.pauses = self.pauses.copy()
         made.accounts = self.accounts.copy()
+        made.policy = self.policy
         made.marks = self.marks.copy()
         made.hooks = self.hooks.copy()
         made.refused_effects = self.refused_effects.copy()
@@ -47,6 +48,7 @@ class SimulatedRows(Rows):
         made.workflows = self.workflows.copy()
         made.workflow_steps = self.workflow_steps.copy()
         made.occurrences = self.occurrences.copy()
+        made.trusted = self.trusted.copy()
         self.copy_kept(made)
         return made
 

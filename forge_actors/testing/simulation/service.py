@@ -203,6 +203,7 @@ class Service:
             },
             busy=store.busy,
             accounts=tuple(rows.accounts.values()),
+            policy=rows.policy,
             pauses=tuple(
                 pause
                 for pause in rows.pauses.values()

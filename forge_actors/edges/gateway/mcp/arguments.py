@@ -290,6 +290,44 @@ class Usage(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class Templates(Struct, forbid_unknown_fields=True):
+    repo: Annotated[
+        Repository | None, _about("Only those of this repository, and of the home.")
+    ] = None
+
+
+class ByTemplate(Struct, forbid_unknown_fields=True):
+    template: Annotated[
+        str, _about("Its name, as `templates` has it."), Meta(min_length=1)
+    ]
+    repo: Annotated[
+        Repository | None,
+        _about("Where its job runs; by default where you were started."),
+    ] = None
+    values: Annotated[
+        dict[str, str | int | float | bool],
+        _about("What is put into its places, by the name of the parameter."),
+    ] = {}
+    name: Annotated[str | None, _about("A short name for people.")] = None
+    labels: Annotated[Words, _about("Words to find it by with `jobs`.")] = []
+    after: Annotated[Words, _about("Ids of jobs that must succeed first.")] = []
+    request_id: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("The same id again submits nothing more."),
+    ] = None
+
+
+class Workflows(Struct, forbid_unknown_fields=True):
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("One workflow, by id or name, with its steps. Without it: the newest."),
+    ] = None
+    action: Annotated[
+        Literal["show", "pause", "resume", "cancel", "retry"],
+        _about("`retry` begins failed steps anew; `cancel` ends its jobs."),
+    ] = "show"
+
+
 class Schedules(Struct, forbid_unknown_fields=True):
     name: Annotated[
         Annotated[str, Meta(min_length=1, max_length=200)] | None,

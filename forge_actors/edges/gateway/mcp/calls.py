@@ -10,6 +10,7 @@ from msgspec import Struct, structs, to_builtins
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobQuery, JobRequest
+from forge_actors.domain.templates import FromTemplate
 from forge_actors.edges.gateway.mcp.answers import fitting
 from forge_actors.edges.gateway.mcp.rows import (
     job_row,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.control import Control
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.schedule_views import ScheduleView
+    from forge_actors.domain.templates import TemplateView
     from forge_actors.edges.gateway.mcp import arguments
     from forge_actors.edges.gateway.mcp.answers import Json
     from forge_actors.edges.gateway.mcp.caller import Caller
@@ -102,6 +104,41 @@ def _request(job: arguments.NewJob, caller: Caller) -> JobRequest:
         parent=caller.parent,
         **fields,
     )
+
+
+async def templates(call: Call, wanted: arguments.Templates) -> Json:
+    views = await call.control.templates(wanted.repo)
+    rows = fitting([_template_row(view) for view in views if not view.hidden])
+    return {"templates": rows, "total": len(views)}
+
+
+def _template_row(view: TemplateView) -> Json:
+    row: Json = to_builtins(view)
+    if row["job"].get("env"):
+        # What a job is given may be secret; an agent is told no more than its names.
+        row["job"]["env"] = dict.fromkeys(row["job"]["env"], "(not told)")
+    return row
+
+
+async def submit_template(call: Call, wanted: arguments.ByTemplate) -> Json:
+    repo = wanted.repo or call.caller.folder
+    if repo is None:
+        raise InvalidInput("repo", "is missing: give the name of a repository")
+    if "/" in repo and not os.path.isabs(repo):
+        raise InvalidInput("repo", f"{repo!r} is relative")
+    fields = ("name", "labels", "after", "request_id")
+    given = {field: getattr(wanted, field) for field in fields}
+    each = await call.control.submit_template(
+        wanted.template,
+        FromTemplate(
+            repo=repo,
+            values=wanted.values,
+            job={field: value for field, value in given.items() if value},
+            origin=call.caller.origin,
+            parent=call.caller.parent,
+        ),
+    )
+    return {"id": each.id, "existing": each.existing, "uri": job_uri(each.id)}
 
 
 async def jobs(call: Call, wanted: arguments.ListJobs) -> Json:

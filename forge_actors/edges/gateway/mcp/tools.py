@@ -13,7 +13,13 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from forge_actors.edges.gateway.mcp import arguments, calls, output, waiting
+from forge_actors.edges.gateway.mcp import (
+    arguments,
+    calls,
+    output,
+    waiting,
+    workflow_calls,
+)
 from forge_actors.edges.gateway.mcp.answers import Json
 from forge_actors.edges.gateway.mcp.schemas import schema_of
 
@@ -99,6 +105,26 @@ TOOLS = (
         """Queue several jobs at once: all of them or, if one is not valid, none. Give
         a job a `name`, and name it in the `after` of those that must run behind it.
         The ids come back in the order of the jobs.""",
+    ),
+    _tool(
+        "templates",
+        "List templates",
+        arguments.Templates,
+        calls.templates,
+        """List the templates: jobs with places for values, which the user wrote or has
+        trusted. Where one does what you need, take it: it is how this repository wants
+        that to be done.""",
+        reads=True,
+    ),
+    _tool(
+        "submit_template",
+        "Queue the job of a template",
+        arguments.ByTemplate,
+        calls.submit_template,
+        """Queue the job that a template makes of `values`, and get its id. A parameter
+        with a default may be left out. What the files of a repository bring along can
+        be used once a person has trusted it, with `forge-actors repo trust`; you
+        cannot.""",
     ),
     _tool(
         "jobs",
@@ -197,6 +223,17 @@ TOOLS = (
         """What the agents of jobs used, in tokens and US dollars, added up by day, job,
         repository, provider or agent. What nobody told is counted in `unknown`.""",
         reads=True,
+    ),
+    _tool(
+        "workflows",
+        "Look at workflows",
+        arguments.Workflows,
+        workflow_calls.workflows,
+        """Workflows are steps that depend on each other, each a job. Without `name`
+        this lists the newest, with how many steps are in which state; with it, one with
+        its steps and their jobs. `pause`, `resume`, `cancel` and `retry` are for when
+        the user asks for them. A person begins one with `forge-actors workflow run` and
+        answers what a step asks.""",
     ),
     _tool(
         "schedules",

@@ -19,6 +19,7 @@ const ITEMS = {
   effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
   webhook: ["A webhook is closed", "lock"],
+  trust: ["Trusted files were changed", "alert"],
   aside: ["Set aside", "alert"],
   claims: ["Claims are kept", "lock"],
   job: ["A job needs a look", "alert"],
@@ -86,6 +87,10 @@ function warnings(status) {
   for (const { scope, since: began, jobs } of status.pauses) {
     const what = scope === "all" ? "Everything" : scope.replace(":", " ");
     found.push(`${what} is paused${jobs ? ", what runs too" : ""}, since ${exact(began)}.`);
+  }
+  if (status.policy?.note) {
+    const until = status.policy.until ? `, until ${exact(status.policy.until)}` : "";
+    found.push(`The policy is ${status.policy.mode}${until}: ${status.policy.note}.`);
   }
   if (status.pressure?.active) found.push(`The machine is under pressure, so little starts: ${status.pressure.reason}.`);
   return found;

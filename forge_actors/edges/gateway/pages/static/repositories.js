@@ -143,6 +143,7 @@ function aboutOf(details) {
       ["Looked at", git.observed_at && since(git.observed_at)],
       ["Folder", h("bdi", { class: "mono" }, details.path)],
       ["Jobs", counts.length > 0 && h("ul", { class: "plain-list" }, counts)],
+      ["Brought along", details.trust && details.trust.state !== "none" && h("bdi", null, details.trust.says)],
       ["Last dispatch", details.last_dispatch && [since(details.last_dispatch), `, fence ${number(details.fence)}`]],
       ["Held now", details.leases.map((lease) => h("div", null, jobLink(lease.job), " ", h("bdi", { class: "mono" }, lease.claims.join("  "))))],
       ["Needs a look", details.attention_jobs.map((job) => h("div", null, jobLink(job.id), " ", job.finished_at && since(job.finished_at)))],

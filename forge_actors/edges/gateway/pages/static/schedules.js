@@ -45,7 +45,7 @@ function row(each) {
     h("span", { class: `dot ${each.jobs.length ? "run" : tone}` }, icon(each.jobs.length ? "play" : shape, 14)),
     h("div", { class: "row-main" }, h("a", { class: "row-link", href: page("schedules", each.name), data: { row: "" } }, h("bdi", { class: "name" }, each.name)), h("div", { class: "row-sub" }, h("bdi", null, each.why ?? each.waiting[0]?.reason ?? each.trigger))),
     h("div", { class: "row-meta" }, h("bdi", null, each.repo), h("span", null, `${number(each.runs)} runs`)),
-    h("div", { class: "row-time" }, each.next ? moment(each.next) : SHAPES[each.state][2].toLowerCase()),
+    h("div", { class: "row-time" }, each.next ? moment(each.next) : each.waits_for && each.state === "active" ? "waits" : SHAPES[each.state][2].toLowerCase()),
   );
 }
 
@@ -61,11 +61,17 @@ export function schedule({ root, parts: [name], signal, refresh, named }) {
     const [known, next, told] = await Promise.all([get(["schedules", name], {}, signal), get(["schedules", name, "next"], { count: TIMES }, signal), get(["schedules", name, "occurrences"], { limit: PAST }, signal)]);
     part(head, "head", [known.state, known.why], () => headOf(known, refresh));
     part(about, "about", known, () => aboutOf(known));
-    part(ahead, "ahead", next.times, () => section("Next", "next", next.times.length ? h("ul", { class: "plain-list" }, next.times.map((each) => h("li", null, h("span", { class: "mono" }, each.at), h("div", { class: "row-sub" }, each.runs ? "runs" : `does not run: ${each.reason}`)))) : h("p", { class: "soft" }, "It comes no more by itself.")));
+    part(ahead, "ahead", next.times, () => section("Next", "next", next.times.length ? h("ul", { class: "plain-list" }, next.times.map((each) => h("li", null, comes(each)))) : h("p", { class: "soft" }, "It comes no more by itself.")));
     part(past, "past", told.occurrences, () => section("What became of its times", "past", told.occurrences.length ? h("ul", { class: "rows" }, told.occurrences.map(occurrence)) : h("p", { class: "soft" }, "None has come yet.")));
   }
 
   return { load, concerns };
+}
+
+/** A time ahead, or what comes to pass at none that is known. */
+function comes(each) {
+  if (each.at === null) return h("bdi", null, each.runs ? `Runs ${each.reason}` : `Does not run ${each.reason}`);
+  return [h("span", { class: "mono" }, each.at), h("div", { class: "row-sub" }, each.runs ? "runs" : `does not run: ${each.reason}`)];
 }
 
 function occurrence(each) {
@@ -101,13 +107,14 @@ function headOf(known, refresh) {
 
 function aboutOf(known) {
   const { job } = known.definition;
-  const usual = ["name", "repo", "job", "every", "cron", "at", "manual", "timezone"];
+  const usual = ["name", "repo", "job", "every", "cron", "at", "on", "manual", "timezone"];
   const policies = Object.entries(known.definition).filter(([key]) => !usual.includes(key));
   return section(
     "Schedule",
     "schedule",
     facts([
       ["When", h("bdi", null, known.trigger)],
+      ["Waits for", known.waits_for && h("bdi", null, known.waits_for)],
       ["Clock changes", known.clock_changes],
       ["Repository", repositoryLink(known.repo)],
       ["Job", h("bdi", { class: "mono" }, [job.agent && `agent ${job.agent}`, command(job.argv)].filter(Boolean).join(" "))],
