@@ -76,7 +76,13 @@ class Due(Struct, frozen=True):
     """Steps that could not be submitted may be tried again."""
 
 
-Message = Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due
+class Freed(Struct, frozen=True):
+    """Steps may begin that could not when they were looked at last."""
+
+
+Message = (
+    Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due | Freed
+)
 
 
 class WorkflowStore(Protocol):

@@ -48,6 +48,8 @@ class Traits(Struct, frozen=True):
     name: str | None = None
     labels: tuple[str, ...] = ()
     origin: str = ""
+    #: Who began the workflow that it is a job of, as an origin.
+    began: str = ""
 
     @property
     def keys(self) -> list[tuple[By, str]]:

@@ -169,12 +169,6 @@ class ScheduleControl(ControlBase):
         Raises:
             Refused: nobody could see it.
         """
-        trigger = definition.trigger
-        if of_checkout(trigger) and not self._looking.enabled:
-            raise Refused(
-                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
-                " status.enabled = true in the settings"
-            )
         return await self.scheduling.baseline(definition)
 
     async def _definition(
@@ -183,6 +177,12 @@ class ScheduleControl(ControlBase):
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
         definition = await with_its_place(self._with_its_job(definition), repo)
+        trigger = definition.trigger
+        if of_checkout(trigger) and not self._looking.enabled:
+            raise Refused(
+                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
+                " status.enabled = true in the settings"
+            )
         root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
