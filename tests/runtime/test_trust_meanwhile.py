@@ -125,3 +125,24 @@ async def test_a_name_of_several_needs_its_repository(tmp_path: Path) -> None:
         assert (await control.template("greet", "app")).repo == "app"
         with pytest.raises(NotFound, match="did you mean 'greet'"):
             await control.template("great", "app")
+
+
+async def test_templates_make_jobs_of_a_batch(tmp_path: Path) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        file.write_text(ONLY_TEMPLATES)
+        await trust(control, ["push"])
+        wish = FromTemplate("app", job={"after": ["first"]})
+        made = await control.jobs_of_templates({1: ("push", wish), 3: ("push", wish)})
+        assert [made[place].authorised for place in (1, 3)] == [["push"], ["push"]]
+        jobs = [JobRequest("app", ["true"], name="first"), made[1], made[3]]
+        ids = [each.id for each in await control.submit(jobs)]
+        ended = await control.wait(ids)
+        assert [job.state for job in ended] == ["succeeded"] * 3
+        for bad, said in (
+            (("push", FromTemplate("app", {"x": 1})), r"jobs\[3\]\.values\.x: is no"),
+            (("posh", wish), r"jobs\[3\]: there is no template 'posh'"),
+            (("push", FromTemplate("gone")), r"jobs\[3\]: repo: no repository"),
+        ):
+            with pytest.raises((InvalidInput, NotFound), match=said):
+                await control.jobs_of_templates({1: ("push", wish), 3: bad})
