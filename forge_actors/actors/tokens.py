@@ -99,9 +99,17 @@ class Grant:
 class Grants:
     """Every grant that is out, and so every token in use. The supervisor's own."""
 
-    def __init__(self, limits: Limits, back: Callable[[Returned], None]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        back: Callable[[Returned], None],
+        settled: Callable[[], None],
+    ) -> None:
         self.capacity = Capacity(limits)
         self._back = back
+        self._settled = settled
+        #: One has come back since the last time that all had settled.
+        self.came_back = False
         self._out: dict[str, Grant] = {}
         self._last = 0
 
@@ -136,6 +144,13 @@ class Grants:
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]
         self.capacity.give_back(grant.id, grant.repo, grant.tokens)
+        self.came_back = True
+
+    def settle(self) -> None:
+        """Call `settled`, unless a grant is on its way to a job that is to use it."""
+        if all(grant.job is not None for grant in self._out.values()):
+            self.came_back = False
+            self._settled()
 
     def withdraw(self, covered: Callable[[tuple[str, ...]], bool]) -> None:
         """Of those that no job uses yet, give none of the covered ones to any."""
