@@ -73,6 +73,8 @@ class Systemd:
 
     def install(self, service: ManagedService, *, start: bool) -> list[str]:
         """See the port."""
+        # Before a file is written that nobody could take out again.
+        done([*USER, "show-environment"])
         put(unit_path(service), unit(service).encode("utf-8", "surrogateescape"))
         done([*USER, "daemon-reload"])
         done([*USER, "enable", _unit_name(service)])
