@@ -91,6 +91,7 @@ def test_a_unit_is_installed_looked_at_and_taken_out(managed: Managed) -> None:
     state = systemd.state(managed.service)
     assert (state.installed, state.enabled, state.active) == (True, True, True)
     assert (state.pid, state.detail) == (4711, "active (running)")
+    assert state.warning is None
     managed.calls()
     systemd.uninstall(managed.service)
     assert "systemctl --user disable --now NAME.service" in managed.calls()
@@ -103,6 +104,7 @@ def test_who_logs_out_and_takes_the_service_along_is_told(managed: Managed) -> N
     managed.answers(linger="no")
     [note] = Systemd().install(managed.service, start=False)
     assert "loginctl enable-linger" in note
+    assert Systemd().state(managed.service).warning == note
     assert not any("restart" in call for call in managed.calls())
 
 

@@ -112,6 +112,7 @@ class Systemd:
             file=str(path),
             detail=f"{found.get('ActiveState', 'unknown')} ({found.get('SubState')})"
             + ("" if result == "success" else f", last result {result}"),
+            warning=next(iter(_lingering()), None),
         )
 
     def log_command(
