@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, StoreFailed
@@ -69,9 +70,14 @@ class Trusts:
     # -- what is trusted -------------------------------------------------------------
 
     def trusted(self, repo: str) -> Trusted | None:
-        """What a person took over of the repository with this id."""
+        """What a person took over of the repository with this id; nothing, if what is
+        stored of it cannot be read: then it has to be taken over anew."""
         row = self._store.trusted(repo)
-        return None if row is None else trusted_from(row[0])
+        try:
+            return None if row is None else trusted_from(row[0])
+        except msgspec.MsgspecError as error:
+            log.error("what is trusted of %s cannot be read: %s", repo, error)
+            return None
 
     async def contents(self, repo: str) -> Contents:
         """What that says: nothing, if nothing is trusted."""
@@ -162,11 +168,11 @@ class Trusts:
 
     def _keep(self, repo: Repository, found: Found) -> None:
         """Save how it differs, if that is news."""
-        row = self._store.trusted(repo.id)
-        if row is None or self._repository(repo.id) is None:
+        row, trusted = self._store.trusted(repo.id), self.trusted(repo.id)
+        if row is None or trusted is None or self._repository(repo.id) is None:
             return
         known: Differs | None = None if row[1] is None else differs_from(row[1])
-        now = differing(trusted_from(row[0]), found, known, self._clock.wall())
+        now = differing(trusted, found, known, self._clock.wall())
         if now == known:
             return
         data: dict[str, object] = {"differs": now is not None}

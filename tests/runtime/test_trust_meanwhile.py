@@ -10,10 +10,12 @@ from msgspec import convert, structs
 
 from forge_actors.actors.schedules_messages import Apply
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.events import Event
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.templates import FromTemplate
 from forge_actors.domain.trust import TrustRequest
+from forge_actors.domain.trust_changes import TrustSaved
 from tests.runtime.kit import make_repository
 
 if TYPE_CHECKING:
@@ -146,3 +148,19 @@ async def test_templates_make_jobs_of_a_batch(tmp_path: Path) -> None:
         ):
             with pytest.raises((InvalidInput, NotFound), match=said):
                 await control.jobs_of_templates({1: ("push", wish), 3: bad})
+
+
+async def test_what_cannot_be_read_of_it_is_taken_over_anew(tmp_path: Path) -> None:
+    async with trusting(tmp_path) as (runtime, _):
+        control = runtime.control
+        await trust(control)
+        repo = (await control.repository("app")).id
+        event = Event("repository_trusted", 1.0, repo)
+        await control._store.save([TrustSaved(repo, b"{nothing", event)]).wait()
+        control.trusts.changed(repo, trusted=True)
+        assert await control.templates() == []
+        details = await control.repository("app")
+        assert details.trust is not None
+        assert details.trust.state == "untrusted"
+        assert (await trust(control)).state == "trusted"
+        assert [view.name for view in await control.templates()] == ["greet"]
