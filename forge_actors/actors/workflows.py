@@ -47,6 +47,7 @@ from forge_actors.domain.errors import (
     StoreFailed,
     Unavailable,
 )
+from forge_actors.domain.rounds import in_turn
 from forge_actors.domain.workflow_changes import WorkflowsForgotten
 from forge_actors.domain.workflow_records import (
     loaded,
@@ -285,12 +286,13 @@ class _Workflow:
     def _request(self, step: Step) -> JobRequest:
         defined = self._plan.define(step.name)
         request = request_of(defined, self._definition.parameters, self._plan.by_name)
-        return structs.replace(
+        request = structs.replace(
             request,
             request_id=request_id(self._workflow.id, step.name, step.tries + 1),
             origin=f"workflow:{self._workflow.name}",
             work=self._workflow.id,
         )
+        return request if defined.turn is None else in_turn(request, defined.turn)
 
     async def _submit(self, orders: list[tuple[Step, JobRequest]]) -> None:
         """Have jobs made for steps, together if that can be."""
@@ -342,8 +344,12 @@ class _Workflow:
     async def _look_at(self, step: str, job: str, state: State) -> None:
         try:
             end = await self._context.result(job, state)
-            if end.state == "succeeded" and self._plan.define(step).gives_items:
+            defined = self._plan.define(step)
+            if end.state == "succeeded" and defined.gives_items:
                 end = structs.replace(end, items=await self._context.lines(job))
+            if defined.turn is not None:
+                marks = await self._context.marks(job, defined.turn, end)
+                end = structs.replace(end, marks=marks)
         except ForgeError as error:
             end = StepEnd(state, str(error))
         self._mailbox.tell(Looked(step, job, end))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Saved
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.rounds import Marks, Turn
     from forge_actors.domain.workflow_steps import Plan
 
 
@@ -121,3 +122,5 @@ class Context(Struct, frozen=True):
     result: Callable[[str, State], Awaitable[StepEnd]]
     #: The lines that a job wrote to its standard output.
     lines: Callable[[str], Awaitable[tuple[str, ...]]]
+    #: What a job that has ended so left, in its turn of a goal.
+    marks: Callable[[str, Turn, StepEnd], Awaitable[Marks]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.runtime.github import GitHubAccess
+from forge_actors.runtime.goal_turns import Turns
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.workflow_plans import context_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.control_following import FollowingControl
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
@@ -40,13 +42,15 @@ class Automation:
         home: Path,
         settings: SettingsInForce,
         output: Callable[[str, int], Awaitable[bytes]],
+        control: Callable[[], FollowingControl],
     ) -> None:
         self.github = GitHubAccess(lambda: settings().github, home)
         issues = IssueWatching(clock, self.github)
         self.scheduling = Scheduling(
             *(store, clock, submit, cancel, registry, looking, issues)
         )
-        context = context_of(store, clock, submit, cancel, output)
+        turns = Turns(store, clock, home, submit, control)
+        context = context_of(store, clock, submit, cancel, output, turns)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:

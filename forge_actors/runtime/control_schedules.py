@@ -146,7 +146,7 @@ class ScheduleControl(ControlBase):
         seen: dict[str, int] | None,
         along: Callable[[], Sequence[Change]],
     ) -> Difference:
-        baselines = {each.name: await self._baseline(each) for each in definitions}
+        baselines = await self.scheduling.baseline(*definitions)
         make = partial(Apply, source, definitions, seen, along, baselines=baselines)
         return await self.scheduling.ask(make)
 
@@ -167,9 +167,9 @@ class ScheduleControl(ControlBase):
         """How far that is now which a schedule is to wait for.
 
         Raises:
-            Refused: nobody could see it.
+            Refused, InvalidInput: it cannot be seen.
         """
-        return await self.scheduling.baseline(definition)
+        return (await self.scheduling.baseline(definition))[definition.name]
 
     async def _definition(
         self, request: ScheduleRequest, source: str | None
