@@ -55,7 +55,11 @@ async def test_the_fake_keeps_the_contract(check: Check) -> None:
 
 #: A variable that a clean-up keeps; others on this machine have none of this value.
 MARK = f"LC_OF_THIS_TEST={os.getpid()}.{secrets.token_hex(4)}"
-os.environ.update([MARK.split("=")])
+
+
+@pytest.fixture(autouse=True)
+def marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*MARK.split("="))
 
 
 def left_behind() -> list[str]:
