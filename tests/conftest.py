@@ -17,7 +17,7 @@ from tests.examples import examples
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-TEST_SECONDS = 60
+TEST_SECONDS = 120
 
 # How long an example takes says more of the machine than of us.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))

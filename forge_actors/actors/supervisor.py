@@ -290,9 +290,10 @@ class _Supervisor:
         self._notice(Ended(repo, error))
 
     def _notice(self, message: Wanted | Ended) -> None:
-        # A child may act once more after we have failed or were killed.
-        with suppress(MailboxClosed):
+        try:
             self._mailbox.tell(message)
+        except MailboxClosed:
+            return  # a child may act once more after we have failed or were killed
 
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt

@@ -146,7 +146,7 @@ class ScheduleControl(ControlBase):
         seen: dict[str, int] | None,
         along: Callable[[], Sequence[Change]],
     ) -> Difference:
-        baselines = {each.name: await self._baseline(each) for each in definitions}
+        baselines = await self.scheduling.baseline(*definitions)
         make = partial(Apply, source, definitions, seen, along, baselines=baselines)
         return await self.scheduling.ask(make)
 
@@ -167,9 +167,9 @@ class ScheduleControl(ControlBase):
         """How far that is now which a schedule is to wait for.
 
         Raises:
-            Refused: nobody could see it.
+            Refused, InvalidInput: it cannot be seen.
         """
-        return await self.scheduling.baseline(definition)
+        return (await self.scheduling.baseline(definition))[definition.name]
 
     async def _definition(
         self, request: ScheduleRequest, source: str | None
@@ -243,6 +243,9 @@ class ScheduleControl(ControlBase):
         moment = next_moment(schedule)
         finite = moment != float("inf")
         is_cron = isinstance(definition.trigger, Cron)
+        waits_for, slow = waited_for(schedule), self._looking.slow(definition.repo)
+        if slow is not None and of_checkout(definition.trigger):
+            waits_for = f"{waits_for}; {slow}"
         return ScheduleView(
             name=schedule.name,
             repo=repo,
@@ -258,7 +261,7 @@ class ScheduleControl(ControlBase):
             source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
-            waits_for=waited_for(schedule),
+            waits_for=waits_for,
         )
 
 
