@@ -137,6 +137,7 @@ class Turns:
             request_id=made.request_id,
             name=made.name,
             env=env,
+            waits=_parsed(made.queue_timeout, "queue_timeout"),
             seconds=_seconds(made),
             budget=Budget(made.budget_cost, made.budget_tokens) or None,
         )
@@ -173,9 +174,12 @@ class Turns:
         if turn.until is not None:
             seconds = max(LEAST, turn.until - self._clock.wall())
         if seconds is not None:
-            usual = _seconds(made)
-            limit = seconds if usual is None else min(usual, seconds)
-            made = structs.replace(made, timeout=limit)
+            waits = _parsed(made.queue_timeout, "queue_timeout")
+            made = structs.replace(
+                made,
+                timeout=_least(_seconds(made), seconds),
+                queue_timeout=_least(waits, seconds),
+            )
         if turn.role == "check" or made.agent is None:
             return made
         return structs.replace(
@@ -195,10 +199,14 @@ class Turns:
 def _seconds(request: JobRequest) -> float | None:
     """How long a job may run if nothing else ends it."""
     if request.timeout is not None:
-        return parse_budget(request.timeout, field="timeout")
+        return _parsed(request.timeout, "timeout")
     if request.agent is not None:
         request = structs.replace(request, kind=_AGENT_KIND)
     return default_execution(kind_of(request, ""))
+
+
+def _parsed(value: str | float | None, field: str) -> float | None:
+    return None if value is None else parse_budget(value, field=field)
 
 
 def _least(one: N | None, other: N | None) -> N | None:

@@ -144,8 +144,13 @@ async def test_the_same_failure_over_the_same_files_needs_a_person(
         assert view.why.startswith("its 3 rounds are over (3 rounds, ")
 
 
-async def test_an_act_that_runs_when_the_time_is_over_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [False, True])
+async def test_an_act_that_runs_or_waits_when_the_time_is_over_is_ended(
+    tmp_path: Path, *, held: bool
+) -> None:
     async with controlled(tmp_path) as case:
+        if held:
+            await case.hold(read_only=False)
         act = {"argv": ["sleep", "600"]}
         view = await ended(case, goal(act, "true", goal={"time": 1}))
         assert view.state == "failed"
