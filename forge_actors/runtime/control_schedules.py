@@ -243,6 +243,9 @@ class ScheduleControl(ControlBase):
         moment = next_moment(schedule)
         finite = moment != float("inf")
         is_cron = isinstance(definition.trigger, Cron)
+        waits_for, slow = waited_for(schedule), self._looking.slow(definition.repo)
+        if slow is not None and of_checkout(definition.trigger):
+            waits_for = f"{waits_for}; {slow}"
         return ScheduleView(
             name=schedule.name,
             repo=repo,
@@ -258,7 +261,7 @@ class ScheduleControl(ControlBase):
             source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
-            waits_for=waited_for(schedule),
+            waits_for=waits_for,
         )
 
 
