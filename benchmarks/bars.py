@@ -83,6 +83,8 @@ BARS = {
     "start-jobs_of_python": at_most(5.0),
     "memory-job": at_most(1024.0),
     "memory-repository": at_most(8 * 1024.0),
+    "ready": at_most(1.0),
+    "ready-mcp": at_most(2.0),
     "restart": at_most(2.0),
     "limit-return": at_most(1.0),
     "agent-output": Bar(50.0),

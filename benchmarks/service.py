@@ -106,6 +106,8 @@ class Service:
 def environment() -> dict[str, str]:
     """Ours without FORGE_*, and with this source tree importable."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("FORGE_")}
+    # As one that is installed, it is not compiled anew by each process.
+    clean.pop("PYTHONDONTWRITEBYTECODE", None)
     root = str(Path(__file__).parent.parent)
     before = clean.get("PYTHONPATH")
     return clean | {"PYTHONPATH": f"{root}:{before}" if before else root}

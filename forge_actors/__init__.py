@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.errors import Unavailable as Unavailable
     from forge_actors.runtime.handles import JobHandle as JobHandle
     from forge_actors.runtime.handles import Runtime as Runtime
+    from forge_actors.runtime.handles import WorkflowHandle as WorkflowHandle
     from forge_actors.runtime.runtime import open_runtime as open_runtime
     from forge_actors.runtime.settings import Settings as Settings
 
@@ -46,6 +47,7 @@ _HOMES = {
     "Runtime": "forge_actors.runtime.handles",
     "open_runtime": "forge_actors.runtime.runtime",
     "Settings": "forge_actors.runtime.settings",
+    "WorkflowHandle": "forge_actors.runtime.handles",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605 - the table is the one list of public names

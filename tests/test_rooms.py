@@ -203,7 +203,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.told", "actors.workflows_messages"}
     shared |= {"actors.controllers_messages", "actors.controller_book"}
     shared |= {"actors.hosting"}
-    shared |= {"actors.job_ends"}
+    shared |= {"actors.job_ends", "actors.submissions"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")

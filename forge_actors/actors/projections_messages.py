@@ -57,6 +57,8 @@ class Board:
         self._news: dict[str, str | None] = {}
         #: Those that are to be watched however long they have no job.
         self.awaited: frozenset[str] = frozenset()
+        #: These are others than when the news were taken last.
+        self._others = False
         self._ring: Callable[[], object] | None = None
 
     def ended(self, repo: str | None) -> None:
@@ -78,18 +80,18 @@ class Board:
 
     def wait_for(self, repos: frozenset[str]) -> None:
         """Somebody waits for something to come to pass in these."""
-        self.awaited = repos
+        self.awaited, self._others = repos, True
         self._rings()
 
     def take(self) -> dict[str, str | None]:
         """The news since the last time; without a reason it is only used."""
-        news, self._news = self._news, {}
+        news, self._news, self._others = self._news, {}, False
         return news
 
     def arm(self, ring: Callable[[], object]) -> None:
         """Call `ring` once, when there is something; at once if there is."""
         self._ring = ring
-        if self._news:
+        if self._news or self._others:
             self._rings()
 
     def disarm(self) -> None:

@@ -33,6 +33,7 @@ from forge_actors.actors.schedules_messages import (
     Submitted,
     Tell,
 )
+from forge_actors.actors.submissions import Submissions
 from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
 from forge_actors.domain.arriving import signalled
@@ -72,8 +73,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Submissions that are under way at once.
-PARALLEL = 64
 #: Schedules that are looked at before other messages have their turn.
 TURN = 200
 #: Seconds until the next try of a window that could not be submitted for now.
@@ -114,9 +113,7 @@ class _Schedules:
         self._wishes = Wishes(
             self._agenda, context.clock, self._situation, context.store.job_of_request
         )
-        #: Windows that wait for a submission; the schedules of all that wait or are
-        #: under way are busy.
-        self._waiting: list[tuple[str, Pending, str]] = []
+        self._submissions = Submissions(context, self._agenda, mailbox.tell, nursery)
         #: What the clock said when it rang last.
         self._seen = self._wall
         self._alarm = WallAlarm(context.timer, lambda: mailbox.tell(Due()))
@@ -233,7 +230,7 @@ class _Schedules:
             self._guarded(schedule)
         else:
             self._mailbox.tell(Due())
-        self._start()
+        self._submissions.start()
         self._alarm.set(self._agenda.earliest)
 
     def _guarded(self, schedule: Schedule) -> None:
@@ -295,8 +292,7 @@ class _Schedules:
             return schedule, [told]
         ruling = rule(schedule, entry, self._situation(schedule))
         if ruling.verdict == "run":
-            self._agenda.busy.add(schedule.id)
-            self._waiting.append((schedule.id, entry, ruling.reason))
+            self._submissions.add(schedule.id, entry, ruling.reason)
             return schedule, []
         if ruling.verdict == "cancel":
             for job in schedule.progress.jobs:
@@ -317,35 +313,6 @@ class _Schedules:
         return Situation(self._wall, dirty, hindrances, self._context.closed())
 
     # -- submissions -----------------------------------------------------------------
-
-    def _start(self) -> None:
-        while self._waiting and len(self._agenda.busy) - len(self._waiting) < PARALLEL:
-            key, entry, reason = self._waiting.pop(0)
-            schedule = self._agenda.get(key)
-            if schedule is None:
-                self._agenda.busy.discard(key)
-                continue
-            stopped = schedule.state != "active" and not entry.asked
-            if stopped or entry not in schedule.progress.pending:
-                # It was paused or changed while it waited for its turn.
-                self._agenda.busy.discard(key)
-                self._agenda.keep(schedule)
-                continue
-            self._nursery.start_soon(self._submit, schedule, entry, reason)
-
-    async def _submit(self, schedule: Schedule, entry: Pending, reason: str) -> None:
-        request = structs.replace(
-            schedule.definition.request,
-            env={**schedule.definition.request.env, **entry.env},
-            request_id=occurrence_id(schedule.id, entry.key),
-            origin=f"schedule:{schedule.name}",
-        )
-        outcome: str | Exception
-        try:
-            outcome = await self._context.submit(request)
-        except Exception as error:  # noqa: BLE001 - the actor decides, for this one only
-            outcome = error
-        self._mailbox.tell(Submitted(schedule.id, entry, reason, outcome))
 
     def _submitted(self, message: Submitted) -> None:
         self._agenda.busy.discard(message.schedule)

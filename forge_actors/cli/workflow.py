@@ -14,7 +14,7 @@ from forge_actors.cli.verb import (
     print_json,
     repository,
 )
-from forge_actors.cli.workflow_text import detail, listing
+from forge_actors.cli.workflow_text import detail, listing, report
 from forge_actors.client.sync import Service
 from forge_actors.client.workflow_files import read_workflow
 
@@ -78,9 +78,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     retry = actions.add_parser("retry", help="begin what failed anew")
     approve = actions.add_parser("approve", help="say yes to what a step asks")
     deny = actions.add_parser("deny", help="say no to what a step asks")
+    report = actions.add_parser("report", help="how it went, in a few lines")
     graph = actions.add_parser("graph", help="its steps as a graph, or a picture of it")
     graph.add_argument("--svg", metavar="FILE", help="draw it; - for the output")
-    for named in (show, wait, pause, resume, cancel, retry, approve, deny, graph):
+    for named in (
+        show,
+        wait,
+        pause,
+        resume,
+        cancel,
+        retry,
+        approve,
+        deny,
+        graph,
+        report,
+    ):
         named.add_argument(
             "name", metavar="WORKFLOW", help="its name, or its id or the begin of it"
         )
@@ -109,6 +121,9 @@ def run(args: argparse.Namespace) -> int:
         case "show":
             view = service.get("workflows", args.name)
             _print(args, view, lambda: detail(view))
+        case "report":
+            view = service.get("workflows", args.name)
+            _print(args, view, lambda: report(view))
         case "graph":
             return _graph(args, service.get("workflows", args.name))
         case "retry":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.cli.text import table, terminal_width
@@ -9,6 +10,8 @@ from forge_actors.cli.text import table, terminal_width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+#: Steps of each kind that a report names, and of those that took longest.
+MAX_REPORTED, LONGEST = 50, 5
 LIST = ("WORKFLOW", "NAME", "KIND", "STATE", "STEPS", "NOTE")
 STEPS = ("STEP", "STATE", "JOB", "TRIES", "AFTER", "NOTE")
 #: In the order in which they are told.
@@ -50,6 +53,42 @@ def detail(view: dict[str, Any]) -> Iterator[str]:
         for step in view["steps"]
     ]
     yield from table(STEPS, rows, columns=terminal_width(), flexible=[4, 5])
+
+
+def report(view: dict[str, Any]) -> Iterator[str]:
+    """How it went: what failed and why, what was left out, and what took longest."""
+    state = view["state"].replace("_", " ")
+    yield f"{view['name']} {state}: {counts(view)}"
+    if view["ended_at"]:
+        yield f"took {_lasted(view['made_at'], view['ended_at'])}"
+    for told in ("failed", "asking", "running"):
+        found = [step for step in view["steps"] if step["state"] == told]
+        if found:
+            yield ""
+            yield f"{told}:"
+        for step in found[:MAX_REPORTED]:
+            yield f"  {step['name']}: {_note(step) or step['job']}"
+        if len(found) > MAX_REPORTED:
+            yield f"  and {len(found) - MAX_REPORTED} more"
+    ended = [step for step in view["steps"] if step["began_at"] and step["ended_at"]]
+    ended.sort(key=lambda step: _seconds(step["began_at"], step["ended_at"]))
+    if len(ended) > 1:
+        yield ""
+        yield "longest:"
+        for step in ended[: -LONGEST - 1 : -1]:
+            yield f"  {step['name']}: {_lasted(step['began_at'], step['ended_at'])}"
+
+
+def _seconds(begin: str, end: str) -> float:
+    span = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    return span.total_seconds()
+
+
+def _lasted(begin: str, end: str) -> str:
+    minutes, seconds = divmod(_seconds(begin, end), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join([*parts, f"{seconds:.1f} s"])
 
 
 def counts(view: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from forge_actors.client import offline, offline_home
 from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
 from forge_actors.domain.trust_items import differing_item
+from forge_actors.domain.workflow_items import asking_item, needing_item
 
 _KNOWN = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _ATTENTION = """\
@@ -41,6 +42,16 @@ _DIFFERING = """\
 SELECT repository.id, repository.name, differs
 FROM trust JOIN repository ON repository.id = trust.repo
 WHERE differs IS NOT NULL ORDER BY repository.name"""
+_STEPS = """\
+SELECT workflow.id, workflow.name, workflow_step.body
+FROM workflow_step JOIN workflow
+    ON workflow.id = substr(workflow_step.id, 1, instr(workflow_step.id, '/') - 1)
+WHERE workflow_step.state = 'asking'
+    AND workflow.state IN ('running', 'paused', 'cancelling')
+ORDER BY workflow_step.id"""
+_NEEDING = """\
+SELECT id, name, body FROM workflow
+WHERE state IN ('human_attention_required', 'quarantined') ORDER BY id DESC"""
 _LAST = (
     "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
 )
@@ -135,6 +146,16 @@ def _facts(home: str) -> Facts:
         differing=[
             differing_item(repo, name, differs, offline.moment)
             for repo, name, differs in _rows(home, "trust", _DIFFERING)
+        ],
+        workflows=[
+            *(
+                asking_item(row, offline.moment)
+                for row in _rows(home, "workflow_step", _STEPS)
+            ),
+            *(
+                needing_item(row, offline.moment)
+                for row in _rows(home, "workflow", _NEEDING)
+            ),
         ],
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

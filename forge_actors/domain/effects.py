@@ -39,15 +39,16 @@ OF_JOB = "job:"
 #: Refused commands of one attempt that are told.
 MAX_REFUSED = 100
 
-#: What the text of a command plainly says that it does.
+#: What the text of a command plainly says that it does. From one program only to the
+#: next of the same name: a long command of somebody's is to take no longer than it is.
 _PLAIN: dict[Effect, str] = {
-    "push": r"\bgit\b[^;&|\n]*\s(push|send-pack)\b",
+    "push": r"\bgit\b((?!\bgit\b)[^;&|\n])*\s(push|send-pack)\b",
     "merge": r"\bgh\s+pr\s+merge\b",
     "pull_request": r"\bgh\s+pr\s+(create|close|edit|ready|reopen)\b",
     "issue": r"\bgh\s+issue\s+(create|close|edit|reopen|delete)\b",
     "release": r"\bgh\s+release\s+(create|delete|edit|upload)\b",
     "publish": r"\b((npm|pnpm|yarn|cargo|poetry|uv|hatch|flit)\s+publish|twine\s+upload"
-    r"|gem\s+push|docker\s+push|podman\s+push|mvn\b[^;&|\n]*\sdeploy)\b",
+    r"|gem\s+push|docker\s+push|podman\s+push|mvn\b((?!\bmvn\b)[^;&|\n])*\sdeploy)\b",
     "deploy": r"\b(kubectl\s+(apply|create|delete|replace|patch|scale|rollout)"
     r"|helm\s+(install|upgrade|uninstall|rollback)"
     r"|(terraform|tofu|pulumi)\s+(apply|destroy|up))\b",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,15 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_BYTES = 1024 * 1024
 #: Schedules, and templates, of one repository.
 MAX_ENTRIES = 500
+#: Parts of one dotted key.
+MAX_PARTS = 32
 _KEYS = ("schedule", "template")
+#: Strings and comments as a whole, an unfinished one up to the end; what ends a key.
+_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?(?:"""|\Z)|\'{3}.*?(?:\'{3}|\Z)|"(?:\\.|[^"\\\n])*+"?'''
+    r"""|'[^'\n]*+'?|\#[^\n]*+|\.|(?P<sign>[\[\]{}=,\n])""",
+    re.DOTALL,
+)
 WORKFLOW = "workflow"
 
 
@@ -246,6 +255,8 @@ def _check_new(name: str, known: str, field: str) -> None:
 
 
 def _table(text: str, path: str) -> dict[str, Any]:
+    if _nested(text) > MAX_PARTS:
+        raise InvalidInput(path, f"has a key of more than {MAX_PARTS} dotted parts")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -253,6 +264,19 @@ def _table(text: str, path: str) -> dict[str, Any]:
             str(error) if isinstance(error, ValueError) else "it is nested too deep"
         )
         raise InvalidInput(path, f"is no valid TOML: {problem}") from None
+
+
+def _nested(text: str) -> int:
+    """The most dots between two other signs, which is how deep a key can lead: what is
+    deep is slow to read."""
+    most = dots = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == ".":
+            dots += 1
+            most = max(most, dots)
+        elif token.lastgroup == "sign":
+            dots = 0
+    return most
 
 
 def _entries(

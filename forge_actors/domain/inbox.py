@@ -26,6 +26,7 @@ ItemKind = Literal[
     "claims",
     "webhook",
     "trust",
+    "workflow",
     "effect",
     "job",
     "worktree",
@@ -111,6 +112,8 @@ class Facts(Struct, kw_only=True):
     hooks: Sequence[Json] = ()
     #: Repositories whose files say something else than what is trusted of them.
     differing: Sequence[Item] = ()
+    #: Steps of workflows that ask, and workflows that stopped until somebody looks.
+    workflows: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -127,6 +130,7 @@ def inbox(
         _approval(each) if _held_back(each) else _question(each)
         for each in facts.asking
     ]
+    found += facts.workflows
     found += [
         _provider(name, account)
         for name, account in facts.closed.items()

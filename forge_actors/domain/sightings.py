@@ -33,6 +33,11 @@ MAX_CHAIN = 32
 MAX_SHOWN = 80
 #: Digits of a commit that people are shown.
 SHORT = 12
+#: What the job of a window may be told of what it came of.
+OF_A_CAUSE = (
+    *("FORGE_CAUSE_JOB", "FORGE_CAUSE_STATE", "FORGE_CAUSE_BRANCH"),
+    *("FORGE_CAUSE_COMMIT", "FORGE_CAUSE_BEFORE"),
+)
 _KEY_OF_END, _KEY_OF_ALL = "end-", "all-"
 
 
@@ -92,6 +97,13 @@ def read(text: str | None, kind: type[S]) -> S | None:
         return None
 
 
+def _env(**values: str) -> dict[str, str]:
+    """What the job of a window is told of what it came of."""
+    found = {f"FORGE_CAUSE_{name}": value for name, value in values.items() if value}
+    assert set(found) <= set(OF_A_CAUSE), "others are refused"
+    return found
+
+
 # -- jobs ------------------------------------------------------------------------------
 
 
@@ -117,14 +129,17 @@ def see_end(
     text = "\n".join(f"{name}={by}" for name, by in sorted(reached.items()))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     reason = f"all have succeeded, {_called(end.job)} as the last"
-    window = Window(f"{_KEY_OF_ALL}{digest}-{job}", end.at, reason)
+    key = f"{_KEY_OF_ALL}{digest}-{job}"
+    window = Window(key, end.at, reason, _env(JOB=job))
     return structs.replace(seen, reached={}), window
 
 
 def end_of(job: Traits, state: State, at: float) -> Window:
     """The window that the end of a job is."""
     how = "has succeeded" if state == "succeeded" else f"is {state}"
-    return Window(f"{_KEY_OF_END}{job.job}", at, f"{_called(job)} {how}")
+    reason = f"{_called(job)} {how}"
+    env = _env(JOB=job.job, STATE=state)
+    return Window(f"{_KEY_OF_END}{job.job}", at, reason, env)
 
 
 def missing(cause: AllOf, seen: EndsSeen) -> list[str]:
@@ -188,8 +203,9 @@ def see_look(
         return seen or now, None
     if not now.clean:
         return now, None
-    head = (look.status.head or "no commit")[:SHORT]
-    return now, Window(f"clean-{now.nonce}", wall, f"the checkout is clean at {head}")
+    head = look.status.head or ""
+    reason = f"the checkout is clean at {head[:SHORT] or 'no commit'}"
+    return now, Window(f"clean-{now.nonce}", wall, reason, _env(COMMIT=head))
 
 
 def matching(cause: Branch, heads: Mapping[str, str]) -> dict[str, str]:
@@ -212,7 +228,8 @@ def see_refs(
         new, shown = commit[:SHORT], bounded(name, MAX_SHOWN)
         how = "is new" if before is None else f"moved from {before[:SHORT]}"
         key = f"branch-{moves}-{hashlib.sha256(name.encode()).hexdigest()[:8]}-{new}"
-        found.append(Window(key, wall, f"branch {shown} {how}, at {new}"))
+        env = _env(BRANCH=name, COMMIT=commit, BEFORE=before or "")
+        found.append(Window(key, wall, f"branch {shown} {how}, at {new}", env))
     return RefsSeen(dict(heads), moves), found
 
 
@@ -230,4 +247,5 @@ def see_commit(
     else:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         reason = f"{bounded(changed[0], MAX_SHOWN)}{more} changed in {new}"
-    return now, Window(f"file-{now.changes}-{new}", wall, reason)
+    env = _env(COMMIT=head, BEFORE=seen.head or "")
+    return now, Window(f"file-{now.changes}-{new}", wall, reason, env)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from forge_actors.domain.events import Event
-    from forge_actors.domain.workflow_steps import WorkflowState
+    from forge_actors.domain.workflow_steps import StepState, WorkflowState
 
 
 class WorkflowAdded(Struct, frozen=True):
@@ -39,6 +39,7 @@ class StepSaved(Struct, frozen=True):
     workflow: str
     step: str
     number: int
+    state: StepState
     body: bytes
     event: Event | None = None
 

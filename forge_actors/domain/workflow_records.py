@@ -96,7 +96,7 @@ def step_saved(workflow: Workflow, step: Step, now: float) -> StepSaved:
         why = {"reason": step.why} if step.why else {}
         event = workflow_event(kind, workflow, now, step=step.name, **why)
     body = msgspec.json.encode(step)
-    return StepSaved(workflow.id, step.name, step.number, body, event)
+    return StepSaved(workflow.id, step.name, step.number, step.state, body, event)
 
 
 def workflow_event(kind: str, workflow: Workflow, now: float, **data: object) -> Event:

@@ -253,7 +253,7 @@ class Graph:
             if out is not None:
                 steps += self._finish(step, "skipped", out, now, changed)
             elif defined.gate is not None and not step.approved:
-                step.state, step.why = "asking", defined.gate
+                step.state, step.why, step.began = "asking", defined.gate, now
                 changed.append(step)
             else:
                 heapq.heappush(self._ready, step.number)

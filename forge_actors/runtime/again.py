@@ -7,7 +7,7 @@ jobs ever speak in one session at the same time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
@@ -24,9 +24,9 @@ from forge_actors.runtime.retries import Retries, read_old, unbegun, unverified
 from forge_actors.runtime.views import receipt_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from forge_actors.domain.agents import AgentReport
+    from forge_actors.domain.agents import AgentReport, Budget
     from forge_actors.domain.jobs import AgentSpec
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Retried
@@ -38,6 +38,21 @@ if TYPE_CHECKING:
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.registry import Registry
     from forge_actors.runtime.retries import Old
+
+
+class NoSession(Refused):
+    """A job has left no session with which another one could go on."""
+
+
+class Given(NamedTuple):
+    """What a follow-up of a workflow is given besides what it is asked."""
+
+    request_id: str
+    name: str | None
+    #: More of its environment, the seconds it may run, and what its agent may use.
+    env: Mapping[str, str]
+    seconds: float | None
+    budget: Budget | None
 
 
 class Again:
@@ -91,20 +106,33 @@ class Again:
             await self._save(retries.changes).wait()
         return [retries.made[job_id] for job_id in ids]
 
-    async def follow(self, job: str, prompt: str, origin: str) -> Continued:
-        """See `Control.continue_job`; this is a whole id, and its worktree is there."""
+    async def follow(
+        self, job: str, prompt: str, origin: str, given: Given | None = None
+    ) -> Continued:
+        """See `Control.continue_job`; this is a whole id, and its worktree is there.
+
+        Raises:
+            NoSession: there is none to go on with.
+        """
         [old] = self._olds([job])
         session, agents, agent = self._session(old)
         digest = agents.prompt(prompt)
         said = self._said(old)
         anew = agents.sessions.follow_up(prompt, agent.prompt, said)
         old = unverified(_resumed(old, session, digest, anew))
+        if given is not None:
+            old = _with(old, given)
         now = self._clock.now()
         job_id = self._ids.make(now)
         made = unbegun(old.job, job_id, now)
         details = structs.replace(
             old.details, created_at=now, origin=origin, name=None, unique=None
         )
+        if given is not None:
+            # Asked for again it is the same one, whatever came of it.
+            details = structs.replace(
+                details, name=given.name, request_id=given.request_id, digest=digest
+            )
         spec, made.state = self._authorities().made_again(old, job_id, origin)
         event = accepted_event(made, details, spec.authority)
         await self._save([JobAdded(made, spec, details, event)]).wait()
@@ -147,7 +175,7 @@ class Again:
         """The session that a job has left, and which no other job goes on with."""
         job, spec = old.job, old.spec
         if spec.agent is None or self._agents is None:
-            raise Refused(
+            raise NoSession(
                 f"job {job.id} has no agent, so there is no session to go on with;"
                 " forge-actors retry does it again"
             )
@@ -163,7 +191,7 @@ class Again:
         session = session or spec.agent.session
         if session is None:
             why = "it never ran" if job.attempt == 0 else "its program began none"
-            raise Refused(
+            raise NoSession(
                 f"job {job.id} has no session to go on with: {why};"
                 " forge-actors retry does it again"
             )
@@ -189,6 +217,19 @@ class Again:
         session, agents, agent = self._session(old)
         words = agents.sessions.another_try(agent.prompt, self._said(old))
         return _resumed(old, session, words[0], agent.anew or words[1])
+
+
+def _with(old: Old, given: Given) -> Old:
+    spec = old.spec
+    assert spec.agent is not None, "it is the job of one"
+    return old._replace(
+        spec=structs.replace(
+            spec,
+            env={**spec.env, **given.env},
+            budgets=structs.replace(spec.budgets, execution=given.seconds),
+            agent=structs.replace(spec.agent, budget=given.budget),
+        )
+    )
 
 
 def _resumed(old: Old, session: str, prompt: str, anew: str) -> Old:

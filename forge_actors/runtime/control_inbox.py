@@ -20,6 +20,7 @@ from forge_actors.domain.inbox import (
 )
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.trust_items import differing_item
+from forge_actors.domain.workflow_items import asking_item, needing_item
 from forge_actors.edges.sqlite.rows import account_from, poison_from, quarantine_from
 from forge_actors.runtime.control_webhooks import WebhookControl
 from forge_actors.runtime.notifying import Notifier
@@ -108,6 +109,10 @@ class InboxControl(WebhookControl):
             differing=[
                 differing_item(repo, name, differs, timestamp)
                 for repo, name, differs in read("differing")
+            ],
+            workflows=[
+                *(asking_item(row, timestamp) for row in read("asking_steps")),
+                *(needing_item(row, timestamp) for row in read("needing_workflows")),
             ],
             logs=partial(log_base, home),
         )

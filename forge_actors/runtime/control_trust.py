@@ -157,7 +157,11 @@ class TrustControl(ScheduleControl, WorkflowControl):
             InvalidInput: naming the file and the field.
         """
         for template in contents.templates:
+            await trio.lowlevel.checkpoint()
             sample = structs.replace(template.sample(), repo=repo.id)
+            if sample.cwd != template.request.cwd:
+                # Which folder it is says whoever submits it.
+                sample = structs.replace(sample, cwd=None)
             try:
                 self._admission.check(sample, repo, None)
             except InvalidInput as error:
@@ -172,6 +176,7 @@ class TrustControl(ScheduleControl, WorkflowControl):
                 raise InvalidInput(field, error.problem) from None
         found = []
         for filed in contents.schedules:
+            await trio.lowlevel.checkpoint()
             may = in_order(set(authorised) & set(filed.effects))
             job = {**filed.request.job, **({"authorised": list(may)} if may else {})}
             request = structs.replace(

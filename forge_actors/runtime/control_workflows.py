@@ -106,7 +106,8 @@ class WorkflowControl(JobControl):
         try:
             workflow, definition, steps = loaded(*row)
         except UnreadableWorkflow as error:
-            return _view(unreadable(key, str(error)), None, ())
+            header = structs.replace(_header(key, row[0][1]), why=str(error))
+            return _view(structs.replace(header, state="quarantined"), None, ())
         return _view(workflow, definition, _steps(definition, steps))
 
     async def pause_workflow(self, name: str) -> WorkflowView:

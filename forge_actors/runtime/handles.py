@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.workflow_views import WorkflowRequest
 from forge_actors.runtime.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.repositories import RepositoryView
     from forge_actors.domain.requests import JobQuery
+    from forge_actors.domain.workflow_views import WorkflowView
     from forge_actors.runtime.control import RuntimeControl
     from forge_actors.runtime.settings import Settings
 
@@ -42,6 +44,54 @@ class JobHandle:
     async def cancel(self, *, grace: float | None = None) -> JobView:
         """End the job; one that runs is only asked to stop when this returns."""
         return await self._control.cancel(self.id, grace=grace)
+
+
+class WorkflowHandle:
+    """A workflow that was begun in this runtime."""
+
+    def __init__(self, control: RuntimeControl, workflow_id: str) -> None:
+        self._control = control
+        self.id = workflow_id
+
+    async def wait(self) -> WorkflowView:
+        """Wait until the workflow has ended; how it ended is in the view."""
+        return await self._control.wait_workflow(self.id)
+
+    async def show(self) -> WorkflowView:
+        """The workflow and its steps as they are now."""
+        return await self._control.workflow(self.id)
+
+    async def pause(self) -> WorkflowView:
+        """Let nothing new begin; its jobs go on.
+
+        Raises:
+            Refused: it has ended; and so the others.
+        """
+        return await self._control.pause_workflow(self.id)
+
+    async def resume(self) -> WorkflowView:
+        """Let it go on."""
+        return await self._control.resume_workflow(self.id)
+
+    async def cancel(self) -> WorkflowView:
+        """Let nothing new begin, and ask its jobs to end."""
+        return await self._control.cancel_workflow(self.id)
+
+    async def retry(self, *steps: str) -> WorkflowView:
+        """Begin steps that failed anew, or all of them, and what was left out.
+
+        Raises:
+            Refused: it has not ended, or a step did not fail.
+        """
+        return await self._control.retry_workflow(self.id, steps)
+
+    async def answer(self, step: str, *, yes: bool) -> WorkflowView:
+        """Say yes or no to what a step asks.
+
+        Raises:
+            NotFound, Refused: there is no such step, or it asks nothing.
+        """
+        return await self._control.answer_workflow(self.id, step, yes=yes)
 
 
 class Runtime:
@@ -91,6 +141,19 @@ class Runtime:
         """Accept all of the jobs or none."""
         accepted = await self.control.submit(requests)
         return [JobHandle(self.control, entry.id) for entry in accepted]
+
+    async def run_workflow(self, name: str, **workflow: Any) -> WorkflowHandle:
+        """Begin a workflow; it is durable when this returns. The fields are those of
+        `WorkflowRequest`: `steps`, each a mapping with a `name` and a `job`, or for a
+        campaign `kind`, `items` and `template`.
+
+        Raises:
+            InvalidInput: naming the field that is wrong; nothing has begun.
+            Refused: too many workflows have not ended.
+        """
+        request = convert({"name": name, **workflow}, WorkflowRequest)
+        view = await self.control.run_workflow(request)
+        return WorkflowHandle(self.control, view.id)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:
         """The jobs a query asks for, newest first."""

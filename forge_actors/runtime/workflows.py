@@ -22,6 +22,7 @@ from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.workflow_records import (
     UnreadableWorkflow,
     added,
+    header_of,
     loaded,
     saved,
     step_saved,
@@ -213,7 +214,7 @@ class RunningWorkflows:
         why, now = f"it is set aside: {problem}", self._context.clock.now()
         try:
             header = structs.replace(
-                loaded(*row)[0], state="quarantined", why=why, ended=self._wall
+                header_of(row[0][1]), state="quarantined", why=why, ended=self._wall
             )
             body = None
         except UnreadableWorkflow:

@@ -287,7 +287,7 @@ class Rows(KeptRows):
                 self.workflows[workflow] = (state, definition, body)
             case WorkflowSaved(workflow, state, body):
                 self.workflows[workflow] = (state, self.workflows[workflow][1], body)
-            case StepSaved(workflow, step, number, body):
+            case StepSaved(workflow, step, number, _, body):
                 self.workflow_steps[workflow, step] = (number, body)
             case WorkflowsForgotten(kept):
                 self._forget_workflows(kept)

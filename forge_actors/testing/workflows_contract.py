@@ -28,10 +28,10 @@ async def check_a_workflow_is_kept_with_its_steps_in_order(open_: Open) -> None:
         changes: list[Change] = [
             added("1a"),
             added("1ab"),
-            StepSaved("1a", "second", 1, b"s1"),
-            StepSaved("1a", "first", 0, b"s0"),
-            StepSaved("1ab", "other", 0, b"o"),
-            StepSaved("1a", "second", 1, b"s2"),
+            StepSaved("1a", "second", 1, "waiting", b"s1"),
+            StepSaved("1a", "first", 0, "waiting", b"s0"),
+            StepSaved("1ab", "other", 0, "waiting", b"o"),
+            StepSaved("1a", "second", 1, "waiting", b"s2"),
             WorkflowSaved("1a", "paused", b"2", Event("workflow_paused", 2.0)),
         ]
         await store.save(changes).wait()
@@ -46,7 +46,9 @@ async def check_a_workflow_is_kept_with_its_steps_in_order(open_: Open) -> None:
 async def check_the_oldest_that_have_ended_are_forgotten(open_: Open) -> None:
     async with open_() as store:
         for key in ("1a", "1b", "1c", "1d"):
-            await store.save([added(key), StepSaved(key, "s", 0, b"s")]).wait()
+            await store.save(
+                [added(key), StepSaved(key, "s", 0, "waiting", b"s")]
+            ).wait()
         ended = [WorkflowSaved(key, "failed", b"e") for key in ("1a", "1c", "1d")]
         await store.save([*ended, WorkflowsForgotten(1)]).wait()
         kept = cast("WorkflowStore", store)

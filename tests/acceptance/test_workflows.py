@@ -67,11 +67,16 @@ def test_each_step_runs_once_whatever_is_killed(
     }
     service.kill()
     service.start()
+    [item] = service.json("inbox")["items"]
+    assert item["says"] == "step ask of workflow rel asks: Ship it?"
+    assert f"forge-actors workflow approve {key} ask" in item["actions"]
     assert "? ask  asking" in service.cli("workflow", "graph", "rel", status=0).out
     assert "<svg" in service.cli("workflow", "graph", "rel", "--svg", "-").out
     service.cli("workflow", "approve", "rel", "ask", status=0)
+    assert service.json("inbox")["items"] == []
     done = service.cli("workflow", "wait", key[:8], status=1).out
     assert "failed: 1 of 4 failed: test" in done
+    assert "failed:\n  test: job " in service.cli("workflow", "report", "rel").out
     assert built.read_text() == "me\n"
     assert tested.read_text() == "x\nx\n"
     view = service.json("workflow", "show", "rel")

@@ -8,9 +8,9 @@ from msgspec import structs
 
 from forge_actors.actors import job_ends
 from forge_actors.domain.causes import Ended
-from forge_actors.domain.changes import OccurrenceSaved
 from forge_actors.domain.errors import WorktreeFailed
 from forge_actors.domain.git_status import GitStatus
+from forge_actors.domain.schedule_changes import OccurrenceSaved
 from forge_actors.domain.schedules import MAX_CATCH_UP, Occurrence
 from forge_actors.domain.sightings import MAX_BRANCHES, EndsSeen, read
 from tests.actors.lookout_kit import World

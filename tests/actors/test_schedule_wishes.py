@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from msgspec import structs
 
-from forge_actors.actors import schedules
+from forge_actors.actors import submissions
 from forge_actors.actors.schedules_messages import (
     Pause,
     Put,
@@ -172,7 +172,7 @@ async def test_a_moment_that_is_missed_ends_what_comes_once() -> None:
 async def test_what_is_stopped_before_its_turn_does_not_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(schedules, "PARALLEL", 1)
+    monkeypatch.setattr(submissions, "PARALLEL", 1)
     async with World().open() as world:
         world.takes = 20.0
         for name in ("a", "b", "c"):

@@ -119,8 +119,9 @@ async def test_watching_can_be_switched_off_and_on() -> None:
 async def test_what_somebody_waits_for_is_watched_also_without_jobs() -> None:
     async with World("repo", "used").open() as world:
         world.set(watch=True)
-        world.board.wait_for(frozenset({"repo"}))
         world.board.used("used")
+        await trio.sleep(0.1)  # it has read its board just now
+        world.board.wait_for(frozenset({"repo"}))
         await trio.sleep(watches.AWAKE_SECONDS + 5.0)
         assert world.watch.watched == {"repo"}
         world.checkouts.change("repo")

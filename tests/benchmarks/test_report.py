@@ -91,6 +91,7 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "limit-return",
         "schedule-idle",
         "schedule-due",
+        *("ready", "ready-mcp"),
         "restart",
         "idle-cpu",
         "idle-rss",

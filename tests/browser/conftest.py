@@ -24,6 +24,29 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 MANY = 5000
+#: A workflow that asks something when it has come so far.
+RELEASE = """
+[workflow]
+repo = "site"
+on_failure = "continue"
+[[step]]
+name = "build"
+job = { argv = ["true"], read_only = true }
+[[step]]
+name = "test"
+after = ["build"]
+job = { argv = ["sh", "-c", "exit 3"], read_only = true }
+[[step]]
+name = "ship"
+after = ["test", "build"]
+gate = "Ship <b>it</b>?"
+job = { argv = ["true"], read_only = true }
+[[step]]
+name = "undo"
+after = ["ship"]
+when = "failed"
+job = { argv = ["true"], read_only = true }
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -101,6 +124,9 @@ def few() -> Iterator[LiveService]:
     service.cli(*add, "often", "--manual", "--shadow", "--", "true", status=0)
     service.cli("schedule", "pause", "often", status=0)
     service.cli(*add, "deploy", "--on", "succeeded:build", "--", "true", status=0)
+    file = service.root / "release.toml"
+    file.write_text(RELEASE)
+    service.cli("workflow", "run", str(file), status=0)
     yield service
     service.close()
 

@@ -22,6 +22,7 @@ PAGES = {
     "jobs": "/jobs",
     "waiting": "/jobs?show=waiting",
     "repositories": "/repositories",
+    "workflows": "/workflows",
     "schedules": "/schedules",
     "timeline": "/timeline",
     "tokens": "/timeline?by=token",
@@ -74,7 +75,7 @@ def test_pages_with_a_few_jobs(
 ) -> None:
     size, scheme = LOOKS_OTHERWISE[look]
     pages = {**of_app(few), "schedule": "/schedules/nightly"}
-    pages["schedule-on"] = "/schedules/deploy"
+    pages |= {"schedule-on": "/schedules/deploy", "workflow": "/workflows/release"}
     look_at_all(visit(few, size=size, scheme=scheme), pages, f"few-{look}")
     size, scheme = LOOKS[look]
     seen = visit(few, size=size, scheme=scheme)

@@ -294,3 +294,26 @@ def test_a_schedule_is_run_and_paused(
     waits = "a job, or a job of a schedule, called build succeeds"
     assert f"Runs when {waits}" in text
     assert waits in text.partition("Waits for")[2]
+
+
+def test_a_workflow_is_seen_and_what_it_asks_is_answered(
+    few: LiveService, visit: Callable[..., Visit]
+) -> None:
+    page = visit(few).open("/workflows")
+    page.get_by_role("link", name="release").click()
+    page.get_by_text("Ship <b>it</b>?").first.wait_for()
+    picture = page.locator(".graph img")
+    picture.wait_for()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
+    text = page.inner_text("main")
+    assert "exit status 3" in text
+    page.get_by_role("button", name="Yes").click()
+    page.locator(".state", has_text="Failed").wait_for()
+    shown = few.json("workflow", "show", "release")
+    assert [step["state"] for step in shown["steps"]] == [
+        "succeeded",
+        "failed",
+        "succeeded",
+        "skipped",
+    ]
+    page.get_by_role("button", name="Retry").wait_for()

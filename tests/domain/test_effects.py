@@ -111,6 +111,8 @@ def test_an_approval_is_for_one_job() -> None:
         ("terraform destroy", "deploy"),
         ("psql -c 'DROP TABLE users'", "database"),
         ("psql -c 'delete from users'", "database"),
+        ("git commit -m git push", "push"),
+        ("MVN -q install deploy", "publish"),
         ("git commit -m x; echo push", ""),
         ("git stash; git pull", ""),
         ("make test", ""),
@@ -119,6 +121,13 @@ def test_an_approval_is_for_one_job() -> None:
 )
 def test_what_a_command_plainly_does_is_seen(command: str, effects: str) -> None:
     assert " ".join(shown(command.split(" "))) == effects
+
+
+@pytest.mark.parametrize("word", ["git ", "mvn ", "gh pr ", "drop ", "npm  "])
+def test_a_command_that_is_long_takes_no_longer_than_it_is(word: str) -> None:
+    # Where each of these is looked at with all the others, it takes minutes.
+    assert shown([word * 30_000, "x"]) == ()
+    assert shown(["git " * 30_000, "push"]) == ("push",)
 
 
 # -- in the ledger -----------------------------------------------------------------

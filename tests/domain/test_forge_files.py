@@ -63,6 +63,8 @@ def test_schedules_and_templates_stand_together_and_a_workflow_alone() -> None:
         ("x = 1" + "0" * 5000, r"a\.toml: is no valid TOML"),
         (f"x = {'[' * 5000}", "nested too deep|no valid TOML"),
         (f"schedule = {'[' * 150}{']' * 150}", r"a\.toml: schedule: is written"),
+        ("[" + "a." * 40 + "a]", r"a\.toml: has a key of more than 32 dotted parts"),
+        ('"a" . ' * 40 + "a = 1", "more than 32 dotted"),
         ("[[tempalte]]", r"\.forge/a\.toml: tempalte: is not known"),
         ("schedule = 3", r"schedule: is written \[\[schedule\]\]"),
         ("[[schedule]]\nname = 3", r"schedule\[0\]\.(name|job)"),
@@ -84,6 +86,29 @@ def test_schedules_and_templates_stand_together_and_a_workflow_alone() -> None:
 def test_what_is_wrong_is_named_by_its_file_and_its_field(text: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         read_contents(files(a=text))
+
+
+@pytest.mark.parametrize("sign", ['"""', "'''"])
+def test_dots_in_a_text_are_no_key(sign: str) -> None:
+    for prompt in ("Wait" + "." * 100, "a.b" * 100, "\n" + "a . " * 100):
+        text = GOOD.replace(
+            'argv = ["git"', f'prompt = {sign}{prompt}{sign}\nargv = ["git"'
+        )
+        assert read_contents(files(a="# " + "a." * 100 + "\n" + text)).schedules
+
+
+def test_what_is_slow_to_read_is_not_read() -> None:
+    """Each line under a deep header is as slow as that is deep."""
+    deep = "[" + ".".join("a" * 20_000) + "]\n"
+    lines = "".join(f"b{number} = 1\n" for number in range(20_000))
+    with pytest.raises(InvalidInput, match="dotted parts"):
+        read_contents(files(a=deep + lines))
+
+
+@pytest.mark.parametrize("part", ['"""', "'''", '"\\', '"""\\"', "'a", '"a\n'])
+def test_unfinished_strings_take_no_longer_than_they_are(part: str) -> None:
+    with pytest.raises(InvalidInput):
+        read_contents(files(a="x = " + part * 50_000))
 
 
 def test_a_name_is_there_once_in_all_files() -> None:

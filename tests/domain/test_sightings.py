@@ -41,7 +41,8 @@ def test_the_end_of_a_job_is_a_window_named_by_the_job() -> None:
     assert heeds(Ended(Jobs("any")), end(1, "build", "failed"))
     seen, window = see_end(cause, EndsSeen(3), end(5, "build"))
     assert seen == EndsSeen(5)
-    assert window == Window("end-job5", 9.0, "job job5 (build) has succeeded")
+    env = {"FORGE_CAUSE_JOB": "job5", "FORGE_CAUSE_STATE": "succeeded"}
+    assert window == Window("end-job5", 9.0, "job job5 (build) has succeeded", env)
     assert cause_of("end-job5") == "job5"
     assert cause_of("every-3-100") is None
 
@@ -97,7 +98,9 @@ def test_a_checkout_becomes_clean_once() -> None:
     assert (seen, window) == (LookSeen(1, clean=False), None)
     assert see_look(seen, dirty, 1.0) == (seen, None)
     now, window = see_look(seen, clean, 5.0)
-    assert window == Window("clean-2", 5.0, f"the checkout is clean at {'a' * 12}")
+    env = {"FORGE_CAUSE_COMMIT": A}
+    reason = f"the checkout is clean at {'a' * 12}"
+    assert window == Window("clean-2", 5.0, reason, env)
     assert see_look(now, structs.replace(clean, nonce=3), 6.0) == (now, None)
     assert see_look(now, structs.replace(dirty, nonce=4), 6.0)[1] is None
 
@@ -112,6 +115,11 @@ def test_a_branch_that_moves_to_and_fro_moves_each_time() -> None:
         assert see_refs(seen, {"main": commit}, 2.0) == (seen, [])
     assert len(keys) == 3
     assert window.cause == f"branch main moved from {'a' * 12}, at {'b' * 12}"
+    assert window.env == {
+        "FORGE_CAUSE_BRANCH": "main",
+        "FORGE_CAUSE_COMMIT": B,
+        "FORGE_CAUSE_BEFORE": A,
+    }
     seen, told = see_refs(seen, {"main": B, "new": C}, 1.0)
     assert [each.cause for each in told] == [f"branch new is new, at {'c' * 12}"]
     seen, told = see_refs(seen, {"new": C}, 1.0)

@@ -12,6 +12,7 @@ from forge_actors.edges.gateway import output
 from forge_actors.edges.gateway.messages import BYTES, JSON, JSON_LINES
 from forge_actors.edges.gateway.openapi import Problem, document
 from forge_actors.edges.gateway.routes import ROUTES
+from forge_actors.edges.gateway.workflows import SVG
 from tests.edges.routes_kit import open_api
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ every_route = pytest.mark.parametrize(
 @every_route
 def test_a_route_says_what_it_takes_and_gives(route: Route) -> None:
     assert route.says.endswith(".")
-    assert (route.gives is None) == (route.media == BYTES)
-    assert route.media in (JSON, JSON_LINES, BYTES)
+    assert (route.gives is None) == (route.media in (BYTES, SVG))
+    assert route.media in (JSON, JSON_LINES, BYTES, SVG)
     if route.method != "POST":
         assert route.takes is None
     else:
@@ -77,3 +78,9 @@ async def test_an_error_is_as_the_document_says(tmp_path: Path) -> None:
 def test_a_body_that_is_refused_is_no_body_of_the_document() -> None:
     schema = document(ROUTES)["components"]["schemas"][output.SeveralJobs.__name__]
     assert schema["additionalProperties"] is False
+
+
+def test_each_type_has_a_name_of_its_own() -> None:
+    """Of two that are called the same the document would tell where they are."""
+    schemas = document(ROUTES)["components"]["schemas"]
+    assert [name for name in schemas if "." in name] == []

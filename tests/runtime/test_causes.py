@@ -6,9 +6,11 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.schedule_views import ScheduleRequest
+from forge_actors.domain.scheduling import LOOK_AGAIN
 from tests.runtime.control_kit import Case, controlled
 from tests.runtime.kit import running
 
@@ -34,10 +36,11 @@ def commit(folder: Path, name: str) -> str:
     return git(folder, "rev-parse", "--short=12", "HEAD")
 
 
-async def add(case: Case, name: str, on: str, **more: Any) -> None:
-    request = ScheduleRequest(
-        name=name, repo="app", job={**JOB, "name": name}, on=on, **more
-    )
+async def add(
+    case: Case, name: str, on: str, *, argv: list[str] | None = None, **more: Any
+) -> None:
+    job = {**JOB, "name": name, **({"argv": argv} if argv else {})}
+    request = ScheduleRequest(name=name, repo="app", job=job, on=on, **more)
     await case.control.add_schedule(request)
 
 
@@ -57,7 +60,9 @@ async def test_what_happens_in_a_repository_is_answered_once(tmp_path: Path) -> 
     folder = tmp_path / "app"
     async with controlled(tmp_path) as case:
         branch = git(folder, "branch", "--show-current")
-        await add(case, "branch", f"branch:{branch}")
+        # It ends well only if it knows the commit.
+        knows = ["sh", "-c", "git rev-parse -q --verify $FORGE_CAUSE_COMMIT^{commit}"]
+        await add(case, "branch", f"branch:{branch}", argv=knows)
         await add(case, "file", "file:src/**")
         await add(case, "after", "succeeded:branch")
         await add(case, "both", "all:branch,file")
@@ -87,6 +92,52 @@ async def test_what_happens_in_a_repository_is_answered_once(tmp_path: Path) -> 
         assert view.definition["on"] == f"branch:{branch}"
         told_of = await case.control.occurrences("branch")
         assert [each.decision for each in told_of] == ["run", "run"]
+
+
+class Looks:
+    """Waits for what the looks at the checkout find."""
+
+    def __init__(self, case: Case) -> None:
+        self._control = case.control
+        self._looked = trio.Event()
+        case.control._looking.looked.append(self._heard)
+
+    def _heard(self, _: str) -> None:
+        self._looked.set()
+        self._looked = trio.Event()
+
+    async def until(self, *, clean: bool) -> None:
+        while True:
+            looked = self._looked
+            status = (await self._control.repository("app")).status
+            if status is not None and status.clean is clean:
+                return
+            await looked.wait()
+
+
+async def test_a_checkout_that_becomes_clean_starts_what_waits(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    async with controlled(tmp_path) as case:
+        job = {**JOB, "name": "held"}
+        held = ScheduleRequest(
+            name="held", repo="app", job=job, when_clean=True, on="ended:label:x"
+        )
+        await add(case, "clean", "clean")
+        await case.control.add_schedule(held)
+        looks = Looks(case)
+        await looks.until(clean=True)
+        (folder / "new").write_text("x")
+        await looks.until(clean=False)
+        await case.end(await case.submit("app", labels=["x"]))
+        while not (view := await case.control.schedule("held")).waiting:
+            pass  # the actor was told nothing yet
+        assert "has changes" in view.waiting[0].reason
+        (folder / "new").unlink()
+        # By itself it would be looked at again only after a minute.
+        with trio.fail_after(LOOK_AGAIN - 10.0):
+            found = await decided(case, 2)
+        assert {each.partition(":")[0] for each in found} == {"clean", "held"}
+        assert any("the checkout is clean at " in each for each in found)
 
 
 async def test_what_cannot_be_waited_for_is_refused(tmp_path: Path) -> None:

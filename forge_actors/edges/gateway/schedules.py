@@ -43,7 +43,7 @@ class Running(Struct, forbid_unknown_fields=True):
     request_id: str | None = None
 
 
-class Applying(Struct, forbid_unknown_fields=True):
+class ScheduleApplying(Struct, forbid_unknown_fields=True):
     """The schedules of a file, which `source` names."""
 
     source: str
@@ -126,7 +126,7 @@ async def occurrences(call: Call) -> Answer:
 
 
 async def apply(call: Call) -> Answer:
-    wanted = decode(call.request.body, Applying)
+    wanted = decode(call.request.body, ScheduleApplying)
     if not wanted.source or wanted.source.startswith(SOURCE):
         raise InvalidInput("source", "is no name of a file")
     if len(wanted.schedules) > MAX_SCHEDULES:
@@ -179,7 +179,7 @@ ROUTES = (
         "/v1/schedules/apply",
         apply,
         says="Have the schedules of a file be as it says.",
-        takes=Applying,
+        takes=ScheduleApplying,
         gives=AppliedSchedules,
     ),
     Route(

@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import Refused
+from forge_actors.domain.picture.graph import picture
 from forge_actors.domain.workflow_steps import WorkflowState
 from forge_actors.domain.workflow_views import WorkflowRequest, WorkflowView
 from forge_actors.edges.gateway.callers import caller
-from forge_actors.edges.gateway.messages import json_response
+from forge_actors.edges.gateway.messages import Response, json_response
 from forge_actors.edges.gateway.parameters import number, text, word
 from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
@@ -20,6 +21,9 @@ from forge_actors.edges.gateway.route import Route
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
 
+SVG = "image/svg+xml"
+#: For a picture that is opened by itself.
+SEALED = "default-src 'none'; style-src 'unsafe-inline'"
 #: Workflows that one answer tells of.
 MAX_TOLD = 500
 
@@ -31,7 +35,7 @@ class Starting(Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class Retrying(Struct, forbid_unknown_fields=True):
+class WorkflowRetrying(Struct, forbid_unknown_fields=True):
     """The steps to begin anew; none: all that failed."""
 
     steps: list[str] = []
@@ -46,7 +50,7 @@ class Waiting(Struct, forbid_unknown_fields=True):
     timeout: str | float | None = None
 
 
-class Waited(Struct):
+class WorkflowWaited(Struct):
     """`timed_out`: it has not ended."""
 
     workflow: WorkflowView
@@ -81,6 +85,13 @@ async def show(call: Call) -> Answer:
     return json_response(await call.control.workflow(call.parts[0]))
 
 
+async def graph(call: Call) -> Answer:
+    """A picture; `seen` only makes its address another one."""
+    view = await call.control.workflow(call.parts[0])
+    headers = {"content-security-policy": SEALED}
+    return Response(200, picture(view).encode(), SVG, headers)
+
+
 async def pause(call: Call) -> Answer:
     return json_response(await call.control.pause_workflow(call.parts[0]))
 
@@ -94,7 +105,7 @@ async def cancel(call: Call) -> Answer:
 
 
 async def retry(call: Call) -> Answer:
-    wanted = decode(call.request.body or b"{}", Retrying)
+    wanted = decode(call.request.body or b"{}", WorkflowRetrying)
     name = call.parts[0]
     return json_response(await call.control.retry_workflow(name, wanted.steps))
 
@@ -118,7 +129,7 @@ async def wait(call: Call) -> Answer:
     with trio.move_on_after(seconds) as limit:
         await call.control.wait_workflow(name)
     view = await call.control.workflow(name)
-    return json_response(Waited(view, timed_out=limit.cancelled_caught))
+    return json_response(WorkflowWaited(view, timed_out=limit.cancelled_caught))
 
 
 def _check_authority(call: Call, workflow: WorkflowRequest) -> None:
@@ -139,6 +150,7 @@ def _check_authority(call: Call, workflow: WorkflowRequest) -> None:
 _LIMIT = number("limit", "At most so many.", least=1, most=MAX_TOLD)
 _STATE = word("state", "Only those in this state.", get_args(WorkflowState))
 _BEFORE = text("before", "Only those that are older than this id.")
+_SEEN = text("seen", "Anything: for another address than the last picture had.")
 
 ROUTES = (
     Route(
@@ -166,6 +178,14 @@ ROUTES = (
         says="One workflow and its steps.",
         gives=WorkflowView,
         errors=(404, 409),
+    ),
+    Route(
+        "GET",
+        "/v1/workflows/{workflow}/graph",
+        graph,
+        (_SEEN,),
+        says="The steps of a workflow as a picture.",
+        media=SVG,
     ),
     Route(
         "POST",
@@ -196,7 +216,7 @@ ROUTES = (
         "/v1/workflows/{workflow}/retry",
         retry,
         says="Begin what failed of a workflow anew.",
-        takes=Retrying,
+        takes=WorkflowRetrying,
         gives=WorkflowView,
     ),
     Route(
@@ -213,7 +233,7 @@ ROUTES = (
         wait,
         says="Wait until a workflow has ended.",
         takes=Waiting,
-        gives=Waited,
+        gives=WorkflowWaited,
         holds=True,
     ),
 )

@@ -202,9 +202,9 @@ FROM job WHERE repo = ? AND finished_at IS NULL ORDER BY queued_at, id;
 SELECT repo, state, count(*), max(finished_at) FROM job GROUP BY repo, state;
 
 -- name: jobs_apart
--- Those that have not ended and are not queued, which are few.
-SELECT id, repo, state FROM job NOT INDEXED
-WHERE finished_at IS NULL AND state <> 'queued';
+-- Those that have not ended and are not queued, which are few. In one look through the
+-- rows, which takes a tenth of the time: the index of the active ones has no state.
+SELECT id, repo, state FROM job WHERE state <> 'queued' AND +finished_at IS NULL;
 
 -- name: last_dispatches
 SELECT id, last_dispatch FROM repository WHERE last_dispatch > 0;

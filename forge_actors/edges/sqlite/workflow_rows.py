@@ -33,7 +33,7 @@ def save_workflow(db: apsw.Connection, sql: Queries, change: WorkflowSaved) -> N
 
 def save_step(db: apsw.Connection, sql: Queries, change: StepSaved) -> None:
     key = f"{change.workflow}/{change.step}"
-    db.execute(sql["save_step"], (key, change.number, change.body))
+    db.execute(sql["save_step"], (key, change.number, change.state, change.body))
 
 
 def forget_workflows(

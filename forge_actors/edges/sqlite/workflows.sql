@@ -8,8 +8,8 @@ VALUES (?, ?, ?, ?, ?, ?);
 UPDATE workflow SET state = ?2, body = ?3 WHERE id = ?1;
 
 -- name: save_step
-INSERT INTO workflow_step (id, number, body) VALUES (?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET body = excluded.body;
+INSERT INTO workflow_step (id, number, state, body) VALUES (?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body;
 
 -- Ids begin with their time, so the newest are the largest.
 -- name: old_workflows
@@ -32,6 +32,20 @@ WHERE id > ?1 || '/' AND id < ?1 || '0' ORDER BY number;
 
 -- name: active_workflows
 SELECT id FROM workflow WHERE state IN ('running', 'paused', 'cancelling') ORDER BY id;
+
+-- name: asking_steps
+-- The steps that ask a person something, in workflows that have not ended.
+SELECT workflow.id, workflow.name, workflow_step.body
+FROM workflow_step
+JOIN workflow ON workflow.id = substr(workflow_step.id, 1, instr(workflow_step.id, '/') - 1)
+WHERE workflow_step.state = 'asking'
+    AND workflow.state IN ('running', 'paused', 'cancelling')
+ORDER BY workflow_step.id;
+
+-- name: needing_workflows
+-- Those that stopped so that a person has to look, the newest first.
+SELECT id, name, body FROM workflow
+WHERE state IN ('human_attention_required', 'quarantined') ORDER BY id DESC;
 
 -- name: workflows
 SELECT id, body FROM workflow WHERE id < ?1 ORDER BY id DESC LIMIT ?2;

@@ -317,6 +317,17 @@ class ByTemplate(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class Workflows(Struct, forbid_unknown_fields=True):
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("One workflow, by id or name, with its steps. Without it: the newest."),
+    ] = None
+    action: Annotated[
+        Literal["show", "pause", "resume", "cancel", "retry"],
+        _about("`retry` begins failed steps anew; `cancel` ends its jobs."),
+    ] = "show"
+
+
 class Schedules(Struct, forbid_unknown_fields=True):
     name: Annotated[
         Annotated[str, Meta(min_length=1, max_length=200)] | None,

@@ -13,7 +13,13 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from forge_actors.edges.gateway.mcp import arguments, calls, output, waiting
+from forge_actors.edges.gateway.mcp import (
+    arguments,
+    calls,
+    output,
+    waiting,
+    workflow_calls,
+)
 from forge_actors.edges.gateway.mcp.answers import Json
 from forge_actors.edges.gateway.mcp.schemas import schema_of
 
@@ -217,6 +223,17 @@ TOOLS = (
         """What the agents of jobs used, in tokens and US dollars, added up by day, job,
         repository, provider or agent. What nobody told is counted in `unknown`.""",
         reads=True,
+    ),
+    _tool(
+        "workflows",
+        "Look at workflows",
+        arguments.Workflows,
+        workflow_calls.workflows,
+        """Workflows are steps that depend on each other, each a job. Without `name`
+        this lists the newest, with how many steps are in which state; with it, one with
+        its steps and their jobs. `pause`, `resume`, `cancel` and `retry` are for when
+        the user asks for them. A person begins one with `forge-actors workflow run` and
+        answers what a step asks.""",
     ),
     _tool(
         "schedules",

@@ -16,5 +16,9 @@ CREATE INDEX workflow_by_name ON workflow (name, id DESC);
 CREATE TABLE workflow_step (
     id          TEXT PRIMARY KEY,
     number      INTEGER NOT NULL,
+    state       TEXT NOT NULL,
     body        BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Those that ask a person are few.
+CREATE INDEX workflow_step_asking ON workflow_step (id) WHERE state = 'asking';

@@ -20,7 +20,8 @@ function told(text, changed) {
   changed();
 }
 
-async function agreed(question, work, done) {
+/** Do it once somebody has said yes to a question. */
+export async function agreed(question, work, done) {
   const answer = await confirm(question);
   if (answer !== null) await act(() => work(answer), done);
 }

@@ -9,7 +9,7 @@ const PLAIN = new Set([
   "class", "id", "title", "type", "for", "name", "value", "placeholder", "role", "lang",
   "rows", "maxlength", "min", "max", "step", "tabindex", "colspan", "scope", "datetime",
   "autocomplete", "spellcheck", "download", "disabled", "hidden", "open", "checked",
-  "selected", "method", "dir", "inputmode",
+  "selected", "method", "dir", "inputmode", "alt",
 ]);
 
 /** An element; `props` are attributes, `on` listeners, `data` data attributes. */
@@ -26,10 +26,10 @@ function set(made, name, value) {
     for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
   } else if (name === "data") {
     for (const [key, text] of Object.entries(value)) made.dataset[key] = text;
-  } else if (name === "href") {
+  } else if (name === "href" || name === "src") {
     // A backslash is a slash for a browser, and white space is nothing to it.
     if (!/^[/#](?![/\\])[!-[\]-~]*$/.test(value)) throw new Error(`a link leads elsewhere: ${value}`);
-    made.setAttribute("href", value);
+    made.setAttribute(name, value);
   } else if (PLAIN.has(name) || name.startsWith("aria-")) {
     made.setAttribute(name, value === true ? "" : visible(String(value)));
   } else {

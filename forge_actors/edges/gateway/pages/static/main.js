@@ -14,11 +14,13 @@ import { visible } from "/assets/text.js";
 import { startClock } from "/assets/time.js";
 import { timeline } from "/assets/timeline.js";
 import { usage } from "/assets/usage.js";
+import { workflow, workflows } from "/assets/workflows.js";
 
 const NAV = [
   ["Overview", "/", "o"],
   ["Jobs", "/jobs", "j"],
   ["Repositories", "/repositories", "r"],
+  ["Workflows", "/workflows", "w"],
   ["Schedules", "/schedules", "s"],
   ["Timeline", "/timeline", "t"],
   ["Usage", "/usage", "u"],
@@ -30,6 +32,8 @@ const PAGES = [
   [/^\/jobs\/([^/]+)$/, job],
   [/^\/repositories$/, repositories],
   [/^\/repositories\/([^/]+)$/, repository],
+  [/^\/workflows$/, workflows],
+  [/^\/workflows\/([^/]+)$/, workflow],
   [/^\/schedules$/, schedules],
   [/^\/schedules\/([^/]+)$/, schedule],
   [/^\/timeline$/, timeline],
@@ -234,7 +238,7 @@ const KEYS = [
   ["j  k", "the next, the previous row"],
   ["Enter", "open it"],
   ["/", "find a job by its id; on the page of a job, search its output"],
-  ["g  o j r s t u h", "overview, jobs, repositories, schedules, timeline, usage, health"],
+  ["g  o j r w s t u h", "overview, jobs, repositories, workflows, schedules, timeline, usage, health"],
   ["f", "follow the output, or stop following"],
   ["Esc", "leave a field, close a question"],
   ["?", "these keys"],

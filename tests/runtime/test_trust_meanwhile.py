@@ -1,0 +1,127 @@
+"""What others do while somebody trusts a repository, and what jobs may with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+from msgspec import convert, structs
+
+from forge_actors.actors.schedules_messages import Apply
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.schedule_views import ScheduleRequest
+from forge_actors.domain.templates import FromTemplate
+from forge_actors.domain.trust import TrustRequest
+from tests.runtime.kit import make_repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+from tests.runtime.trust_kit import FILE, kinds, trust, trusting
+
+ONLY_TEMPLATES = """\
+[[template]]
+name = "push"
+job = { argv = ["true"], effects = ["push"] }
+"""
+
+
+async def test_of_two_who_trust_at_once_one_looks_again(tmp_path: Path) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        file.write_text(ONLY_TEMPLATES)
+        request = TrustRequest((await control.trust("app")).digest)
+        outcomes: list[str] = []
+
+        async def one() -> None:
+            try:
+                await control.trust_repository("app", request)
+                outcomes.append("done")
+            except Refused as error:
+                outcomes.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one)
+            nursery.start_soon(one)
+        done, refused = sorted(outcomes, key=len)
+        assert done == "done"
+        assert "somebody else has changed what is trusted of app" in refused
+        assert (await kinds(control)).count("repository_trusted") == 1
+
+
+async def test_what_was_edited_meanwhile_keeps_all_of_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        await trust(control)
+        file.write_text(FILE.replace('argv = ["true"]', 'argv = ["false"]'))
+        ask = control.scheduling.ask
+
+        async def edited_first(make: Any) -> Any:
+            monkeypatch.setattr(control.scheduling, "ask", ask)
+            if getattr(make, "func", None) is Apply:
+                known = await control.schedule("app.nightly")
+                edit = convert(known.definition, ScheduleRequest)
+                await control.edit_schedule(structs.replace(edit, jitter="5s"))
+            else:
+                monkeypatch.setattr(control.scheduling, "ask", edited_first)
+            return await ask(make)
+
+        shown = await control.trust("app")
+        monkeypatch.setattr(control.scheduling, "ask", edited_first)
+        with pytest.raises(Refused, match=r"'app\.nightly' was changed meanwhile"):
+            await control.trust_repository("app", TrustRequest(shown.digest))
+        after = await control.trust("app")
+        assert (after.state, after.trusted) == ("differs", shown.trusted)
+        await trust(control)
+        job = (await control.schedule("app.nightly")).definition["job"]
+        assert job["argv"] == ["false"]
+
+
+async def test_a_job_gives_a_template_no_more_than_it_may_do_itself(
+    tmp_path: Path,
+) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        file.write_text(ONLY_TEMPLATES)
+        await trust(control, ["push"])
+        persons, automated = await control.submit(
+            [
+                JobRequest("app", ["true"]),
+                JobRequest("app", ["true"], origin="schedule:x"),
+            ]
+        )
+        wish = FromTemplate("app", origin=f"job:{persons.id}")
+        accepted = await control.submit_template("push", wish)
+        effects = (await control.job(accepted.id)).effects
+        assert effects is not None
+        assert (effects.began, effects.authorised) == ("template:push", ["push"])
+        # Nobody could be asked here, so one that has to wait is refused.
+        wish = FromTemplate("app", origin=f"job:{automated.id}")
+        with pytest.raises(Refused, match="nobody has allowed push"):
+            await control.submit_template("push", wish)
+
+
+async def test_a_name_of_several_needs_its_repository(tmp_path: Path) -> None:
+    async with trusting(tmp_path) as (runtime, _):
+        control = runtime.control
+        other = make_repository(tmp_path / "other")
+        (other / ".forge").mkdir()
+        (other / "src").mkdir()
+        (other / ".forge" / "x.toml").write_text(FILE)
+        await control.add_repository(str(other))
+        shown = await control.trust("other")
+        await control.trust_repository("other", TrustRequest(shown.digest))
+        assert (await control.template("greet")).repo == "other"
+        await trust(control)
+        names = [each.name for each in await control.schedules()]
+        assert names == ["app.nightly", "other.nightly"]
+        with pytest.raises(InvalidInput, match="'greet' is one of app, other"):
+            await control.template("greet")
+        assert (await control.template("greet", "app")).repo == "app"
+        with pytest.raises(NotFound, match="did you mean 'greet'"):
+            await control.template("great", "app")
