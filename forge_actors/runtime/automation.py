@@ -1,4 +1,4 @@
-"""What begins jobs by itself in one runtime: its schedules and its workflows."""
+"""What begins jobs by itself in one runtime: schedules, workflows and controllers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from forge_actors.actors.schedules_messages import HeldNoMore
+from forge_actors.runtime.controllers import RunningControllers
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.scheduling import Scheduling
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.control_following import FollowingControl
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
@@ -40,11 +43,17 @@ class Automation:
         home: Path,
         settings: SettingsInForce,
         output: Callable[[str, int], Awaitable[bytes]],
+        control: Callable[[], FollowingControl],
     ) -> None:
         self.github = GitHubAccess(lambda: settings().github, home)
         issues = IssueWatching(clock, self.github)
+        self.controllers = RunningControllers(
+            *(store, clock, registry, looking, control),
+            freed=lambda: self.scheduling.tell(HeldNoMore()),
+        )
         self.scheduling = Scheduling(
-            *(store, clock, submit, cancel, registry, looking, issues)
+            *(store, clock, submit, cancel, registry, looking, issues),
+            wake=self.controllers.wake,
         )
         context = context_of(store, clock, submit, cancel, output)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
@@ -53,6 +62,7 @@ class Automation:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.scheduling.run)
+                nursery.start_soon(self.controllers.run)
                 nursery.start_soon(self.workflows.run)
         finally:
             await self.github.close()
@@ -60,4 +70,5 @@ class Automation:
     def stop(self) -> None:
         """Submit nothing more; jobs that run go on."""
         self.scheduling.stop()
+        self.controllers.stop()
         self.workflows.stop()

@@ -103,6 +103,7 @@ class ControlBase:
         self.automation = automation
         self.scheduling = automation.scheduling
         self.running_workflows = automation.workflows
+        self.controllers = automation.controllers
         #: Actors of repositories that were found before.
         self._actors: dict[str, RepositoryMailbox] = {}
         self.trusts = Trusts(store, clock, registry.get)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.requests import Continued, Retried
+    from forge_actors.runtime.again import Given
 
 
 class FollowingControl(WorktreeControl):
@@ -39,9 +40,18 @@ class FollowingControl(WorktreeControl):
     async def continue_job(
         self, selector: str, prompt: str, *, origin: str = "cli"
     ) -> Continued:
-        job_id = self._store.match(selector)
-        await self._bring_back(job_id)
-        return await self._admission.again.follow(job_id, prompt, origin)
+        return await self.go_on(self._store.match(selector), prompt, origin)
+
+    async def go_on(
+        self, job: str, prompt: str, origin: str, given: Given | None = None
+    ) -> Continued:
+        """The same for a whole id, for a workflow with what that gives.
+
+        Raises:
+            NoSession: there is none to go on with.
+        """
+        await self._bring_back(job)
+        return await self._admission.again.follow(job, prompt, origin, given)
 
     async def _bring_back(self, job: str) -> None:
         """Make the worktree of a job again if it was removed, if somebody may go on

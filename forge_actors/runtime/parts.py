@@ -344,6 +344,7 @@ class Parts:
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),
             *(self.registry, self.looking, self._home, self._settings, output),
+            control=lambda: control,
         )
         control = RuntimeControl(
             home=self._home,
