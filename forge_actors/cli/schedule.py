@@ -11,6 +11,8 @@ from forge_actors.cli.prompts import add_prompt
 from forge_actors.cli.schedule_text import detail, listing, told
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
+from forge_actors.client.activations import mark
+from forge_actors.client.home import resolve_home
 from forge_actors.client.schedule_files import read_schedules
 from forge_actors.client.sync import Service
 
@@ -70,7 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--request-id", metavar="ID", help="the same id again runs nothing more"
     )
     remove = actions.add_parser("remove", help="forget it; its jobs stay")
-    for named in (show, ahead, pause, resume, run_now, remove):
+    activate = actions.add_parser(
+        "activate",
+        help="have one that wakes a controller go live with the next start",
+    )
+    for named in (show, ahead, pause, resume, run_now, remove, activate):
         named.add_argument("name", metavar="SCHEDULE", help="what it is called")
     check = actions.add_parser("check", help="say what is wrong with a file")
     apply = actions.add_parser(
@@ -193,6 +199,9 @@ def run(args: argparse.Namespace) -> int:
             body = {"request_id": args.request_id}
             done = service.post("schedules", args.name, "run", body=body)
             _print(args, done, lambda: [done["id"]])
+        case "activate":
+            path = mark(resolve_home(args.home), args.name)
+            _print(args, {"mark": path}, lambda: [path])
         case "pause" | "resume":
             view = service.post("schedules", args.name, args.action)
             _print(args, view, lambda: [f"{view['name']} {view['state']}"])

@@ -104,6 +104,7 @@ KINDS: tuple[str, ...] = (
     "controller_done",
     "controller_set_aside",
     "schedule_activated",
+    "schedule_not_activated",
     "job_auto_isolated",
     "job_unisolated",
     "agent_session",

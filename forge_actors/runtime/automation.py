@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors.schedules_messages import HeldNoMore
+from forge_actors.runtime.activations import consume
 from forge_actors.runtime.controllers import RunningControllers
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
@@ -45,6 +46,7 @@ class Automation:
         output: Callable[[str, int], Awaitable[bytes]],
         control: Callable[[], FollowingControl],
     ) -> None:
+        self._home, self._store, self._clock = home, store, clock
         self.github = GitHubAccess(lambda: settings().github, home)
         issues = IssueWatching(clock, self.github)
         self.controllers = RunningControllers(
@@ -60,6 +62,8 @@ class Automation:
 
     async def run(self) -> None:
         try:
+            # Before anything is decided about a schedule.
+            await consume(self._home, self._store, self._clock)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.scheduling.run)
                 nursery.start_soon(self.controllers.run)
