@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin)
 OTHERS := $(subst $() $(),:,$(PYENV))
 # What is short, or is one process, runs two at a time behind the suite.
-SMALL := simulation,py313,py312,py311,chaos,schemathesis,package
+SMALL := simulation,py313,py312,py311,types,schemathesis,chaos,package
 # The interpreter that runs everything need not run a part of it again.
 SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 
@@ -18,7 +18,7 @@ demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
 
 test: $(STAMP)
-	$(BIN)/tox run -e lint,types,py
+	$(BIN)/tox run -e lint,py
 	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run-parallel \
 		--parallel 2 --parallel-no-spinner -e $(SMALL)
 

@@ -10,6 +10,7 @@ import trio
 from benchmarks.rows import Bench, Sample
 from forge_actors.actors.workflows import Context
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.rounds import Marks
 from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 from forge_actors.domain.workflow_steps import StepEnd, Workflow
 from forge_actors.edges.machine import Clock
@@ -71,6 +72,10 @@ async def _measure(bench: Bench, steps: int) -> float:
         await trio.lowlevel.checkpoint()
         return ()
 
+    async def marks(*_: object) -> Marks:
+        await trio.lowlevel.checkpoint()
+        return Marks()
+
     async with (
         open_store(path, repository_workers=4, overtake_after=1800.0) as store,
         trio.open_nursery() as nursery,
@@ -83,6 +88,7 @@ async def _measure(bench: Bench, steps: int) -> float:
             cancel=cancel,
             result=result,
             lines=lines,
+            marks=marks,
         )
         running = RunningWorkflows(context, lambda: "1")
         nursery.start_soon(running.run)

@@ -12,13 +12,15 @@ import trio
 import trio.testing
 from hypothesis import settings
 
+from tests.examples import examples
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-TEST_SECONDS = 60
+TEST_SECONDS = 120
 
 # How long an example takes says more of the machine than of us.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 # Settings of the developer's own service must not reach the tests, nor may git find

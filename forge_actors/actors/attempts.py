@@ -120,6 +120,11 @@ class Attempts:
             worker.detach()
         self._nursery.cancel_scope.cancel()
 
+    @property
+    def waits(self) -> bool:
+        """Some are to be started once their dispatch is durable."""
+        return bool(self._unstarted) and not self._closed
+
     def close(self) -> None:
         """Start nothing more; what runs is in the hands of its tasks."""
         self._closed = True

@@ -220,23 +220,35 @@ class Inbox(Generic[M]):
     """The receiving end; exactly one task reads it."""
 
     def __init__(
-        self, channel: trio.MemoryReceiveChannel[M], pulse: Pulse = UNWATCHED
+        self,
+        channel: trio.MemoryReceiveChannel[M],
+        mailbox: Mailbox[M],
+        pulse: Pulse = UNWATCHED,
     ) -> None:
         self._channel = channel
+        self._mailbox = mailbox
+        #: Messages that were taken out so far.
+        self._taken = 0
         self._pulse = pulse
-        #: Wait for the next message. The channel's own, as each message pays for it.
-        self.receive = channel.receive
+
+    async def receive(self) -> M:
+        """Wait for the next message."""
+        message = await self._channel.receive()
+        self._taken += 1
+        return message
 
     def receive_nowait(self) -> M | None:
         """The next message, or None if none is there."""
-        try:
-            return self._channel.receive_nowait()
-        except trio.WouldBlock:
+        # A channel that has none raises, which costs as much as handling a message.
+        if self._taken == self._mailbox.sent:
             return None
+        message = self._channel.receive_nowait()
+        self._taken += 1
+        return message
 
     @property
     def empty(self) -> bool:
-        return self._channel.statistics().current_buffer_used == 0
+        return self._taken == self._mailbox.sent
 
     def load(self) -> tuple[int, bool]:
         """How many messages lie in it, and whether the actor waits for another one."""
@@ -260,7 +272,8 @@ def open_mailbox(actor: str | None = None) -> tuple[Mailbox[M], Inbox[M]]:
     receive: trio.MemoryReceiveChannel[M]
     send, receive = trio.open_memory_channel(math.inf)
     pulse = UNWATCHED if actor is None else CURRENT.get()
-    mailbox, inbox = Mailbox(send, pulse), Inbox(receive, pulse)
+    mailbox = Mailbox(send, pulse)
+    inbox = Inbox(receive, mailbox, pulse)
     if actor is not None and pulse is not UNWATCHED:
         pulse.add(actor, mailbox, inbox)
     return mailbox, inbox

@@ -123,5 +123,7 @@ class Context(Struct, frozen=True):
     saving: Callable[[], bool]
     #: Told why no files are watched; None: they are, as far as they should be.
     unwatched: Callable[[str | None], object] = lambda _: None
+    #: Told of each repository whose files are watched now, or why they cannot be.
+    watched: Callable[[str, str | None], object] = lambda _, __: None
     #: Told of each repository that was looked at.
     looked: Callable[[str], object] = lambda _: None

@@ -141,13 +141,10 @@ class _Repository:
 
     def discard(self, message: Message) -> None:
         """Put back what an unread message carries."""
-        match message:
-            case Granted(grant):
-                grant.give_back()
-            case WorkerExited(_, _, receipt):
-                self._context.keep_receipt(receipt)
-            case _:
-                pass
+        if isinstance(message, Granted):
+            message.grant.give_back()
+        elif isinstance(message, WorkerExited):
+            self._context.keep_receipt(message.receipt)
 
     async def next_message(self, inbox: Inbox[Message]) -> Message | None:
         """The next message; None when a queue budget ran out or the linger is over."""
@@ -182,6 +179,7 @@ class _Repository:
         self._moves.add(self._ledger.look_for_left(self._alive, now))
         self._moves.add(self._ledger.take_back(now))
         self.settle()
+        self._context.settled()
 
     def _recover_one(self, job: Job, now: float) -> None:
         if job.state not in RESERVED:
@@ -239,11 +237,9 @@ class _Repository:
 
     def _job_of(self, message: Message) -> Job | None:
         """The only job that a message is about."""
-        match message:
-            case WorkerStarted(job) | WorkerExited(job):
-                return self._ledger.jobs.get(job)
-            case _:
-                return None
+        if isinstance(message, WorkerStarted | WorkerExited):
+            return self._ledger.jobs.get(message.job)
+        return None
 
     def _handle(self, message: Message) -> None:
         now = self._context.clock.now()
@@ -345,7 +341,8 @@ class _Repository:
                 self._moves.add(self._ledger.set_aside(job.id, cause(error), now))
                 return
             self._attempts.add(worker, order)
-            self._moves.add(changes, then=partial(self._attempts.start, job.id))
+            start = partial(self._attempts.start, job.id)
+            self._moves.add(changes, then=start, lazy=True)
             grant.pass_on()
 
     def _fail_if_gone(self, now: float) -> bool:
@@ -390,7 +387,8 @@ class _Repository:
             self._context.refused(job, outcome.refusal)
         if job.agent is not None:
             self._context.used()
-        self._moves.add(changes, then=partial(self._context.forget, job.id, attempt))
+        forget = partial(self._context.forget, job.id, attempt)
+        self._moves.add(changes, then=forget, lazy=True)
         return True
 
     def _save(self) -> None:
@@ -398,3 +396,5 @@ class _Repository:
         # the event log never shows more at once than a limit allows.
         self._moves.save()
         self._attempts.release()
+        if self._attempts.waits:
+            self._context.settled()

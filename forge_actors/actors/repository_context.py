@@ -60,5 +60,7 @@ class Context(Struct, frozen=True):
     used: Callable[[], None]
     #: Whether a repository's actor is to set aside what makes it fail.
     careful: Callable[[str], bool]
+    #: Tells it that a grant was used, and what for is saved.
+    settled: Callable[[], None]
     #: Somebody may be there to see to what refuses a job, such as a login.
     attended: bool = True

@@ -28,7 +28,7 @@ from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
 from forge_actors.actors.attendant import for_maintenance
 from forge_actors.actors.closings import Closings
-from forge_actors.actors.mail import mail_counts
+from forge_actors.actors.mail import mail_counts, told
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
@@ -109,7 +109,7 @@ class _Supervisor:
         self._context = context
         self._mailbox = mailbox
         self._nursery = nursery
-        self._grants = Grants(context.limits, mailbox.tell)
+        self._grants = Grants(context.limits, mailbox.tell, context.store.hasten)
         self._capacity = self._grants.capacity
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
@@ -147,6 +147,7 @@ class _Supervisor:
             used=self._closings.used,
             attended=context.attended,
             careful=self._aside.is_careful,
+            settled=self._grants.settle,
         )
 
     @property
@@ -183,6 +184,8 @@ class _Supervisor:
             if not again or not self._history.allow(trio.current_time()):
                 raise
             log.exception("a pass failed; it is made again")
+        if self._grants.came_back:
+            self._grants.settle()
         due = trio.current_time() + self._period
         if due < self._pass.due:
             self._pass.set(due)
@@ -205,7 +208,7 @@ class _Supervisor:
             case Submitted(repo, jobs):
                 with suppress(SetAsideError):  # they are loaded when it is tried again
                     child = await self.open(repo)
-                    if not _tell(child, repository_messages.Enqueue(jobs)):
+                    if not told(child, repository_messages.Enqueue(jobs)):
                         self._missed.add(repo)
             case TakeBack(repo):
                 await self._take_back(repo)
@@ -230,7 +233,7 @@ class _Supervisor:
                     self._closings.set(message)
             case Relocated(repo):
                 if repo in self._children:  # others load what is saved
-                    _tell(self._children[repo], repository_messages.Relocated())
+                    told(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
                 self._closings.set_limits(limits)
                 self._line.reconsider()
@@ -270,7 +273,7 @@ class _Supervisor:
                 continue
             self._children[repo] = child
             if self._stop is not None:
-                _tell(child, repository_messages.Stop(self._stop))
+                told(child, repository_messages.Stop(self._stop))
         return child
 
     @trio.lowlevel.enable_ki_protection
@@ -287,9 +290,10 @@ class _Supervisor:
         self._notice(Ended(repo, error))
 
     def _notice(self, message: Wanted | Ended) -> None:
-        # A child may act once more after we have failed or were killed.
-        with suppress(MailboxClosed):
+        try:
             self._mailbox.tell(message)
+        except MailboxClosed:
+            return  # a child may act once more after we have failed or were killed
 
     def _keep_receipt(self, receipt: Receipt) -> None:
         self._context.unclaimed[receipt.job, receipt.attempt] = receipt
@@ -328,7 +332,7 @@ class _Supervisor:
         else:
             # It has to load anew what it has left alone.
             self._missed.add(repo)
-            _tell(child, repository_messages.Stop("detached"))
+            told(child, repository_messages.Stop("detached"))
 
     def _make_worker(
         self, grant: Grant, owner: Mailbox[repository_messages.Message]
@@ -349,7 +353,7 @@ class _Supervisor:
         for repo in (*active, *others[:PASS_REPOSITORIES]):
             child = self._children.get(repo)
             if child is not None:
-                _tell(child, repository_messages.Pass())
+                told(child, repository_messages.Pass())
         for repo in others[:PASS_REPOSITORIES]:  # to the end: others come first now
             self._children[repo] = self._children.pop(repo)
 
@@ -365,12 +369,12 @@ class _Supervisor:
             grant = self._grants.issue(offer)
             self._accounts.granted(grant)
             granted = repository_messages.Granted(grant)
-            if not _tell(self._children[offer.repo], granted):
+            if not told(self._children[offer.repo], granted):
                 grant.give_back()
 
     def _tell_all(self, message: repository_messages.Message) -> None:
         for child in self._children.values():
-            _tell(child, message)
+            told(child, message)
 
     def _survey(self) -> Survey:
         capacity = self._capacity
@@ -385,12 +389,3 @@ class _Supervisor:
             closed=self._accounts.closed,
             no_clean_up=self._maintenance.given_up,
         )
-
-
-def _tell(child: RepositoryMailbox, message: repository_messages.Message) -> bool:
-    """Tell a child; False if it has just ended, which it reports itself."""
-    try:
-        child.tell(message)
-    except MailboxClosed:
-        return False
-    return True

@@ -6,7 +6,6 @@ Holding it is the only right to launch; however the holder ends, the grant goes 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
@@ -91,17 +90,26 @@ class Grant:
         if self.returned:
             return
         self.returned = True
-        # A supervisor that has ended took its counts with it.
-        with suppress(MailboxClosed):
+        try:  # `suppress` costs as much as all else here, for every job
             self._back(Returned(self))
+        except MailboxClosed:
+            return  # a supervisor that has ended took its counts with it
 
 
 class Grants:
     """Every grant that is out, and so every token in use. The supervisor's own."""
 
-    def __init__(self, limits: Limits, back: Callable[[Returned], None]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        back: Callable[[Returned], None],
+        settled: Callable[[], None],
+    ) -> None:
         self.capacity = Capacity(limits)
         self._back = back
+        self._settled = settled
+        #: One has come back since the last time that all had settled.
+        self.came_back = False
         self._out: dict[str, Grant] = {}
         self._last = 0
 
@@ -136,6 +144,15 @@ class Grants:
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]
         self.capacity.give_back(grant.id, grant.repo, grant.tokens)
+        self.came_back = True
+
+    def settle(self) -> None:
+        """Call `settled`, unless a grant is on its way to a job that is to use it."""
+        for grant in self._out.values():
+            if grant.job is None:
+                return
+        self.came_back = False
+        self._settled()
 
     def withdraw(self, covered: Callable[[tuple[str, ...]], bool]) -> None:
         """Of those that no job uses yet, give none of the covered ones to any."""

@@ -107,6 +107,7 @@ class Watches:
 
     def answered(self, repo: str, problem: Unwatchable | None) -> None:
         """Whether a watch stands."""
+        self._context.watched(repo, None if problem is None else problem.reason)
         if problem is None:
             return
         self._watched.discard(repo)

@@ -27,6 +27,7 @@ from forge_actors.actors.workflows_messages import (
     Cancel,
     Due,
     Ended,
+    Freed,
     Looked,
     Message,
     Pause,
@@ -35,14 +36,18 @@ from forge_actors.actors.workflows_messages import (
     Tell,
 )
 from forge_actors.actors.workflows_messages import Context as Context
+from forge_actors.domain.disk import DiskLow
 from forge_actors.domain.errors import (
     ActorStopped,
+    AdmissionBlocked,
+    Forbidden,
     ForgeError,
     MailboxClosed,
     Refused,
     StoreFailed,
     Unavailable,
 )
+from forge_actors.domain.rounds import in_turn
 from forge_actors.domain.workflow_changes import WorkflowsForgotten
 from forge_actors.domain.workflow_records import (
     loaded,
@@ -72,7 +77,9 @@ TOGETHER = 200
 TRY_AGAIN = 30.0
 #: Workflows that have ended and are kept.
 KEPT = 500
-_FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
+#: Nothing can be submitted for now; and this one step cannot.
+_NOTHING = (StoreFailed, Unavailable, ActorStopped, DiskLow, AdmissionBlocked)
+_THIS_ONE = (*_NOTHING, Refused)
 
 
 @trio.lowlevel.enable_ki_protection
@@ -127,6 +134,9 @@ class _Workflow:
         #: Steps that are being submitted, and those that wait for the next try.
         self._under_way: list[Step] = []
         self._held_back: list[Step] = []
+        self._will_try_again = False
+        #: Nothing is submitted until then.
+        self._closed = False
         #: The last promise of the store.
         self.last: Saved
 
@@ -158,7 +168,10 @@ class _Workflow:
                 self._nursery.start_soon(self._look_at, step, job, state)
             case Looked():
                 self._ended(message)
+            case Freed():
+                pass
             case Due():
+                self._closed = self._will_try_again = False
                 held, self._held_back = self._held_back, []
                 for one in held:
                     self._save(self._plan.give_back(one, self._wall))
@@ -213,15 +226,17 @@ class _Workflow:
                 self._follow(name, outcome)
                 if self._workflow.state == "cancelling":
                     self._nursery.start_soon(self._cancel, outcome)
-            elif isinstance(outcome, _FOR_NOW):
+            elif isinstance(outcome, _THIS_ONE) and not isinstance(outcome, Forbidden):
                 step.why = f"its job was refused for now: {outcome}"
                 self._held_back.append(step)
+                self._closed = self._closed or isinstance(outcome, _NOTHING)
             elif isinstance(outcome, ForgeError):
                 why = f"its job was refused: {outcome}"
                 changed += self._plan.refused(step, why, self._wall)
             else:
                 raise outcome
-        if self._held_back:
+        if self._held_back and not self._will_try_again:
+            self._will_try_again = True
             self._nursery.start_soon(self._try_again)
         self._save(changed)
 
@@ -247,7 +262,9 @@ class _Workflow:
             event = self._event(f"workflow_{verdict.state}", reason=verdict.why)
             self._save((), event, itself=True)
             self._context.store.save([WorkflowsForgotten(KEPT)], lazy=True)
-        elif self._workflow.state == "running" and not self._under_way:
+        elif self._workflow.state == "running" and not (
+            self._under_way or self._closed
+        ):
             self._submit_next()
 
     def _submit_next(self) -> None:
@@ -264,17 +281,18 @@ class _Workflow:
             self._nursery.start_soon(self._submit, orders)
         if refused:
             self._save(refused)
-            self._mailbox.tell(Due())  # what that freed is looked at next
+            self._mailbox.tell(Freed())
 
     def _request(self, step: Step) -> JobRequest:
         defined = self._plan.define(step.name)
         request = request_of(defined, self._definition.parameters, self._plan.by_name)
-        return structs.replace(
+        request = structs.replace(
             request,
             request_id=request_id(self._workflow.id, step.name, step.tries + 1),
             origin=f"workflow:{self._workflow.name}",
             work=self._workflow.id,
         )
+        return request if defined.turn is None else in_turn(request, defined.turn)
 
     async def _submit(self, orders: list[tuple[Step, JobRequest]]) -> None:
         """Have jobs made for steps, together if that can be."""
@@ -283,7 +301,8 @@ class _Workflow:
             jobs = await self._context.submit([request for _, request in orders])
             outcomes = [(s.name, job) for (s, _), job in zip(orders, jobs, strict=True)]
         except Exception as error:  # noqa: BLE001 - the actor decides
-            if len(orders) == 1 or not isinstance(error, ForgeError):
+            alone = len(orders) == 1 or isinstance(error, _NOTHING)
+            if alone or not isinstance(error, ForgeError):
                 outcomes = [(step.name, error) for step, _ in orders]
             else:
                 outcomes = [await self._submit_one(*order) for order in orders]
@@ -325,8 +344,12 @@ class _Workflow:
     async def _look_at(self, step: str, job: str, state: State) -> None:
         try:
             end = await self._context.result(job, state)
-            if end.state == "succeeded" and self._plan.define(step).gives_items:
+            defined = self._plan.define(step)
+            if end.state == "succeeded" and defined.gives_items:
                 end = structs.replace(end, items=await self._context.lines(job))
+            if defined.turn is not None:
+                marks = await self._context.marks(job, defined.turn, end)
+                end = structs.replace(end, marks=marks)
         except ForgeError as error:
             end = StepEnd(state, str(error))
         self._mailbox.tell(Looked(step, job, end))

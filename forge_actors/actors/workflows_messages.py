@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Saved
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.rounds import Marks, Turn
     from forge_actors.domain.workflow_steps import Plan
 
 
@@ -76,7 +77,13 @@ class Due(Struct, frozen=True):
     """Steps that could not be submitted may be tried again."""
 
 
-Message = Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due
+class Freed(Struct, frozen=True):
+    """Steps may begin that could not when they were looked at last."""
+
+
+Message = (
+    Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due | Freed
+)
 
 
 class WorkflowStore(Protocol):
@@ -115,3 +122,5 @@ class Context(Struct, frozen=True):
     result: Callable[[str, State], Awaitable[StepEnd]]
     #: The lines that a job wrote to its standard output.
     lines: Callable[[str], Awaitable[tuple[str, ...]]]
+    #: What a job that has ended so left, in its turn of a goal.
+    marks: Callable[[str, Turn, StepEnd], Awaitable[Marks]]

@@ -115,7 +115,11 @@ def _managed(home: str) -> Found:
     launcher = Path(home, LAUNCHER)
     if not os.access(launcher, os.X_OK):
         return "manager", "broken", f"{launcher} cannot be executed"
-    return "manager", "ok" if state.installed else "broken", state.detail
+    if not state.installed:
+        return "manager", "broken", state.detail
+    if state.warning is not None:
+        return "manager", "missing", f"{state.detail}; {state.warning}"
+    return "manager", "ok", state.detail
 
 
 def answers(status: dict[str, Any]) -> Iterator[Found]:

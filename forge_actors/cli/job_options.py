@@ -39,6 +39,7 @@ _PLAIN = (
     "isolate",
     "branch",
     "base",
+    "in_worktree",
 )
 #: Options that take words with commas between them.
 _LISTS = ("effects", "authorised")
@@ -126,6 +127,7 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--branch", metavar="PATTERN", help="its branch there (forge/{job})")
     add("--base", metavar="REF", help="what that begins at (HEAD of the checkout)")
+    add("--in-worktree", metavar="JOB", help="run it in the worktree of that job")
     add(
         "--agent",
         metavar="NAME[,NAME]",

@@ -71,7 +71,10 @@ def run(args: argparse.Namespace) -> int:
             for text in notes:
                 note(text)
         case "status":
-            _print(args, service_install.state(home))
+            state = service_install.state(home)
+            _print(args, state)
+            if state.warning is not None:
+                note(state.warning)
         case _:
             if not 1 <= args.lines <= MAX_LINES:
                 raise UsageError(f"--lines: must be from 1 to {MAX_LINES}")

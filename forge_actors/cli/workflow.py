@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = (
-    "Run steps that depend on each other, across repositories. Each step is a job as\n"
-    "any other. What runs goes on by what it was begun with, whatever becomes of the\n"
-    "file, and over every restart."
+    "Run steps that depend on each other, across repositories; the same for many\n"
+    "items; or an agent, until a check passes. Each step is a job as any other. What\n"
+    "runs goes on by what it was begun with, whatever becomes of the file, and over\n"
+    "every restart."
 )
 EXAMPLES = """\
   forge-actors workflow run release.toml --follow
@@ -174,8 +175,8 @@ def _run(service: Service, args: argparse.Namespace) -> int:
         body = {"workflow": workflow, "dry_run": only_check}
         view = service.post("workflows", body=body)
     if only_check:
-        steps = len(view["steps"])
-        _print(args, view, lambda: [f"{view['name']}: {steps} steps, nothing is wrong"])
+        what = "a goal" if view["goal"] else f"{len(view['steps'])} steps"
+        _print(args, view, lambda: [f"{view['name']}: {what}, nothing is wrong"])
         return 0
     if args.follow:
         note(f"workflow {view['id']} has begun")

@@ -38,6 +38,8 @@ def detail(view: dict[str, Any]) -> Iterator[str]:
     yield f"kind      {view['kind']}"
     yield f"state     {view['state']}" + (f": {view['why']}" if view["why"] else "")
     yield f"steps     {counts(view)}"
+    if view.get("goal"):
+        yield f"rounds    {rounds(view['goal'])}"
     yield f"begun     {view['made_at']} by {view['origin']}"
     if view["ended_at"]:
         yield f"ended     {view['ended_at']}"
@@ -53,6 +55,18 @@ def detail(view: dict[str, Any]) -> Iterator[str]:
         for step in view["steps"]
     ]
     yield from table(STEPS, rows, columns=terminal_width(), flexible=[4, 5])
+
+
+def rounds(goal: dict[str, Any]) -> str:
+    """How far a goal is, and what it has used."""
+    told = f"{goal['round']} of {goal['rounds']}"
+    if goal["used_tokens"] or goal["tokens"] is not None:
+        most = "" if goal["tokens"] is None else f" of {goal['tokens']:,}"
+        told += f", {goal['used_tokens']:,}{most} tokens"
+    if goal["used_cost"] or goal["cost"] is not None:
+        most = "" if goal["cost"] is None else f" of ${goal['cost']:,.2f}"
+        told += f", ${goal['used_cost']:,.2f}{most}"
+    return told
 
 
 def report(view: dict[str, Any]) -> Iterator[str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import to_builtins
 
 from forge_actors.client import offline
@@ -210,14 +212,10 @@ def _trust(home: str, repo: str, name: str) -> Json | None:
     if not offline.rows(home, _TRUSTS):
         return None  # an older release wrote it
     for body, differs in offline.rows(home, _TRUSTED, [repo]):
-        told: Json = to_builtins(
-            stored_note(
-                name,
-                trusted_from(body),
-                None if differs is None else differs_from(differs),
-            )
-        )
-        return told
+        with suppress(msgspec.MsgspecError):  # it has to be taken over anew
+            seen = None if differs is None else differs_from(differs)
+            told: Json = to_builtins(stored_note(name, trusted_from(body), seen))
+            return told
     return None
 
 

@@ -7,7 +7,9 @@ repository of the schedule.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
@@ -40,6 +42,15 @@ MAX_ISSUE_LABELS = 20
 LEAST_PACE, USUAL_PACE, LONGEST_PACE = 30.0, 300.0, 86_400.0
 
 
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text))
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return _pattern(pattern).match(text) is not None
+
+
 class Traits(Struct, frozen=True):
     """What is asked of a job by those that wait for some."""
 
@@ -48,6 +59,8 @@ class Traits(Struct, frozen=True):
     name: str | None = None
     labels: tuple[str, ...] = ()
     origin: str = ""
+    #: Who began the workflow that it is a job of, as an origin.
+    began: str = ""
 
     @property
     def keys(self) -> list[tuple[By, str]]:
@@ -106,7 +119,7 @@ class Jobs(Struct, frozen=True):
             case "name":
                 return self._named(job.name)
             case "label":
-                return any(fnmatchcase(label, self.value) for label in job.labels)
+                return any(_fits(self.value, label) for label in job.labels)
             case "kind":
                 return job.kind == self.value
             case "schedule":
@@ -115,7 +128,7 @@ class Jobs(Struct, frozen=True):
                 return job.job == self.value
 
     def _named(self, name: str | None) -> bool:
-        return name is not None and fnmatchcase(name, self.value)
+        return name is not None and _fits(self.value, name)
 
 
 class Clean(Struct, frozen=True, tag="clean", tag_field="kind"):
@@ -176,7 +189,7 @@ class Branch(Struct, frozen=True, tag="branch", tag_field="kind"):
         remote = branch.startswith("remotes/")
         if remote and not self.pattern.startswith("remotes/"):
             return False
-        return fnmatchcase(branch, self.pattern)
+        return _fits(self.pattern, branch)
 
 
 class Files(Struct, frozen=True, tag="file", tag_field="kind"):

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from forge_actors.domain.control_schedules import Schedules
 
 if TYPE_CHECKING:
-    from forge_actors.domain.requests import Accepted
+    from collections.abc import Mapping
+
+    from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.domain.templates import FromTemplate, TemplateView
     from forge_actors.domain.trust import TrustedRun, TrustRequest, TrustView
     from forge_actors.domain.workflow_views import WorkflowView
@@ -45,6 +47,16 @@ class TrustControl(Schedules, Protocol):
 
     async def template(self, name: str, repo: str | None = None) -> TemplateView:
         """The one with this name."""
+
+    async def jobs_of_templates(
+        self, wishes: Mapping[int, tuple[str, FromTemplate]]
+    ) -> dict[int, JobRequest]:
+        """The jobs of a batch that templates make of values, by their places; a wish
+        is the name of a template and what is said to it.
+
+        Raises:
+            InvalidInput, NotFound: naming the place, as `jobs[3].`.
+        """
 
     async def submit_template(self, name: str, wanted: FromTemplate) -> Accepted:
         """Accept the job that a template makes of values.

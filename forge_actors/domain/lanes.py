@@ -320,13 +320,20 @@ class Lanes:
     def _shown(self, tokens: Tokens) -> list[tuple[Job, Lane]]:
         """The first job of each priority that is in no parked lane."""
         shown: list[tuple[Job, Lane]] = []
+        ready = self.ready
         for level, heap in self._index[tokens].items():
             while heap:
                 queued_at, job_id, lane = heap[0]
-                if lane.blocker is None and (
-                    self._head(lane, level) == (queued_at, job_id)
+                held = ready.get(job_id)
+                # The first of a lane is in here too, so one that is ready comes first.
+                if (
+                    held is not None
+                    and lane.blocker is None
+                    and held[1] is lane
+                    and held[2][0] == queued_at
+                    and held[0].priority == level
                 ):
-                    shown.append((self.ready[job_id][0], lane))
+                    shown.append((held[0], lane))
                     break
                 heappop(heap)
         return shown

@@ -175,6 +175,10 @@ class Store(Protocol):
                 That is noted, and harms nobody else.
         """
 
+    def hasten(self) -> None:
+        """Nothing more is to come along with what was saved lazily: commit it now,
+        unless a commit is due anyway. It may be durable when this returns."""
+
     def load(self, repo: str) -> Ledger:
         """An empty ledger with the fence and the settings of one repository."""
 

@@ -107,6 +107,8 @@ class JobRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     #: The name of the worktree's branch, a pattern, and the commit that it begins at.
     branch: str | None = None
     base: str | None = None
+    #: The job in whose worktree it works, in place of one of its own.
+    in_worktree: str | None = None
     #: What it does to the outside: it waits for a person if it may not.
     effects: list[str] = []
     #: What it may do though no person asked for it; only a person can say so.

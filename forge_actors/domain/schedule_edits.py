@@ -20,7 +20,7 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import resumed
-from forge_actors.domain.triggers import of_checkout, same_windows
+from forge_actors.domain.triggers import On, of_checkout, same_windows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -130,7 +130,10 @@ def changed(
     schedule = structs.replace(
         known, definition=definition, revision=known.revision + 1
     )
-    if not same_windows(definition.trigger, known.definition.trigger):
+    same = same_windows(definition.trigger, known.definition.trigger)
+    # What was seen was seen in that repository.
+    elsewhere = definition.repo != known.definition.repo
+    if not same or (elsewhere and isinstance(definition.trigger, On)):
         # Its windows are others: what was due by the old ones is not by these.
         pending = tuple(e for e in known.progress.pending if e.asked)
         progress = structs.replace(

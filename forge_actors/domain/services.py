@@ -37,6 +37,8 @@ class ManagedState(Struct, frozen=True):
     #: What the manager goes by.
     file: str | None = None
     detail: str = ""
+    #: What a person should know of it.
+    warning: str | None = None
 
 
 class ServiceManager(Protocol):

@@ -169,7 +169,7 @@ def comes_of(
     for _ in range(MAX_CHAIN):
         if known is None:
             return False
-        kind, _, name = known.origin.partition(":")
+        kind, _, name = (known.began or known.origin).partition(":")
         if (kind, name) == ("schedule", schedule):
             return True
         before: str | None = None

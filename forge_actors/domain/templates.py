@@ -142,6 +142,31 @@ class FromTemplate(Struct, forbid_unknown_fields=True, omit_defaults=True):
     parent: Parent | None = None
 
 
+class TemplateLine(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A line of a batch: the job of a template, and what can be said besides."""
+
+    template: str
+    repo: str
+    values: dict[str, Value] = {}
+    name: str | None = None
+    labels: list[str] = []
+    priority: str | None = None
+    after: list[str] = []
+    unique: str | None = None
+    request_id: str | None = None
+    timeout: str | float | None = None
+    queue_timeout: str | float | None = None
+    admission_timeout: str | float | None = None
+    idle_timeout: str | float | None = None
+
+    def wish(self, request: JobRequest) -> FromTemplate:
+        """The same, of whom and where its place in the batch says."""
+        job = {name: value for name in BESIDES if (value := getattr(self, name))}
+        return FromTemplate(
+            request.repo, self.values, job, request.origin, request.parent
+        )
+
+
 def checked(table: TemplateTable, where: str) -> Template:
     """A template that can be used. `where` is its place in its file.
 

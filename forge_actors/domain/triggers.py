@@ -107,14 +107,14 @@ def of_checkout(trigger: Trigger) -> bool:
 
 
 def same_windows(one: Trigger, other: Trigger) -> bool:
-    """Whether two triggers have the same windows: how often issues are asked for does
-    not matter to them."""
-    if isinstance(one, On) and isinstance(one.cause, Issues):
-        if isinstance(other, On) and isinstance(other.cause, Issues):
-            cause = structs.replace(one.cause, every=other.cause.every)
-            return cause == other.cause
-        return False
-    return one == other
+    """Whether two triggers have the same windows: how often issues are asked for, and
+    how close two starts may be, does not matter to them."""
+    if not isinstance(one, On) or not isinstance(other, On):
+        return one == other
+    if isinstance(one.cause, Issues) and isinstance(other.cause, Issues):
+        cause = structs.replace(one.cause, every=other.cause.every)
+        return cause == other.cause
+    return one.cause == other.cause
 
 
 def of_issues(trigger: Trigger) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.placeholders import names_in
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.rounds import Terms, Turn
 
 Kind = Literal["portfolio", "campaign", "goal"]
 #: Which ends of the steps before it let a step begin: all of them good, one of them
@@ -70,6 +71,8 @@ class StepDefinition(Struct, frozen=True, omit_defaults=True):
     values: dict[str, str] = {}
     #: The lines of its output are what a campaign is about.
     gives_items: bool = False
+    #: What its job goes by, in a goal.
+    turn: Turn | None = None
 
 
 class Definition(Struct, frozen=True, omit_defaults=True):
@@ -88,6 +91,8 @@ class Definition(Struct, frozen=True, omit_defaults=True):
     template: StepDefinition | None = None
     #: Of a campaign: steps that have to be good before any other begins.
     canary: Annotated[int, Meta(ge=0, le=MAX_CANARY)] = 0
+    #: When a goal, which has an act and a check as its steps, is given up.
+    goal: Terms | None = None
     #: The values that its places `${NAME}` have.
     parameters: dict[str, str] = {}
     #: Where it was written down.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 from msgspec import Struct
 
 from forge_actors.domain.jobs import State
+from forge_actors.domain.rounds import Marks
 from forge_actors.domain.validation import Found
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Step(Struct):
     validation: Found | None = None
     #: What a campaign is about, where the job of this step found that out.
     items: tuple[str, ...] = ()
+    #: Of a step of a goal.
+    marks: Marks | None = None
     began: float | None = None
     ended: float | None = None
 
@@ -89,6 +92,8 @@ class StepEnd(Struct, frozen=True):
     items: tuple[str, ...] = ()
     #: Nothing was found out: it failed for a reason that is not its own.
     retryable: bool = False
+    #: Of a step of a goal.
+    marks: Marks | None = None
     validation: Found | None = None
 
 

@@ -10,7 +10,7 @@ from forge_actors.domain.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TABLES = ("workflow", "items", "template")
+_TABLES = ("workflow", "items", "template", "goal", "act", "check")
 _KEYS = (*_TABLES, "step")
 
 
@@ -27,13 +27,13 @@ def workflow_from(
         if key not in _KEYS:
             raise InvalidInput(
                 key,
-                "is not known; a file has a [workflow] and [[step]] tables, or for a"
-                " campaign [items] and a [template]",
+                "is not known; a file has a [workflow] and [[step]] tables, for a"
+                " campaign [items] and a [template], for a goal an [act] and a [check]",
             )
     for each in _TABLES:
         if not isinstance(table.get(each, {}), dict):
             raise InvalidInput(each, f"is written [{each}], once")
-    given = {each: table[each] for each in ("items", "template") if each in table}
+    given = {each: table[each] for each in _TABLES[1:] if each in table}
     header = {**table.get("workflow", {}), **given}
     steps = table.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):

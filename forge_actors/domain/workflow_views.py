@@ -7,6 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from forge_actors.domain.rounds import (
+    DEFAULT_FAILURES,
+    DEFAULT_REPEATS,
+    DEFAULT_ROUNDS,
+)
 from forge_actors.domain.step_waits import StepWait
 from forge_actors.domain.validation import Found
 from forge_actors.domain.workflow_definitions import Kind, OnFailure, When
@@ -64,6 +69,27 @@ class TemplateRequest(
     retries: int = 0
 
 
+class PartRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The act or the check of a goal: `${round}` is the number of the round in its
+    texts."""
+
+    job: dict[str, Any]
+
+
+class GoalRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When a goal is given up. `time` is seconds, or text such as `2h`."""
+
+    rounds: int = DEFAULT_ROUNDS
+    time: str | float | None = None
+    #: What its agents may use in all rounds together, in tokens and in US dollars.
+    tokens: int | None = None
+    cost: float | None = None
+    #: How often the check may fail in the same way over the same files, and how often
+    #: in a row the act may fail.
+    repeats: int = DEFAULT_REPEATS
+    failures: int = DEFAULT_FAILURES
+
+
 class WorkflowRequest(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -84,6 +110,11 @@ class WorkflowRequest(
     template: TemplateRequest | None = None
     canary: int = 0
     stop_after: int | None = None
+    #: Of a goal: when it is given up, what works on it, and what tells that it is
+    #: reached.
+    goal: GoalRequest | None = None
+    act: PartRequest | None = None
+    check: PartRequest | None = None
     #: The file that it came from.
     source: str | None = None
     #: The same id again begins nothing more.
@@ -111,6 +142,19 @@ class StepView(Struct, frozen=True):
     waiting: StepWait | None = None
 
 
+class GoalView(Struct, frozen=True):
+    """How far a goal is since it was begun, or begun anew: its rounds, and what its
+    agents have used, as far as they told. None is no limit."""
+
+    round: int
+    rounds: int
+    seconds: float | None
+    used_tokens: int
+    tokens: int | None
+    used_cost: float
+    cost: float | None
+
+
 class WorkflowView(Struct, frozen=True):
     """A workflow as it is now. Times are RFC 3339, UTC."""
 
@@ -127,5 +171,6 @@ class WorkflowView(Struct, frozen=True):
     #: How many steps are in which state.
     counts: dict[str, int]
     source: str | None = None
+    goal: GoalView | None = None
     #: In order; lists of workflows do not have them.
     steps: tuple[StepView, ...] = ()

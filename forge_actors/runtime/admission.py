@@ -27,6 +27,7 @@ from forge_actors.domain.isolation import may_be_isolated
 from forge_actors.domain.jobs import RESERVED, Job
 from forge_actors.domain.order import batch_order
 from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
+from forge_actors.domain.worktrees import Isolation
 from forge_actors.runtime.again import Again
 from forge_actors.runtime.authorities import Authorities, first_state
 from forge_actors.runtime.dependencies import check_dependencies, dependencies_of
@@ -42,6 +43,7 @@ from forge_actors.runtime.fields import (
     spec_of,
 )
 from forge_actors.runtime.inputs import inputs_of, with_dependencies
+from forge_actors.runtime.worktree_owners import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -317,14 +319,20 @@ class Admission:
             if self._agents is None:
                 raise Refused("no agent can be run here")
             request, agent = self._agents.accept(request, prefix)
+        owner = None
+        if request.in_worktree is not None:
+            owner = owner_of(self._store, request, repo, prefix)
+            request = structs.replace(request, isolate=True)
         kind = kind_of(request, prefix)
         priority = priority_of(request.priority, prefix)
         self._check_provider(request.provider, prefix)
         after, met = dependencies_of(self._store, request, names, prefix)
         job_id = self._ids.make(now)
-        claims = claims_of(request, kind, checkout, prefix, job_id)
+        claims = claims_of(request, kind, checkout, prefix, owner or job_id)
         replay = replay_of(request, kind, prefix)
         spec = spec_of(request, kind, checkout, self._secrets, prefix)
+        if owner is not None:
+            spec = structs.replace(spec, isolation=Isolation(of=owner))
         if agent is not None:
             spec = structs.replace(spec, agent=agent)
         if request.inputs:

@@ -97,7 +97,8 @@ class Agents:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
         isolate = request.isolate
-        if isolate is None and not request.claims and provider != IN_CHECKOUT:
+        elsewhere = request.in_worktree is not None or provider == IN_CHECKOUT
+        if isolate is None and not request.claims and not elsewhere:
             isolate = True
         digest = self._prompts.keep(request.prompt, field=f"{prefix}prompt")
         named = [] if of.program is None else [of.program]

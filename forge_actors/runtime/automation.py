@@ -10,6 +10,7 @@ from forge_actors.actors.schedules_messages import HeldNoMore
 from forge_actors.runtime.activations import consume
 from forge_actors.runtime.controllers import RunningControllers
 from forge_actors.runtime.github import GitHubAccess
+from forge_actors.runtime.goal_turns import Turns
 from forge_actors.runtime.issue_watching import IssueWatching
 from forge_actors.runtime.scheduling import Scheduling
 from forge_actors.runtime.workflow_plans import context_of
@@ -57,7 +58,8 @@ class Automation:
             *(store, clock, submit, cancel, registry, looking, issues),
             wake=self.controllers.wake,
         )
-        context = context_of(store, clock, submit, cancel, output)
+        turns = Turns(store, clock, home, submit, control)
+        context = context_of(store, clock, submit, cancel, output, turns)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:

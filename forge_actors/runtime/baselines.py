@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.causes import AllOf, Branch, Clean, Ended, Files, Issues
+from forge_actors.domain.causes import AllOf, Branch, Clean, Ended, Files
 from forge_actors.domain.errors import InvalidInput, Refused, WorktreeFailed
 from forge_actors.domain.sightings import (
     MAX_BRANCHES,
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.schedules import Definition
 
 
+Heads = tuple[dict[str, str], str | None]
+
+
 class Baseline:
-    """Called with the definition of a schedule."""
+    """Called with the definitions of schedules; each repository is read once."""
 
     def __init__(
         self,
@@ -42,25 +45,32 @@ class Baseline:
         self._repository = repository
         self._commits = commits
 
-    async def __call__(self, definition: Definition) -> str | None:
-        """How far it is seen, as `Progress.seen` has it; None: nothing is to be seen,
-        or it is not known.
+    async def __call__(self, *definitions: Definition) -> dict[str, str | None]:
+        """How far it is seen by name, as `Progress.seen` has it; None: nothing is to be
+        seen, or it is not known.
 
         Raises:
             Refused: it cannot be seen. InvalidInput: it means too much.
         """
+        heads: dict[str, Heads] = {}
+        for each in definitions:
+            trigger = each.trigger
+            cause = trigger.cause if isinstance(trigger, On) else None
+            if isinstance(cause, Branch | Files) and each.repo not in heads:
+                heads[each.repo] = await self._read(each.repo)
+        return {each.name: self._seen(each, heads) for each in definitions}
+
+    def _seen(self, definition: Definition, heads: dict[str, Heads]) -> str | None:
         trigger = definition.trigger
-        if not isinstance(trigger, On):
-            return None
-        match trigger.cause:
+        match trigger.cause if isinstance(trigger, On) else None:
             case Ended() | AllOf():
                 return written(EndsSeen(self._store.last_event()))
             case Clean():
                 seen, _ = see_look(None, self._store.look(definition.repo), 0.0)
                 return None if seen is None else written(seen)
             case Branch() as cause:
-                heads, _ = await self._read(definition.repo)
-                found = matching(cause, heads)
+                branches, _ = heads[definition.repo]
+                found = matching(cause, branches)
                 if len(found) > MAX_BRANCHES:
                     raise InvalidInput(
                         "on",
@@ -69,13 +79,12 @@ class Baseline:
                     )
                 return written(RefsSeen(found))
             case Files():
-                _, head = await self._read(definition.repo)
+                _, head = heads[definition.repo]
                 return written(CommitSeen(head))
-            case Issues():
-                return None  # the first question sees it
-        return None
+            case _:
+                return None  # of issues the first question sees it
 
-    async def _read(self, repo: str) -> tuple[dict[str, str], str | None]:
+    async def _read(self, repo: str) -> Heads:
         repository = self._repository(repo)
         if repository is None:
             return {}, None  # whoever makes its schedule is refused

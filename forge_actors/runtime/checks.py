@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 COMPARED = 64 * 1024
 #: Bytes of the end of stdout that the error tells of.
 SAID = 4096
-#: What differs from run to run: numbers, such as times, and addresses.
-_VARIES = re.compile(rb"0[xX][0-9a-fA-F]+|\d+")
+_STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
+#: What differs from run to run: folders for a while, addresses, and numbers, such as
+#: times.
+_VARIES = re.compile(
+    rb"(?:/private)?(?:/var/folders|(?:/var)?/tmp)/[^\s'\":,;()<>]*"
+    rb"|0[xX][0-9a-fA-F]+|\d+"
+)
 
 
 class CheckAttempt:
@@ -90,24 +95,38 @@ class CheckAttempt:
         return CheckReport(said, await self._likeness(), self._budget.spent(None))
 
     async def _likeness(self) -> str | None:
-        try:
-            files = await changes.tree_of(self._folder())
-            printed = [self._end_of(each, COMPARED) for each in ("stdout", "stderr")]
-        except (ForgeError, OSError):
-            return None
-        parts = [files.encode(), *(_VARIES.sub(b"0", text) for text in printed)]
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+        folder = folder_of(self._home, self._store, self._spec, self._job)
+        return await likeness(self._log, folder)
 
     def _end_of(self, stream: Stream, size: int) -> bytes:
-        try:
-            return logs.read(self._log, stream, -size, size).data
-        except OSError:
-            return b""
+        return end_of(self._log, stream, size)
 
-    def _folder(self) -> str:
-        isolation = self._spec.isolation
-        if isolation is None:
-            return self._spec.cwd
-        known = self._store.worktree(isolation.of or self._job)
-        path = "" if known is None else known.path
-        return os.path.join(os.path.realpath(self._home), path)
+
+async def likeness(log: str, folder: str) -> str | None:
+    """What two failures share that printed the same, but for what varies, and left the
+    same files in the folder; None if nobody can tell."""
+    try:
+        files = await changes.tree_of(folder)
+    except (ForgeError, OSError):
+        return None
+    printed = (end_of(log, each, COMPARED) for each in _STREAMS)
+    parts = [files.encode(), *(_VARIES.sub(b"0", text) for text in printed)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def end_of(log: str, stream: Stream, size: int) -> bytes:
+    """The end of what an attempt printed, as far as that is kept."""
+    try:
+        return logs.read(log, stream, -size, size).data
+    except OSError:
+        return b""
+
+
+def folder_of(home: str, store: Store, spec: JobSpec, job: str) -> str:
+    """Where a job works: its worktree, or its folder in the checkout."""
+    isolation = spec.isolation
+    if isolation is None:
+        return spec.cwd
+    known = store.worktree(isolation.of or job)
+    path = "" if known is None else known.path
+    return os.path.join(os.path.realpath(home), path)

@@ -14,6 +14,7 @@ from forge_actors.domain.policies import (
     describe,
 )
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.domain.workflow_steps import ACTIVE
 from forge_actors.runtime.control_workflows import WorkflowControl
 from forge_actors.runtime.schedule_requests import moment_of
 from forge_actors.runtime.views import shown_text
@@ -71,8 +72,16 @@ def policy_view(store: SqliteStore) -> PolicyView:
         timestamp(policy.since) if policy.revision else None,
         None if policy.until is None else timestamp(policy.until),
         policy.revision,
-        "" if policy.mode == "normal" else describe(policy),
+        "" if policy.mode == "normal" else describe(policy) + _over(store, policy),
     )
+
+
+def _over(store: SqliteStore, policy: Policy) -> str:
+    """That nothing is to be expected of the one work any more, if that is so."""
+    rows = store.read("workflow_state", policy.work)
+    if not rows or rows[0][0] in ACTIVE:
+        return ""
+    return f"; that work has ended: it is {rows[0][0]}"
 
 
 def _until(request: PolicyRequest, wall: float) -> float | None:

@@ -147,7 +147,7 @@ class ScheduleControl(ControlBase):
         seen: dict[str, int] | None,
         along: Callable[[], Sequence[Change]],
     ) -> Difference:
-        baselines = {each.name: await self._baseline(each) for each in definitions}
+        baselines = await self.scheduling.baseline(*definitions)
         make = partial(Apply, source, definitions, seen, along, baselines=baselines)
         return await self.scheduling.ask(make)
 
@@ -172,15 +172,9 @@ class ScheduleControl(ControlBase):
         """How far that is now which a schedule is to wait for.
 
         Raises:
-            Refused: nobody could see it.
+            Refused, InvalidInput: it cannot be seen.
         """
-        trigger = definition.trigger
-        if of_checkout(trigger) and not self._looking.enabled:
-            raise Refused(
-                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
-                " status.enabled = true in the settings"
-            )
-        return await self.scheduling.baseline(definition)
+        return (await self.scheduling.baseline(definition))[definition.name]
 
     async def _definition(
         self, request: ScheduleRequest, source: str | None
@@ -196,6 +190,12 @@ class ScheduleControl(ControlBase):
                 )
             await self._check_wake(definition.wake, repo.id)
         definition = await with_its_place(self._with_its_job(definition), repo)
+        trigger = definition.trigger
+        if of_checkout(trigger) and not self._looking.enabled:
+            raise Refused(
+                f"nobody looks at checkouts, so nothing is seen {trigger}; have"
+                " status.enabled = true in the settings"
+            )
         root = repo.path if checkout is None else checkout.root
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
@@ -270,6 +270,9 @@ class ScheduleControl(ControlBase):
         moment = next_moment(schedule)
         finite = moment != float("inf")
         is_cron = isinstance(definition.trigger, Cron)
+        waits_for, slow = waited_for(schedule), self._looking.slow(definition.repo)
+        if slow is not None and of_checkout(definition.trigger):
+            waits_for = f"{waits_for}; {slow}"
         return ScheduleView(
             name=schedule.name,
             repo=repo,
@@ -285,7 +288,7 @@ class ScheduleControl(ControlBase):
             source=self._shown_source(definition.source),
             definition=request_from(definition, repo),
             clock_changes=CLOCK_CHANGES if is_cron else None,
-            waits_for=waited_for(schedule),
+            waits_for=waits_for,
         )
 
 

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import trio
 from msgspec import structs
 
 from forge_actors.domain.effects import allowed, in_order, job_of
@@ -23,14 +24,20 @@ from forge_actors.runtime.authorities import Authorities
 from forge_actors.runtime.control_base import ControlBase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from forge_actors.domain.effects import Effect
     from forge_actors.domain.repositories import Repository
     from forge_actors.domain.requests import Accepted
 
+    #: A template, and what its jobs may do to the outside; None: as a person.
+    Meant = tuple[Template, tuple[Effect, ...] | None]
+
 
 log = logging.getLogger(__name__)
+
+#: Jobs of a batch that are made before others get their turn.
+MADE_AT_ONCE = 500
 
 
 class TemplateControl(ControlBase):
@@ -63,8 +70,54 @@ class TemplateControl(ControlBase):
         return found[0]
 
     async def submit_template(self, name: str, wanted: FromTemplate) -> Accepted:
-        repo, _ = await self._registry.find(wanted.repo)
-        template, may = await self._template_meant(name, repo)
+        request = await self._made(name, wanted, {}, {})
+        [accepted] = await self._admission.submit([request])
+        return accepted
+
+    async def jobs_of_templates(
+        self, wishes: Mapping[int, tuple[str, FromTemplate]]
+    ) -> dict[int, JobRequest]:
+        repos: dict[str, Repository] = {}
+        meant: dict[tuple[str, str], Meant] = {}
+        made: dict[int, JobRequest] = {}
+        for index, (name, wanted) in wishes.items():
+            try:
+                made[index] = await self._made(name, wanted, repos, meant)
+            except InvalidInput as error:
+                field = f"jobs[{index}].{error.field}"
+                raise InvalidInput(
+                    field, error.problem, allowed=error.allowed
+                ) from None
+            except NotFound as error:
+                raise NotFound(f"jobs[{index}]: {error}") from None
+            if len(made) % MADE_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        return made
+
+    # -- the parts -------------------------------------------------------------------
+
+    async def _made(
+        self,
+        name: str,
+        wanted: FromTemplate,
+        repos: dict[str, Repository],
+        meant: dict[tuple[str, str], Meant],
+    ) -> JobRequest:
+        """The job of one; what was found for it is found for others too."""
+        if wanted.repo not in repos:
+            repos[wanted.repo] = (await self._registry.find(wanted.repo))[0]
+        key = (name, repos[wanted.repo].id)
+        if key not in meant:
+            meant[key] = await self._template_meant(name, repos[wanted.repo])
+        return self._job(name, *meant[key], wanted)
+
+    def _job(
+        self,
+        name: str,
+        template: Template,
+        may: tuple[Effect, ...] | None,
+        wanted: FromTemplate,
+    ) -> JobRequest:
         request = instance(template, wanted.values)
         for field in wanted.job:
             if field not in BESIDES:
@@ -80,24 +133,19 @@ class TemplateControl(ControlBase):
             origin=wanted.origin,
             **given,
         )
-        if may is not None:
-            if request.cwd is not None:
-                check_folder(request.cwd, "job.cwd")
-            parent = wanted.parent
-            asks = job_of(wanted.origin) if parent is None else parent.job
-            request = structs.replace(
-                request,
-                origin=f"template:{name}",
-                authorised=self._at_most(asks, may),
-            )
-        [accepted] = await self._admission.submit([request])
-        return accepted
+        if may is None:
+            return request
+        if request.cwd is not None:
+            check_folder(request.cwd, "job.cwd")
+        parent = wanted.parent
+        asks = job_of(wanted.origin) if parent is None else parent.job
+        return structs.replace(
+            request,
+            origin=f"template:{name}",
+            authorised=self._at_most(asks, may),
+        )
 
-    # -- the parts -------------------------------------------------------------------
-
-    async def _template_meant(
-        self, name: str, repo: Repository
-    ) -> tuple[Template, tuple[Effect, ...] | None]:
+    async def _template_meant(self, name: str, repo: Repository) -> Meant:
         """The template, and what a person allows its jobs if it is a repository's."""
         own = await self.own_templates.read()
         for template in own:

@@ -10,8 +10,10 @@ from msgspec import structs
 
 from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.goals import Goal
 from forge_actors.domain.policies import check_work
 from forge_actors.domain.redaction import redact
+from forge_actors.domain.rounds import used
 from forge_actors.domain.step_waits import holders_of, of_job, without_job
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_definitions import digest_of
@@ -22,9 +24,10 @@ from forge_actors.domain.workflow_records import (
     unreadable,
 )
 from forge_actors.domain.workflow_steps import Workflow
-from forge_actors.domain.workflow_views import StepView, WorkflowView
+from forge_actors.domain.workflow_views import GoalView, StepView, WorkflowView
 from forge_actors.runtime.campaign_requests import CampaignDefiner
 from forge_actors.runtime.control_jobs import JobControl
+from forge_actors.runtime.goal_requests import GoalDefiner
 from forge_actors.runtime.workflow_plans import plan_of
 from forge_actors.runtime.workflow_requests import Definer
 
@@ -59,6 +62,8 @@ class WorkflowControl(JobControl):
         if request.kind == "campaign":
             names = [repo.name for repo in self._registry.all() if repo.enabled]
             definition = await CampaignDefiner(request, definer, names).define()
+        elif request.kind == "goal":
+            definition = await GoalDefiner(request, definer).define()
         else:
             definition = await definer.define()
         wall = self._clock.wall()
@@ -209,6 +214,7 @@ def _view(
     definition: Definition | None,
     steps: Iterable[tuple[Step, StepDefinition]],
 ) -> WorkflowView:
+    steps = list(steps)
     told = tuple(_step_view(step, defined) for step, defined in steps)
     counts: dict[str, int] = dict(Counter(step.state for step in told))
     return WorkflowView(
@@ -223,7 +229,27 @@ def _view(
         ended_at=_moment(workflow.ended),
         counts=counts or workflow.counts,
         source=None if definition is None else definition.source,
+        goal=None if definition is None else _goal_view(definition, steps),
         steps=told,
+    )
+
+
+def _goal_view(
+    definition: Definition, steps: Sequence[tuple[Step, StepDefinition]]
+) -> GoalView | None:
+    terms = definition.goal
+    if terms is None:
+        return None
+    rounds = Goal(definition, [structs.replace(step) for step, _ in steps]).rounds
+    tokens, cost = used(rounds)
+    return GoalView(
+        round=len(rounds),
+        rounds=terms.rounds,
+        seconds=terms.seconds,
+        used_tokens=tokens,
+        tokens=terms.tokens,
+        used_cost=cost,
+        cost=terms.cost,
     )
 
 

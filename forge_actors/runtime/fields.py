@@ -47,6 +47,7 @@ from forge_actors.domain.requests import (
     encode_argv,
     nearest,
 )
+from forge_actors.domain.rounds import OF_A_GOAL
 from forge_actors.domain.sightings import OF_A_CAUSE
 from forge_actors.domain.verifying import (
     DEFAULT_ROUNDS,
@@ -64,8 +65,8 @@ if TYPE_CHECKING:
 
 MAX_GRACE = 3600.0
 MAX_ATTEMPTS = 100
-#: Variables of ours that the window of a schedule gives its job.
-_OF_WINDOWS = frozenset((*OF_AN_ISSUE, *OF_A_CAUSE))
+#: Variables of ours that the window of a schedule, or a goal, gives its job.
+_ALLOWED = frozenset((*OF_AN_ISSUE, *OF_A_CAUSE, *OF_A_GOAL))
 DEFAULT_GRACE = 10.0
 #: Takes a time budget away, in an edit.
 NO_BUDGET = "none"
@@ -334,7 +335,7 @@ def _env(env: dict[str, str], field: str) -> dict[str, str]:
             raise InvalidInput(field, f"{name!r} cannot name a variable")
         if "\0" in value:
             raise InvalidInput(field, f"the value of {name!r} has a NUL byte")
-        if name.startswith("FORGE_") and name not in _OF_WINDOWS:
+        if name.startswith("FORGE_") and name not in _ALLOWED:
             raise InvalidInput(field, f"{name!r} is set by the service itself")
     return env
 

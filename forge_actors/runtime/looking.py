@@ -54,6 +54,8 @@ class Looking:
         self.given_up: str | None = None
         #: All of them are told of each repository that was looked at.
         self.looked: list[Callable[[str], object]] = []
+        #: By repository: why its files are not watched.
+        self._unwatchable: dict[str, str] = {}
         #: How often they have failed.
         self.failures = 0
         self._limits = settings().look_limits()
@@ -93,6 +95,7 @@ class Looking:
                 saving=lambda: self._store.trouble is None,
                 unwatched=self._say_unwatched,
                 looked=self._say_looked,
+                watched=self._say_watched,
             )
             try:
                 async with trio.open_nursery() as nursery:
@@ -144,6 +147,26 @@ class Looking:
 
     def _running(self, repo: str) -> bool:
         return bool(self._store.tally.running_of(repo))
+
+    def _say_watched(self, repo: str, problem: str | None) -> None:
+        if problem is None:
+            self._unwatchable.pop(repo, None)
+        else:
+            self._unwatchable[repo] = problem
+
+    def slow(self, repo: str) -> str | None:
+        """Why a change in a checkout may not be seen at once."""
+        if not self._limits.enabled:
+            return "nobody looks at checkouts: status.enabled = false"
+        why = self.given_up or self.unwatched or self._unwatchable.get(repo)
+        if not self._limits.watch:
+            why = "status.watch = false"
+        if why is None:
+            return None
+        return (
+            f"its files are not watched ({why}): a change is seen when a job has ended,"
+            " and in the safety round"
+        )
 
     def _say_looked(self, repo: str) -> None:
         for tell in self.looked:

@@ -33,7 +33,8 @@ def trusted_workflow(
     workflow = workflow_from(filed.table, filed.name, beside)
     workflow.setdefault("repo", repo.name)
     workflow["source"] = f"{SOURCE}{repo.name}/{filed.name}"
-    for entry in (*workflow["steps"], workflow.get("template", {})):
+    parts = [workflow.get(name, {}) for name in ("template", "act", "check")]
+    for entry in (*workflow["steps"], *parts):
         if isinstance(job := entry.get("job"), dict):
             _authorise(job, authorised)
     return convert(workflow, WorkflowRequest)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 
 from forge_actors.domain.errors import InvalidInput, NotFound, StoreFailed
@@ -69,9 +70,14 @@ class Trusts:
     # -- what is trusted -------------------------------------------------------------
 
     def trusted(self, repo: str) -> Trusted | None:
-        """What a person took over of the repository with this id."""
+        """What a person took over of the repository with this id; nothing, if what is
+        stored of it cannot be read: then it has to be taken over anew."""
         row = self._store.trusted(repo)
-        return None if row is None else trusted_from(row[0])
+        try:
+            return None if row is None else trusted_from(row[0])
+        except msgspec.MsgspecError as error:
+            log.error("what is trusted of %s cannot be read: %s", repo, error)
+            return None
 
     async def contents(self, repo: str) -> Contents:
         """What that says: nothing, if nothing is trusted."""
@@ -120,9 +126,10 @@ class Trusts:
 
     async def note(self, repo: Repository) -> TrustNote:
         """In short how things are, looked at now."""
+        before = self._revision(repo.id)
         found = await self.found(repo)
         trusted = self.trusted(repo.id)
-        self._keep(repo, found)
+        self._keep(repo, found, before)
         state = state_of(trusted, found)
         changed = [
             each.name for each in compare(trusted, found) if each.change != "same"
@@ -154,19 +161,28 @@ class Trusts:
                 self._trusted.discard(repo_id)
                 continue
             try:
-                self._keep(repo, await self.found(repo))
+                before = self._revision(repo_id)
+                self._keep(repo, await self.found(repo), before)
             except StoreFailed as error:
                 log.info("what differs of %s is not saved: %s", repo.name, error)
             except Exception:  # nothing else is to fail with it
                 log.exception("what is trusted of %s cannot be compared", repo.name)
 
-    def _keep(self, repo: Repository, found: Found) -> None:
-        """Save how it differs, if that is news."""
-        row = self._store.trusted(repo.id)
-        if row is None or self._repository(repo.id) is None:
+    def _revision(self, repo: str) -> int | None:
+        trusted = self.trusted(repo)
+        return None if trusted is None else trusted.revision
+
+    def _keep(self, repo: Repository, found: Found, before: int | None) -> None:
+        """Save how it differs, if that is news; `before` is the revision from before
+        the files were read, as what was taken over since is newer than they."""
+        row, trusted = self._store.trusted(repo.id), self.trusted(repo.id)
+        if row is None or trusted is None or self._repository(repo.id) is None:
+            return
+        if trusted.revision != before:
+            self.looked(repo.id)
             return
         known: Differs | None = None if row[1] is None else differs_from(row[1])
-        now = differing(trusted_from(row[0]), found, known, self._clock.wall())
+        now = differing(trusted, found, known, self._clock.wall())
         if now == known:
             return
         data: dict[str, object] = {"differs": now is not None}

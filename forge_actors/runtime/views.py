@@ -192,15 +192,18 @@ def _duration(started: float | None, finished: float | None) -> float | None:
 def _usage(receipt: Receipt | None) -> dict[str, float]:
     if receipt is None or receipt.identity is None:
         return {}
-    lost = {"stdout_lost": receipt.stdout_lost, "stderr_lost": receipt.stderr_lost}
-    return {
+    usage = {
         "user_seconds": receipt.user_seconds,
         "system_seconds": receipt.system_seconds,
         "max_rss_kib": receipt.max_rss_kib,
         "stdout_bytes": receipt.stdout_bytes,
         "stderr_bytes": receipt.stderr_bytes,
-        **{name: count for name, count in lost.items() if count},
     }
+    if receipt.stdout_lost:
+        usage["stdout_lost"] = receipt.stdout_lost
+    if receipt.stderr_lost:
+        usage["stderr_lost"] = receipt.stderr_lost
+    return usage
 
 
 def waiting_view(waiting: Waiting) -> dict[str, object]:

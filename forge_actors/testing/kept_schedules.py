@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import structs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -64,7 +67,12 @@ class SchedulesInMemory:
         return None if held is None else held.state
 
     def traits(self, job: str) -> Traits | None:
-        return self.durable.traits.get(job)
+        rows, found = self.durable, self.durable.traits.get(job)
+        work = None if found is None else rows.jobs[job].work
+        if found is None or work not in rows.workflows:
+            return found
+        origin = msgspec.json.decode(rows.workflows[work][2])["origin"]
+        return structs.replace(found, began=origin)
 
     def window_of(self, job: str) -> str | None:
         keys = (key for key, of in self.durable.requests.items() if of == job)

@@ -14,6 +14,7 @@ from forge_actors.domain.schedule_changes import (
     ScheduleSaved,
 )
 from forge_actors.domain.schedules import MAX_OCCURRENCES, Occurrence
+from forge_actors.domain.workflow_changes import WorkflowAdded
 from forge_actors.testing.made_changes import (
     dispatched,
     ended,
@@ -121,6 +122,14 @@ async def check_what_ended_is_told_of_a_repository(open_: Open) -> None:
         assert keeper.find_events(event.seq, keeper.last_event(), fields) == []
         traits = Traits("job", "check", "tests", ("a", "b"), "schedule:x")
         assert (keeper.traits("job"), keeper.traits("nobody")) == (traits, None)
+        began = Event("workflow_began", 1.0)
+        body = b'{"origin":"schedule:x"}'
+        flow = WorkflowAdded("1w", "flow", "running", b"", body, None, began)
+        await store.save([flow, job("step", work="1w"), job("odd", work="2w")]).wait()
+        step, odd = keeper.traits("step"), keeper.traits("odd")
+        assert step is not None
+        assert odd is not None
+        assert (step.began, odd.began) == ("schedule:x", "")
         keeper.hear_ends("repo", None)
         await store.save([job("third"), ended_waiting("third")]).wait()
         assert rang == ["repo"]

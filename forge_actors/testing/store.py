@@ -210,6 +210,10 @@ class MemoryStore(
             self._urgent.set()
         return move
 
+    def hasten(self) -> None:
+        if self._moves:
+            self._urgent.set()
+
     def load(self, repo: str) -> Ledger:
         held = self._pending.repositories[repo]
         return Ledger(

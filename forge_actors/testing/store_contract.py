@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -125,6 +126,20 @@ async def check_lazy_moves_are_soon_durable(open_: Open) -> None:
         with trio.fail_after(2 * LAZY_LIMIT):
             await store.save([repository()], lazy=True).wait()
         assert trio.current_time() >= began
+
+
+async def check_what_is_hastened_is_durable_in_order(open_: Open) -> None:
+    async with open_() as store:
+        store.hasten()  # there is nothing
+        order: list[int] = []
+        for number in range(6):
+            repo = repository(f"repo{number}", inode=number)
+            then = partial(order.append, number)
+            move = store.save([repo], then=then, lazy=number != 2)
+            if number % 2:
+                store.hasten()
+        await move.wait()
+        assert order == list(range(6))
 
 
 async def check_changed_settings_are_durable_when_it_is_told(open_: Open) -> None:
@@ -351,6 +366,7 @@ CHECKS: tuple[Check, ...] = (
     check_loading_sees_what_is_saved_but_not_yet_durable,
     check_lazy_moves_ride_along,
     check_lazy_moves_are_soon_durable,
+    check_what_is_hastened_is_durable_in_order,
     check_changed_settings_are_durable_when_it_is_told,
     check_moves_are_durable_in_order,
     check_a_job_comes_back_as_it_was_saved,

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.errors import NotFound, Refused
-from forge_actors.domain.requests import Accepted
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
+from forge_actors.domain.requests import Accepted, JobRequest, convert
 from forge_actors.domain.trust import TrustView, check_secrets
 from forge_actors.domain.workflow_views import WorkflowView
 from forge_actors.testing.schedules import FakeSchedules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forge_actors.domain.templates import FromTemplate, TemplateView
     from forge_actors.domain.trust import TrustedRun, TrustRequest
 
@@ -83,6 +85,24 @@ class FakeTrust(FakeSchedules):
             if view.name == name:
                 return view
         raise NotFound(f"there is no template {name!r} here")
+
+    async def jobs_of_templates(
+        self, wishes: Mapping[int, tuple[str, FromTemplate]]
+    ) -> dict[int, JobRequest]:
+        made: dict[int, JobRequest] = {}
+        for index, (name, wanted) in wishes.items():
+            try:
+                view = await self.template(name)
+            except NotFound as error:
+                raise NotFound(f"jobs[{index}]: {error}") from None
+            for value in wanted.values:
+                if value not in view.parameters:
+                    raise InvalidInput(f"jobs[{index}].values.{value}", "is none")
+            words = [*view.job["argv"], *map(str, wanted.values.values())]
+            table = {"origin": wanted.origin, "parent": wanted.parent, **wanted.job}
+            table |= {"repo": wanted.repo, "argv": words}
+            made[index] = convert(table, JobRequest)
+        return made
 
     async def submit_template(self, name: str, wanted: FromTemplate) -> Accepted:
         await self.template(name)

@@ -1,18 +1,22 @@
 """A real service is asked whatever its OpenAPI document allows, and what it does not.
 
-`API_EXAMPLES` says how many requests of each kind an operation gets: one, or in an
-environment of its own (`tox -e schemathesis`) more.
+`tox -e schemathesis` runs these, in an environment of their own: all that only they
+need takes longer to load than many other tests to run.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
-import schemathesis
 from hypothesis import strategies as st
+
+from tests.acceptance.tcp import SETTINGS, Tcp
+
+pytest.importorskip("schemathesis", reason="tox -e schemathesis has it")
+
+import schemathesis
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -21,16 +25,15 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.acceptance.tcp import SETTINGS, Tcp
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.acceptance.service import LiveService
 
-EXAMPLES = int(os.environ.get("API_EXAMPLES", "1"))
+#: Requests of each kind that an operation gets.
+EXAMPLES = 6
 #: Tests among which the operations are divided: each has its own service and its time.
-PARTS = 1 if EXAMPLES == 1 else 4
+PARTS = 4
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -17,7 +17,10 @@ def wait_until_decided(service: LiveService, name: str, count: int) -> None:
         for e in service.follow()
         if e.kind == "schedule_decided" and e.data["schedule"] == name
     )
-    assert {e.data["decision"] for e in islice(decided, count)} <= {"run", "missed"}
+    # On a machine that is busy a job may last until the next time.
+    usual = {"run", "missed", "overlapped"}
+    found = {e.data["decision"]: e.data["reason"] for e in islice(decided, count)}
+    assert set(found) <= usual, found
 
 
 def windows_that_ran(service: LiveService, name: str) -> list[str]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from tests.acceptance.service import LiveService
 
-ROUNDS = 30
+ROUNDS = 20
 #: From one round to the next the signal comes so many seconds later.
-STEP = 0.03
+STEP = 0.045
 
 
 def test_a_start_that_is_told_to_stop_ends_at_once_and_loses_nothing(

@@ -44,6 +44,8 @@ class World:
         self.saving = True
         self.notices: list[str | None] = []
         self.looked: list[str] = []
+        #: Why files of a repository are not watched.
+        self.watched: dict[str, str | None] = {}
         self.mailbox: Mailbox[Message]
 
     @asynccontextmanager
@@ -71,6 +73,7 @@ class World:
             saving=lambda: self.saving,
             unwatched=self.notices.append,
             looked=self.looked.append,
+            watched=self.watched.__setitem__,
         )
 
     def repository(self, repo: str) -> Repository | None:

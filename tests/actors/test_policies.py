@@ -58,13 +58,13 @@ async def test_only_jobs_of_the_one_work_are_started_until_it_ends() -> None:
 async def test_nothing_starts_during_maintenance_and_everything_at_its_end() -> None:
     async with world() as made:
         await made.submit(made.job("a"))
-        until = made.clock.wall() + 3600.0
+        until = made.clock.wall() + 3602.5  # between two safety passes
         await made.set_policy("maintenance", until=until)
         await made.submit(made.job("b"))
         assert made.running == ["a"]
-        await trio.sleep(3599.0)
+        await trio.sleep(3602.0)
         assert made.running == ["a"]
-        await trio.sleep(2.0)
+        await trio.sleep(1.0)
         await trio.testing.wait_all_tasks_blocked()
         assert sorted(made.running) == ["a", "b"]
         assert [(one["mode"], one.get("reason")) for one in told(made)] == [
@@ -72,6 +72,8 @@ async def test_nothing_starts_during_maintenance_and_everything_at_its_end() -> 
             ("normal", OVER),
         ]
         assert memory(made).durable.policy.revision == 2
+        last = [e for e in memory(made).durable.events if e.kind == "policy_changed"]
+        assert last[-1].at == pytest.approx(until, abs=0.1)
 
 
 async def test_its_end_follows_the_clock_on_the_wall() -> None:

@@ -146,6 +146,11 @@ async def test_only_what_waits_is_followed() -> None:
         await world.mailbox.ask(partial(Put, branch, 0, baseline="there"))
         [followed] = world.source.followed.values()
         assert (followed.progress.seen, followed.progress.begun) == ("there", 2)
+        known = await world.mailbox.ask(partial(Put, branch, 0, baseline="other"))
+        assert known.progress.seen == "there", "it is the same cause"
+        moved = structs.replace(branch, repo="elsewhere")
+        known = await world.mailbox.ask(partial(Put, moved, 0, baseline="new"))
+        assert (known.progress.seen, known.progress.begun) == ("new", 3)
         await world.mailbox.ask(partial(Put, made(), 0))
         assert not world.source.followed
         await world.mailbox.ask(partial(Put, made(trigger=ON_CLEAN), 0))

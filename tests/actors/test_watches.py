@@ -101,6 +101,7 @@ async def test_one_that_cannot_be_watched_does_not_end_the_others() -> None:
         await trio.sleep(3.0)
         assert world.watch.watched == {"small"}
         assert world.notices == []
+        assert world.watched == {"large": "it has too many folders", "small": None}
 
 
 async def test_watching_can_be_switched_off_and_on() -> None:

@@ -10,6 +10,7 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.domain.campaigns import ITEMS
+from forge_actors.domain.rounds import Marks, Terms
 from forge_actors.domain.workflow_definitions import Definition, condition_of
 from forge_actors.domain.workflow_records import loaded
 from forge_actors.domain.workflow_steps import Workflow
@@ -49,12 +50,29 @@ CAMPAIGN = Definition(
     parallel=2,
     stop_after=2,
 )
+GOAL = Definition(
+    "mend",
+    "goal",
+    (step("act", request=JOB), step("check", request=JOB)),
+    goal=Terms(rounds=4, tokens=1000),
+)
+MARKS: dict[str | None, Marks] = {
+    "act-1": Marks(tokens=10),
+    "check-1": Marks(likeness="a"),
+    "check-2": Marks(likeness="b"),
+    "act-3": Marks(tokens=20),
+    "check-4": Marks(likeness="c"),
+}
 #: How the tries of a job end that do not all succeed.
 ENDS: dict[str, list[State]] = {
     "build": ["failed", "succeeded"],
     "bad": ["failed"],
     "two": ["failed"],
     "three": ["failed"],
+    "check-1": ["failed"],
+    "check-2": ["failed"],
+    "act-3": ["failed"],
+    "check-4": ["failed"],
 }
 OUTPUTS = {"build": {"version": "1.2"}, ITEMS: {"1": "one", "2": "two", "3": "three"}}
 
@@ -116,6 +134,7 @@ class Living(World):
 
 class End(NamedTuple):
     state: str
+    why: str | None
     #: The state of each step, and how many jobs it had.
     steps: dict[str, tuple[str, int]]
     jobs: int
@@ -125,6 +144,7 @@ async def whole(definition: Definition, life: int, *, after: bool) -> tuple[End,
     """Run a workflow to its end, killed after so many commits, and then not any more;
     how it ended, and how many commits the last runtime made."""
     world = Living(MortalStore(None, life, after=after))
+    world.marks = MARKS
     header = Workflow("1", definition.name, definition.kind, "0", 0.0)
     while True:
         try:
@@ -138,16 +158,21 @@ async def whole(definition: Definition, life: int, *, after: bool) -> tuple[End,
         except* Killed:
             other = Living(MortalStore(world.store.durable, -1, after=after))
         other.requests, other.outputs = world.requests, world.outputs
+        other.marks = MARKS
         world = other
     row = world.store.workflow("1")
     assert row is not None
     ended, _, known = loaded(*row)
     plan = plan_of(definition, known)
     steps = {one.name: (one.state, one.tries) for one in plan.steps}
-    return End(ended.state, steps, len(world.store.durable.jobs)), world.store.commits
+    return End(
+        ended.state, ended.why, steps, len(world.store.durable.jobs)
+    ), world.store.commits
 
 
-@pytest.mark.parametrize("definition", [PORTFOLIO, CAMPAIGN], ids=lambda d: d.kind)
+@pytest.mark.parametrize(
+    "definition", [PORTFOLIO, CAMPAIGN, GOAL], ids=lambda d: d.kind
+)
 async def test_the_end_is_the_same_wherever_the_runtime_is_killed(
     definition: Definition,
 ) -> None:

@@ -10,8 +10,19 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.actors.workflows import TOGETHER, TRY_AGAIN
-from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume
-from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.actors.workflows_messages import (
+    Answer,
+    Cancel,
+    Pause,
+    Resume,
+    Tell,
+)
+from forge_actors.domain.errors import (
+    Forbidden,
+    InvalidInput,
+    Refused,
+    Unavailable,
+)
 from forge_actors.domain.workflow_changes import WorkflowSaved
 from tests.actors.workflows_kit import World, named
 
@@ -90,16 +101,34 @@ async def test_a_job_that_ended_while_nobody_looked_is_followed() -> None:
 
 async def test_a_refusal_for_now_is_tried_again_with_the_same_id() -> None:
     async with World().open() as world:
-        world.refusals[None] = Refused("the queue is full")
-        await world.begin(named("a"), named("b"))
-        assert world.names() == []
-        assert world.calls == [2, 1, 1]
+        world.refusals[None] = Unavailable("the service is full")
+        key = await world.begin(*(named(f"s{n}") for n in range(TOGETHER + 1)))
+        assert world.calls == [TOGETHER]
+        told = await world.workflows.ask(key, Tell)
+        assert told is not None
+        assert "refused for now" in str(told[2][0][0].why)
         began = trio.current_time()
         world.refusals.clear()
         await trio.sleep(TRY_AGAIN)
         await trio.testing.wait_all_tasks_blocked()
-        assert world.names() == ["a", "b"]
+        assert world.calls == [TOGETHER, TOGETHER, 1]
         assert trio.current_time() == began + TRY_AGAIN
+        assert len(world.names()) == TOGETHER + 1
+
+
+async def test_a_step_that_is_refused_for_now_holds_back_no_other() -> None:
+    async with World().open() as world:
+        world.refusals["a"] = Refused("it is busy")
+        world.refusals["c"] = Forbidden("nobody allowed it")
+        key = await world.begin(named("a"), named("b"), named("c"), named("d", "b"))
+        await world.end("b")
+        assert world.names() == ["b", "d"]
+        world.refusals.clear()
+        await trio.sleep(TRY_AGAIN)
+        await trio.testing.wait_all_tasks_blocked()
+        assert world.names() == ["b", "d", "a"]
+        _, states = await world.now(key)
+        assert states["c"] == "failed"
 
 
 async def test_one_job_that_cannot_be_fails_its_step_alone() -> None:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from forge_actors.actors.workflows_messages import Context, Tell
 from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.rounds import Marks
 from forge_actors.domain.workflow_definitions import Definition, StepDefinition
 from forge_actors.domain.workflow_steps import StepEnd, Workflow
 from forge_actors.runtime.workflow_plans import plan_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.rounds import Turn
 
 JOB = JobRequest(repo="app", argv=["true"])
 
@@ -45,12 +47,15 @@ class World:
         #: Raised by a submission of a job with this name, or of any.
         self.refusals: dict[str | None, Exception] = {}
         self.outputs: dict[str, dict[str, str]] = {}
+        #: What jobs leave in their turn of a goal, by name.
+        self.marks: dict[str | None, Marks] = {}
         self.ids = 0
 
     def again(self) -> World:
         """The world of a runtime that takes over what is durable here."""
         other = World(MemoryStore(durable=self.store.durable))
         other.requests, other.outputs = self.requests, self.outputs
+        other.marks = self.marks
         return other
 
     @asynccontextmanager
@@ -63,6 +68,7 @@ class World:
             cancel=self._cancel,
             result=self._result,
             lines=self._lines,
+            marks=self._marks,
         )
         self.workflows = RunningWorkflows(context, self._new_id)
         async with self.store.open(), trio.open_nursery() as nursery:
@@ -135,6 +141,11 @@ class World:
     async def _lines(self, key: str) -> tuple[str, ...]:
         await trio.lowlevel.checkpoint()
         return tuple(self.outputs.get(key, {}).values())
+
+    async def _marks(self, key: str, turn: Turn, end: StepEnd) -> Marks:
+        await trio.lowlevel.checkpoint()
+        assert end.state, turn
+        return self.marks.get(self.requests[key].name, Marks())
 
 
 def named(name: str, *after: str, **fields: Any) -> StepDefinition:

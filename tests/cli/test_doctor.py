@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from forge_actors.cli import doctor, doctor_more, doctor_system
-from forge_actors.runtime import job_limits
+from forge_actors.domain.services import ManagedState
+from forge_actors.runtime import job_limits, service_install
 from forge_actors.runtime.job_limits import LimitsHere
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -124,3 +128,18 @@ def test_a_repository_whose_files_were_changed_is_named() -> None:
     [(name, state, told)] = doctor_more._trust(service)
     assert (name, state) == ("trust", "missing")
     assert told.startswith("app, web: .forge/*.toml is not what was trusted")
+
+
+def test_a_service_that_ends_with_its_user_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    launcher = tmp_path / "launch"
+    launcher.write_text("")
+    launcher.chmod(0o700)
+    state = ManagedState("systemd", "x", True, detail="active", warning="it ends")
+    monkeypatch.setattr(service_install, "installed_with", lambda _: "systemd")
+    monkeypatch.setattr(service_install, "state", lambda _: state)
+    told = doctor_more._managed(str(tmp_path))
+    assert told == ("manager", "missing", "active; it ends")
+    launcher.chmod(0o600)
+    assert doctor_more._managed(str(tmp_path))[1] == "broken"

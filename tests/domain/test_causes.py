@@ -145,5 +145,7 @@ def test_how_often_issues_are_asked_for_changes_no_window() -> None:
     assert not same_windows(issues, Every(60.0))
     assert not same_windows(Every(60.0), issues)
     assert same_windows(Every(60.0), Every(60.0))
+    assert same_windows(On(Clean(), 60.0), On(Clean()))
+    assert not same_windows(On(Clean()), On(Branch("main")))
     assert not same_windows(Every(60.0), Every(61.0))
     assert str(issues) == "on issues:octo/demo,label:bug, asked every 1m"

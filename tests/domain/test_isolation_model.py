@@ -9,6 +9,7 @@ from hypothesis import settings
 from forge_actors.domain.changes import JobDispatched, JobIsolated
 from forge_actors.domain.claims import CHECKOUT_FAMILIES, Claim, conflict
 from tests.domain.test_ledger_model import Model
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
@@ -77,5 +78,5 @@ class IsolatingModel(Model):
 
 test_a_ledger_isolates_as_the_model_says = IsolatingModel.TestCase
 test_a_ledger_isolates_as_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50
+    max_examples=examples(150), stateful_step_count=50
 )

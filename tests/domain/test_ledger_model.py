@@ -30,10 +30,12 @@ from tests.domain.making import (
     end_attempt,
     make_job,
 )
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import Change
     from forge_actors.domain.launch import Receipt
+    from forge_actors.domain.waiting import WaitingKind
 
 
 class Model(RuleBasedStateMachine):
@@ -41,6 +43,8 @@ class Model(RuleBasedStateMachine):
 
     overtake_after = float("inf")
     isolates = False
+    #: What jobs are of.
+    works: tuple[str | None, ...] = (None,)
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,6 +88,10 @@ class Model(RuleBasedStateMachine):
             for scope, jobs in self.pauses.items()
             if jobs or not running
         )
+
+    def kept_out(self, job: Job) -> WaitingKind | None:
+        """What keeps it from starting besides, where something does."""
+        return None
 
     def best(self, tokens: tuple[str, ...]) -> Job | None:
         if not self.ledger.enabled or len(self.ledger.leases) >= WORKERS:
@@ -174,6 +182,7 @@ class Model(RuleBasedStateMachine):
             after=tuple(after),
         )
         job.isolatable = self.isolates and kind == "agent-run"
+        job.work = data.draw(st.sampled_from(self.works))
         self.jobs[job.id] = job
         if after:
             self.unmet[job.id] = set(after)
@@ -306,6 +315,8 @@ class Model(RuleBasedStateMachine):
             )
         elif not self.ledger.enabled:
             assert waiting.kind == "disabled"
+        elif (kind := self.kept_out(job)) is not None:
+            assert waiting.kind == kind
         elif self.is_paused(job):
             assert waiting.kind == "pause"
             return  # since when it is paused
@@ -347,5 +358,5 @@ class Model(RuleBasedStateMachine):
 
 test_a_ledger_does_what_the_model_says = Model.TestCase
 test_a_ledger_does_what_the_model_says.settings = settings(
-    max_examples=150, stateful_step_count=50
+    max_examples=examples(150), stateful_step_count=50
 )

@@ -16,6 +16,7 @@ from forge_actors.domain.capacity import (
 )
 from forge_actors.domain.line import Line
 from tests.domain.making import make_capacity
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def distinct(offers: list[Offer]) -> list[Offer]:
     return list({(each.repo, each.tokens): each for each in offers}.values())
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(OFFERS, max_size=12),
     st.lists(OFFERS, max_size=6),

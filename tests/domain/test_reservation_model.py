@@ -14,6 +14,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.scopes import Pause
 from tests.domain.ledger_kit import CLAIMS, KINDS, TOKENS, WORKERS, place
 from tests.domain.making import SUCCESS, end_attempt, make_job
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from forge_actors.domain.steering import Steering
@@ -141,5 +142,5 @@ class Reserving(RuleBasedStateMachine):
 
 test_reservations_hold_and_none_holds_for_ever = Reserving.TestCase
 test_reservations_hold_and_none_holds_for_ever.settings = settings(
-    max_examples=150, stateful_step_count=50
+    max_examples=examples(150), stateful_step_count=50
 )

@@ -75,6 +75,8 @@ def test_what_a_schedule_has_done_does_not_count_for_it() -> None:
         "mine": Traits("mine", "check", origin="cli"),
         "orphan": Traits("orphan", "check", origin="job:gone"),
         "loop": Traits("loop", "check", origin="job:loop"),
+        "step": Traits("step", "check", origin="workflow:w", began="job:own"),
+        "other": Traits("other", "check", origin="workflow:w", began="cli"),
     }
     keys = {"answer": "all-0123-child", "timed": "cron-100"}
 
@@ -87,6 +89,8 @@ def test_what_a_schedule_has_done_does_not_count_for_it() -> None:
     assert not own("timed")
     assert not own("mine")
     assert not own("orphan")
+    assert own("step"), "its job began the workflow"
+    assert not own("other")
     assert own("loop"), f"nobody looks further back than {MAX_CHAIN}"
 
 

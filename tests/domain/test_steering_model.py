@@ -17,6 +17,7 @@ from forge_actors.domain.scopes import Pause
 from tests.domain.ledger_kit import CLAIMS
 from tests.domain.making import make_job
 from tests.domain.test_ledger_model import Model
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from forge_actors.domain.steering import Steering
@@ -116,5 +117,5 @@ class Steered(Model):
 
 test_a_ledger_can_be_steered_at_any_moment = Steered.TestCase
 test_a_ledger_can_be_steered_at_any_moment.settings = settings(
-    max_examples=300, stateful_step_count=50
+    max_examples=examples(300), stateful_step_count=50
 )

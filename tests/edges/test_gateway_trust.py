@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from forge_actors.domain.templates import TemplateView
+from forge_actors.domain.templates import Parameter, TemplateView
 from forge_actors.domain.trust import TrustView
 from forge_actors.edges.gateway.handling import handler
 from forge_actors.edges.gateway.messages import Request, Response
@@ -76,6 +76,49 @@ async def test_a_job_that_submits_by_a_template_passes_for_nobody_else() -> None
     assert (await asked(made, "POST", place, None, {"repo": "./app"}))[0] == 400
     assert (await asked(made, "GET", "templates/test", None))[1]["name"] == "test"
     assert len((await asked(made, "GET", "templates", None))[1]["templates"]) == 1
+
+
+async def batch(made: FakeControl, *lines: dict[str, Any]) -> tuple[int, Any]:
+    data = b"\n".join(map(msgspec.json.encode, lines))
+    query = "base=%2Fsrv"
+    request = Request("POST", ("v1", "batch"), query, {"forge-job": "1abc"}, data)
+    answer = await handler(made)(request)
+    assert isinstance(answer, Response)
+    return answer.status, msgspec.json.decode(answer.body)
+
+
+async def test_a_batch_has_jobs_of_templates_among_others() -> None:
+    made = control()
+    part = {"part": Parameter()}
+    view = TemplateView("test", "app", "", part, {"argv": ["make"]}, [])
+    made.kept_templates = [view]
+    await made.add_repository("/srv/app")
+    plain = {"repo": "app", "argv": ["x", "template"], "name": "first"}
+    by = {"template": "test", "repo": "app", "values": {"part": "p"}}
+    status, told = await batch(
+        made, plain, {**by, "after": ["first"], "labels": ["l"], "timeout": "5m"}
+    )
+    assert status == 201, told
+    first, second = (job["id"] for job in told["jobs"])
+    request = made.requests[second]
+    assert (request.argv, request.after, request.labels, request.timeout) == (
+        ["make", "p"],
+        ["first"],
+        ["l"],
+        "5m",
+    )
+    assert (request.origin, made.requests[first].argv) == (
+        "job:1abc",
+        ["x", "template"],
+    )
+    for line, said in (
+        ({**by, "values": {"port": "p"}}, "line 2: values.port: is none"),
+        ({**by, "argv": ["x"]}, "line 2: argv: is not a known field"),
+        ({**by, "template": "tset"}, "line 2: "),
+    ):
+        status, told = await batch(made, plain, line)
+        assert (status >= 400, said in str(told)) == (True, True), told
+    assert len(made.requests) == 2
 
 
 async def test_no_file_of_schedules_passes_for_a_trusted_repository() -> None:

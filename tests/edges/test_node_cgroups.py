@@ -277,6 +277,7 @@ def test_what_the_kernel_ended_for_its_memory_is_known(tmp_path: Path) -> None:
 
 def test_the_receipt_tells_that_memory_was_short(tmp_path: Path) -> None:
     (tmp_path / "memory.events").write_text("oom_kill 1\n")
+    group = Cgroup(str(tmp_path))
     stream = SimpleNamespace(total=0, kept=0, tail=b"", error=None)
     job = SimpleNamespace(
         streams=(stream, stream),
@@ -293,7 +294,7 @@ def test_the_receipt_tells_that_memory_was_short(tmp_path: Path) -> None:
         output_held=False,
         spared={(os.getpid(), tree.start_ticks(os.getpid())): None, (1, -1): None},
         problems=["a reason"],
-        order=SimpleNamespace(cgroup=Cgroup(str(tmp_path)), worktree=None),
+        order=SimpleNamespace(cgroup=group, outputs=None, worktree=None),
     )
     told = {**receipt_of(cast("Any", job), "boot", 3), "fence": 2}
     receipt = convert(told, Receipt)

@@ -28,11 +28,11 @@ SYSTEMCTL = """\
 #!/bin/sh
 echo "$(basename "$0") $*" >> {calls}
 case "$*" in
+    *{failing}*) echo "it would not" >&2; exit 5 ;;
     *show-environment*) ;;
     *show-user*) echo Linger={linger} ;;
     *" show "*) printf 'ActiveState=active\\nSubState=running\\nMainPID=4711\\n'
         printf 'UnitFileState=enabled\\nResult=success\\n' ;;
-    *{failing}*) echo "it would not" >&2; exit 5 ;;
 esac
 """
 
@@ -80,6 +80,7 @@ def test_a_unit_is_installed_looked_at_and_taken_out(managed: Managed) -> None:
     managed.calls()
     assert systemd.install(managed.service, start=True) == []
     assert managed.calls() == [
+        "systemctl --user show-environment",
         "systemctl --user daemon-reload",
         "systemctl --user enable NAME.service",
         "systemctl --user restart NAME.service",
@@ -90,6 +91,7 @@ def test_a_unit_is_installed_looked_at_and_taken_out(managed: Managed) -> None:
     state = systemd.state(managed.service)
     assert (state.installed, state.enabled, state.active) == (True, True, True)
     assert (state.pid, state.detail) == (4711, "active (running)")
+    assert state.warning is None
     managed.calls()
     systemd.uninstall(managed.service)
     assert "systemctl --user disable --now NAME.service" in managed.calls()
@@ -102,17 +104,22 @@ def test_who_logs_out_and_takes_the_service_along_is_told(managed: Managed) -> N
     managed.answers(linger="no")
     [note] = Systemd().install(managed.service, start=False)
     assert "loginctl enable-linger" in note
+    assert Systemd().state(managed.service).warning == note
     assert not any("restart" in call for call in managed.calls())
 
 
-def test_an_installation_that_fails_leaves_nothing(managed: Managed) -> None:
-    managed.answers(failing="restart")
+@pytest.mark.parametrize("failing", ["restart", ""], ids=["at the end", "at once"])
+def test_an_installation_that_fails_leaves_nothing(
+    managed: Managed, failing: str
+) -> None:
+    managed.answers(failing=failing)
     home = managed.root / "home"
     home.mkdir(exist_ok=True)
     with pytest.raises(ServiceManagerFailed, match="it would not"):
         service_install.install(home, "systemd", start=True)
     assert service_install.installed_with(home) is None
-    assert any("disable --now" in call for call in managed.calls())
+    disabled = any("disable --now" in call for call in managed.calls())
+    assert disabled == (failing == "restart")
     assert not list((managed.root / "config").rglob("*.service"))
 
 

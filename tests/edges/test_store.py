@@ -134,6 +134,45 @@ async def test_a_lazy_move_makes_no_commit_of_its_own(
 
 
 @pytest.mark.mock_clock
+async def test_what_is_hastened_is_durable_at_once(
+    path: Path, commits: list[str]
+) -> None:
+    async with opened(path) as store:
+        await store.save([repository(), job(), dispatched()]).wait()
+        before = len(commits)
+        lazy = store.save([ran()], lazy=True)
+        await trio.testing.wait_all_tasks_blocked()
+        store.hasten()
+        assert lazy.done
+        assert len(commits) == before + 1
+        # What comes after it begins anew: lazy moves wait, urgent ones do not.
+        lazy = store.save([Noted(Event("note", 1.0))], lazy=True)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not lazy.done
+        began = trio.current_time()
+        await store.save([Noted(Event("note", 1.0))]).wait()
+        assert lazy.done
+        assert trio.current_time() == began
+        await store.save([Noted(Event("note", 1.0))], lazy=True).wait()
+        assert trio.current_time() - began == pytest.approx(0.25)
+
+
+async def test_a_commit_that_is_due_is_not_hastened(
+    path: Path, commits: list[str]
+) -> None:
+    async with opened(path) as store:
+        await store.save([repository()]).wait()
+        before = len(commits)
+        urgent = store.save([job("a")])
+        store.hasten()
+        assert not urgent.done, "others may join it"
+        other = store.save([job("b")])
+        await urgent.wait()
+        assert other.done
+        assert len(commits) == before + 1
+
+
+@pytest.mark.mock_clock
 async def test_an_idle_store_commits_nothing(path: Path, commits: list[str]) -> None:
     async with opened(path) as store:
         await store.save([repository()]).wait()

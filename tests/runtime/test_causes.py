@@ -124,8 +124,15 @@ async def test_a_checkout_that_becomes_clean_starts_what_waits(tmp_path: Path) -
         )
         await add(case, "clean", "clean")
         await case.control.add_schedule(held)
+        held_in = (await case.control.repository("app")).id
         looks = Looks(case)
         await looks.until(clean=True)
+        waits = (await case.control.schedule("clean")).waits_for
+        assert waits == "the checkout becomes clean"
+        case.control._looking._say_watched(held_in, "it has too many folders")
+        waits = (await case.control.schedule("clean")).waits_for
+        assert waits is not None
+        assert "not watched (it has too many folders)" in waits
         (folder / "new").write_text("x")
         await looks.until(clean=False)
         await case.end(await case.submit("app", labels=["x"]))

@@ -76,6 +76,7 @@ class Tcp(NamedTuple):
             reader, answer = ResponseReader(), b""
             while not reader.complete and (data := await stream.receive_some()):
                 answer += reader.feed(data)
+            assert reader.complete, "it broke off"
         return Answer(reader.status, reader.headers, answer)
 
     async def trusted(self, method: str, target: str, body: bytes = b"") -> Answer:
@@ -257,10 +258,14 @@ async def test_who_logs_out_is_told_nothing_more(tmp_path: Path) -> None:
             cookies.append(entered.headers["set-cookie"].partition(";")[0])
         [job] = await tcp.control.submit([JobRequest("app", ["x"])])
         wait = f"/v1/jobs/{job.id}/wait"
+        answers: dict[str, Answer] = {}
+
+        async def ask(target: str, cookie: str) -> None:
+            answers[target] = await tcp("GET", target, cookie=cookie)
+
         for number, cookie in enumerate(cookies):
-            asked = partial(tcp, "GET", cookie=cookie)
-            nursery.start_soon(asked, f"/events?{number}")
-        nursery.start_soon(partial(tcp, "GET", cookie=cookies[0]), wait)
+            nursery.start_soon(ask, f"/events?{number}", cookie)
+        nursery.start_soon(ask, wait, cookies[0])
         await tcp.control.until_held(1)
         await trio.testing.wait_all_tasks_blocked()
         ours = {"cookie": cookies[0], "origin": f"http://127.0.0.1:{tcp.port}"}
@@ -268,6 +273,13 @@ async def test_who_logs_out_is_told_nothing_more(tmp_path: Path) -> None:
         await tcp.control.until_held(0)
         await trio.testing.wait_all_tasks_blocked()
         assert ended == ["0"]
+        # In order: what was begun is whole, and what was waited for is refused.
+        assert answers["/events?0"].body == b"first"
+        assert (answers[wait].status, answers[wait].value["code"]) == (
+            401,
+            "UNAUTHORIZED",
+        )
+        assert "/events?1" not in answers
         nursery.cancel_scope.cancel()
 
 

@@ -57,7 +57,10 @@ async def test_what_is_open_is_brought_to_its_end_and_nothing_else(
             assert one.id in str(told.value)
         waits = await case.submit()
         await _answer(case.runtime, one.id)
+        assert "has ended" not in (await control.policy()).note
         assert (await control.wait_workflow("one")).state == "succeeded"
+        note = (await control.policy()).note
+        assert note.endswith("; that work has ended: it is succeeded")
         assert (await case.why(waits))[1]["kind"] == "policy"
         # Also of one that goes on meanwhile no job is started.
         await _answer(case.runtime, two.id)

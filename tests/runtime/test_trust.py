@@ -112,29 +112,27 @@ async def test_only_what_was_shown_is_taken_over(tmp_path: Path) -> None:
         assert (await control.trust("app")).trusted is None
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("manual = true", 'cron = "61 * * * *"'), r"work\.toml: schedule\[0\]\.cron"),
-        (('"true"]', '"true"]\nkind = "x"'), r"work\.toml: schedule\[0\]\.job\.kind"),
-        (('cwd = "src"', 'cwd = "gone"'), r"template 'greet'\.job\.cwd: 'gone' is no"),
-        (('cwd = "src"', 'priority = "P9"'), r"'greet'\.job\.priority: 'P9'"),
-        (('argv = ["true"]', 'argv = ["true"]\nsecrets=["T"]'), "schedule.*secret"),
-    ],
+WRONG = (
+    (("manual = true", 'cron = "61 * * * *"'), r"work\.toml: schedule\[0\]\.cron"),
+    (('"true"]', '"true"]\nkind = "x"'), r"work\.toml: schedule\[0\]\.job\.kind"),
+    (('cwd = "src"', 'cwd = "gone"'), r"template 'greet'\.job\.cwd: 'gone' is no"),
+    (('cwd = "src"', 'priority = "P9"'), r"'greet'\.job\.priority: 'P9'"),
+    (('argv = ["true"]', 'argv = ["true"]\nsecrets=["T"]'), "schedule.*secret"),
 )
-async def test_one_error_keeps_all_of_it_out(
-    tmp_path: Path, change: tuple[str, str], said: str
-) -> None:
+
+
+async def test_one_error_keeps_all_of_it_out(tmp_path: Path) -> None:
     async with trusting(tmp_path) as (runtime, file):
         control = runtime.control
         await trust(control)
         before = await kinds(control)
-        file.write_text(FILE.replace(*change))
-        shown = await control.trust("app")
-        assert shown.problem is not None
-        with pytest.raises((InvalidInput, Refused), match=said):
-            await trust(control, secrets=["T"] if "secrets" in change[1] else [])
-        assert [k for k in await kinds(control) if not k.endswith("differs")] == before
+        for change, said in WRONG:
+            file.write_text(FILE.replace(*change))
+            assert (await control.trust("app")).problem is not None
+            with pytest.raises((InvalidInput, Refused), match=said):
+                await trust(control, secrets=["T"] if "secrets" in change[1] else [])
+        told = [kind for kind in await kinds(control) if not kind.endswith("differs")]
+        assert told == before
         assert [each.name for each in await control.schedules()] == ["app.nightly"]
 
 

@@ -72,6 +72,10 @@ class Connection:
         self._gone = False
         #: Who sent the last request that was read.
         self.asker = OWNER
+        #: What is done for a page, as long as that is let in.
+        self._for_page: trio.CancelScope | None = None
+        self._begun = False
+        self._writing = False
         self._watch: trio.CancelScope | None = None
         self._watch_ended = trio.Event()
 
@@ -166,10 +170,8 @@ class Connection:
         return structs.replace(request, body=body, asker=asker, id=exchange.request_id)
 
     def _admit(self, request: Request) -> Asker:
-        """Who sends a request; what it starts ends with the right to ask."""
-        self.asker = asker = self._rules.asker(request)
-        self.scope.deadline = asker.until
-        return asker
+        self.asker = self._rules.asker(request)
+        return self.asker
 
     async def _head(self, exchange: H11Exchange) -> h11.Request | None:
         with trio.move_on_after(self._limits.head_timeout) as waiting:
@@ -263,11 +265,36 @@ class Connection:
             return
         lookout.enter(self, held=held)
         try:
-            await self._respond(request, exchange)
+            if request.asker.kind == "page":
+                await self._respond_to_page(request, exchange)
+            else:
+                await self._respond(request, exchange)
         finally:
             lookout.leave(self)
             if self._watch is not None:
                 await self._end_watch(self._watch)
+
+    def let_out(self) -> None:
+        """Its page is let in no more: end what it is told, or waits for."""
+        if self._for_page is not None:
+            self._for_page.cancel()
+
+    async def _respond_to_page(self, request: Request, exchange: Exchange) -> None:
+        """The same, until the page is let in no more. What was begun ends in order."""
+        self._begun = self._writing = False
+        with trio.CancelScope(deadline=request.asker.until) as self._for_page:
+            await self._respond(request, exchange)
+        let_out, self._for_page = self._for_page.cancelled_caught, None
+        if let_out:
+            self._rules.lookout.lasting.discard(self)
+            if self._writing:
+                self._gone = True  # a part of an answer that ends here is none
+            elif self._begun:
+                await self._write(exchange.end())
+            else:
+                out = error_response(401, "UNAUTHORIZED", "this page is let in no more")
+                answer = with_request_id(out, request.id)
+                await self._write(exchange.whole(answer, last=True))
 
     async def _respond(self, request: Request, exchange: Exchange) -> None:
         try:
@@ -285,6 +312,7 @@ class Connection:
             )
             await reply.give(answer, request)
         else:
+            self._begun = True
             await self._write(exchange.begin(answer, last=stopping.is_set()))
             if with_body:
                 lasting = self._rules.lookout.lasting
@@ -321,6 +349,7 @@ class Connection:
         if sent == len(data):
             return
         view = memoryview(data)
+        self._writing = True
         try:
             for start in range(sent, len(view), WRITE_BYTES):
                 with trio.fail_after(self._limits.write_timeout):
@@ -331,6 +360,7 @@ class Connection:
             trio.TooSlowError,
         ):
             raise ClientGone from None
+        self._writing = False
 
     async def _refuse(self, refusal: Refusal) -> None:
         exchange = self._general or H11Exchange(self._limits.head_bytes)

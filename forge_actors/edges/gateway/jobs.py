@@ -39,6 +39,7 @@ from forge_actors.edges.gateway.route import Route
 from forge_actors.edges.gateway.tracing import carry_on
 
 if TYPE_CHECKING:
+    from forge_actors.domain.templates import TemplateLine
     from forge_actors.edges.gateway.call import Answer, Call
 
 MAX_PAGE = 1000
@@ -116,7 +117,7 @@ async def submit(call: Call) -> Answer:
 
 
 async def submit_batch(call: Call) -> Answer:
-    requests, numbers = decode_lines(call.request.body)
+    requests, numbers, by_template = decode_lines(call.request.body)
     base = call.query.one("base")
     if base is not None:
         for request in requests:
@@ -127,13 +128,27 @@ async def submit_batch(call: Call) -> Answer:
         for request in requests:
             request.parent = told
     mark_callers(call.request, requests)
-    carry_on(call.request, requests)
     try:
         check_places(requests)
+        await _fill(call, requests, by_template)
+        carry_on(call.request, requests)
         accepted = await call.control.submit(requests, key=_key(call))
     except (InvalidInput, NotFound, Refused) as error:
         raise at_line(error, numbers) from None
     return json_response(Submitted(accepted), status=201)
+
+
+async def _fill(
+    call: Call, requests: list[JobRequest], by_template: dict[int, TemplateLine]
+) -> None:
+    """Put the jobs that templates make into their places."""
+    if by_template:
+        wishes = {
+            at: (line.template, line.wish(requests[at]))
+            for at, line in by_template.items()
+        }
+        for at, job in (await call.control.jobs_of_templates(wishes)).items():
+            requests[at] = job
 
 
 def _key(call: Call) -> str | None:

@@ -84,7 +84,7 @@ ROUTES = (
         takes=PolicyRequest,
         gives=PolicyView,
         headers=(IF_MATCH,),
-        errors=_ERRORS,
+        errors=(404, *_ERRORS),
     ),
     Route(
         "DELETE",
@@ -103,6 +103,6 @@ ROUTES = (
         takes=Narrowing,
         gives=PolicyView,
         headers=(IF_MATCH,),
-        errors=_ERRORS,
+        errors=(404, *_ERRORS),
     ),
 )

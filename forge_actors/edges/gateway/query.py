@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qsl
 
@@ -17,6 +18,7 @@ from forge_actors.domain.requests import (
     nearest,
     unknown_word,
 )
+from forge_actors.domain.templates import TemplateLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +104,11 @@ def decode(body: bytes, wanted: type[T], *, field: str = "body") -> T:
         raise _no_json(error, field) from None
 
 
-def decode_lines(body: bytes) -> tuple[list[JobRequest], list[int]]:
-    """The jobs of a batch, one JSON object a line, and the number of each one's line.
+def decode_lines(
+    body: bytes,
+) -> tuple[list[JobRequest], list[int], dict[int, TemplateLine]]:
+    """The jobs of a batch, one JSON object a line, and the number of each one's line;
+    by their place those that a template makes, of which there is no more yet.
 
     Blank lines count but are passed over.
 
@@ -112,14 +117,22 @@ def decode_lines(body: bytes) -> tuple[list[JobRequest], list[int]]:
     """
     requests: list[JobRequest] = []
     numbers: list[int] = []
+    by_template: dict[int, TemplateLine] = {}
     decoder = msgspec.json.Decoder(JobRequest)
     for number, line in enumerate(body.split(b"\n"), start=1):
         if not line.strip():
             continue
+        # Looked for first: most batches have no such word in them.
+        kind = TemplateLine if _is_by_template(line) else JobRequest
         try:
-            requests.append(decoder.decode(line))
+            if kind is JobRequest:
+                requests.append(decoder.decode(line))
+            else:
+                told = msgspec.json.decode(line, type=TemplateLine)
+                by_template[len(requests)] = told
+                requests.append(JobRequest(told.repo, []))
         except msgspec.ValidationError as error:
-            found = explain_mismatch(error, JobRequest)
+            found = explain_mismatch(error, kind)
             raise InvalidInput(
                 f"line {number}: {found.field}", found.problem, allowed=found.allowed
             ) from None
@@ -130,7 +143,15 @@ def decode_lines(body: bytes) -> tuple[list[JobRequest], list[int]]:
         raise InvalidInput("batch", "holds no job")
     if len(requests) > MAX_BATCH:
         raise InvalidInput("batch", f"holds more than {MAX_BATCH} jobs")
-    return requests, numbers
+    return requests, numbers, by_template
+
+
+def _is_by_template(line: bytes) -> bool:
+    if b'"template"' not in line:
+        return False
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "template" in msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    return False
 
 
 def beside(base: str, repo: str) -> str:

@@ -68,7 +68,7 @@ class Server:
         to be told of, or waits for."""
         for connection in self._connections:
             if connection.asker.id == asker and self._keeps(connection):
-                connection.scope.cancel()
+                connection.let_out()
 
     def _keeps(self, connection: Connection) -> bool:
         return self._lookout is not None and self._lookout.keeps(connection)

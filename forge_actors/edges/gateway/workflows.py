@@ -139,7 +139,9 @@ def _check_authority(call: Call, workflow: WorkflowRequest) -> None:
         Refused: a job says it.
     """
     job = caller(call.request)
-    jobs = (step.job for step in workflow.steps if step.job is not None)
+    jobs = [step.job for step in workflow.steps if step.job is not None]
+    parts = (workflow.template, workflow.act, workflow.check)
+    jobs += [part.job for part in parts if part is not None]
     if job is not None and any(each.get("authorised") for each in jobs):
         raise Refused(
             f"job {job} cannot authorise what a workflow may do to the outside; a"

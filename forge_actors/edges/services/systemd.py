@@ -73,6 +73,8 @@ class Systemd:
 
     def install(self, service: ManagedService, *, start: bool) -> list[str]:
         """See the port."""
+        # Before a file is written that nobody could take out again.
+        done([*USER, "show-environment"])
         put(unit_path(service), unit(service).encode("utf-8", "surrogateescape"))
         done([*USER, "daemon-reload"])
         done([*USER, "enable", _unit_name(service)])
@@ -110,6 +112,7 @@ class Systemd:
             file=str(path),
             detail=f"{found.get('ActiveState', 'unknown')} ({found.get('SubState')})"
             + ("" if result == "success" else f", last result {result}"),
+            warning=next(iter(_lingering()), None),
         )
 
     def log_command(

@@ -343,8 +343,8 @@ class StoreReader:
 
     def traits(self, job: str) -> Traits | None:
         """See the port."""
-        for kind, name, labels, origin in self.read("job_traits", job):
-            return Traits(job, kind, name, tuple(json.decode(labels)), origin)
+        for kind, name, labels, *begin in self.read("job_traits", job):
+            return Traits(job, kind, name, tuple(json.decode(labels)), *begin)
         return None
 
     def window_of(self, job: str) -> str | None:

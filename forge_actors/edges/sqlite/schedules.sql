@@ -37,7 +37,10 @@ SELECT id FROM job WHERE request_id = ?1
 UNION ALL SELECT job FROM forgotten WHERE request_id = ?1 LIMIT 1;
 
 -- name: job_traits
-SELECT kind, name, labels, origin FROM job WHERE id = ?;
+SELECT kind, name, labels, origin, coalesce((
+    SELECT json_extract(CAST(body AS TEXT), '$.origin') FROM workflow
+    WHERE workflow.id = job.work AND json_valid(CAST(body AS TEXT))
+), '') FROM job WHERE id = ?;
 
 -- name: release_gate
 -- One that has not ended.

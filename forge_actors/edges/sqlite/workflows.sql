@@ -30,6 +30,9 @@ SELECT definition, body FROM workflow WHERE id = ?;
 SELECT body FROM workflow_step
 WHERE id > ?1 || '/' AND id < ?1 || '0' ORDER BY number;
 
+-- name: workflow_state
+SELECT state FROM workflow WHERE id = ?;
+
 -- name: active_workflows
 SELECT id FROM workflow WHERE state IN ('running', 'paused', 'cancelling') ORDER BY id;
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from forge_actors.domain.claims import Claim
 from forge_actors.domain.jobs import RESERVED, TERMINAL, Replay, State
+from forge_actors.domain.policies import Policy
 from forge_actors.domain.scopes import Pause
 from forge_actors.domain.verifying import Step
 
@@ -44,6 +45,8 @@ class Case(Struct):
     known_at: float
     #: It may be given a worktree in place of its checkout.
     isolatable: bool = False
+    #: The work that it is of.
+    work: str | None = None
     held: bool = False
     attempt: int = 0
     fence: int | None = None
@@ -93,6 +96,7 @@ class Books:
     def __init__(self) -> None:
         self.cases: dict[str, Case] = {}
         self.pauses: dict[str, Pause] = {}
+        self.policy = Policy()
         self.removed: set[str] = set()
         #: The last fence of each repository.
         self.fences: dict[str, int] = {}

@@ -22,6 +22,7 @@ from forge_actors.domain.scopes import DRAIN, repository_of
 from forge_actors.runtime.fields import edit_of
 from forge_actors.testing.simulation.agents import ANSWER
 from forge_actors.testing.simulation.looks import Looks
+from forge_actors.testing.simulation.policies import set_policy
 
 if TYPE_CHECKING:
     from forge_actors.domain.requests import JobEdit
@@ -316,6 +317,9 @@ class Clients:
             lambda reply: supervisor_messages.SetPause(DRAIN, on, False, reply)
         )
 
+    async def _policy(self, service: Service, operation: Operation) -> None:
+        await set_policy(service, operation.value)  # type: ignore[arg-type]
+
     async def _enable(self, service: Service, operation: Operation) -> None:
         on = operation.verb == "enable"
         repo = service.registry.named(operation.target)
@@ -380,6 +384,7 @@ class Clients:
         "hand on": _hand_on,
         **dict.fromkeys(("pause", "resume"), _pause),
         **dict.fromkeys(("drain", "undrain"), _drain),
+        "policy": _policy,
         **dict.fromkeys(("enable", "disable"), _enable),
         "move": _relocate,
         "remove": _remove,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from forge_actors.domain.capacity import ACTIVE_REPOSITORIES
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.scopes import repository_of
+from forge_actors.testing.simulation.policies import forbids
 
 if TYPE_CHECKING:
     from forge_actors.domain.changes import JobDispatched
@@ -42,6 +43,8 @@ class Dispatches:
             fail("what is held is told", f"{case.job} with other tokens than it needs")
         if not self._books.met(case):
             fail("after means after", f"{case.job} before {case.after}")
+        if forbids(self._books.policy, case):
+            fail("policies hold", f"{case.job} is dispatched")
         self._judge_pauses(case)
         self._judge_leases(case)
         self._judge_limits(case)
@@ -95,6 +98,7 @@ class Dispatches:
                 not other.waiting
                 or other.state in NOT_IN_LINE
                 or other.held
+                or forbids(self._books.policy, other)
                 or other.known_at > self._world.now
                 or other.rank(at) >= mine
                 or not self._books.met(other)
@@ -123,6 +127,7 @@ class Dispatches:
         return not any(
             other.waiting
             and other.state not in NOT_IN_LINE
+            and not forbids(self._books.policy, other)
             and other.tokens == case.tokens
             and other.rank(at) < mine
             for other in others

@@ -29,6 +29,7 @@ from forge_actors.domain.changes import (
 )
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
+from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.testing.simulation.accounts import AccountRules, waits_for_checkout
 from forge_actors.testing.simulation.approvals import ApprovalRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
@@ -126,6 +127,10 @@ class Referee:
                 books.pauses[pause.scope] = pause
             case PauseEnded(scope):
                 books.pauses.pop(scope, None)
+            case PolicySet(policy):
+                books.policy = policy
+                for case in books.open_cases:
+                    self._news_for(case)
             case Quarantined(left):
                 books.quarantined.setdefault(left.repo, {})[left.job] = left.claims
             case QuarantineEnded(job):
@@ -167,6 +172,7 @@ class Referee:
             after=job.after,
             queued_at=job.queued_at,
             isolatable=job.isolatable,
+            work=job.work,
             known_at=self._world.now + NEWS_SECONDS,
         )
         self.steps_of_jobs.added(books.cases[job.id], job.verify)

@@ -21,6 +21,7 @@ from forge_actors.domain.repositories import Repository
 from forge_actors.domain.scopes import EVERYTHING
 from forge_actors.testing.simulation.looks import Looks
 from forge_actors.testing.simulation.plan import Operation, Plan, draw
+from forge_actors.testing.simulation.policies import NORMAL
 from forge_actors.testing.simulation.service import Service
 from forge_actors.testing.simulation.timers import Timers
 from forge_actors.testing.simulation.world import World
@@ -225,6 +226,7 @@ class _Simulation:
         ]
         relief = [Operation(0, "resume", scope, True) for scope in scopes]
         relief.append(Operation(0, "undrain"))
+        relief.append(Operation(0, "policy", "", NORMAL))
         relief += [Operation(0, "enable", name) for name in self._plan.repositories]
         return relief
 

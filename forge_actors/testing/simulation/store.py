@@ -198,6 +198,8 @@ class SimulatedStore(MemoryStore):
                         notify(change.state)
                     self._tell_of_end()
                     self.ended_in(change.event.repo)
+                    if change.event.repo in self.heard:
+                        self.heard[change.event.repo]()
         for move in moves:
             if self.dead:
                 return

@@ -26,8 +26,7 @@ def order_for(
 ) -> Order:
     """The order for a step of a job, which ended with this receipt."""
     order = Order.__new__(Order)
-    for name in Order.__slots__:
-        setattr(order, name, getattr(job.order, name))
+    vars(order).update(vars(job.order))
     order.step = step
     order.folder = None
     order.steps = job.order.steps[job.order.steps.index(step) + 1 :]

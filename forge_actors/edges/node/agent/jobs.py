@@ -51,35 +51,22 @@ class Job:
     The command that runs after a job is one more, with the job as `previous`.
     """
 
-    __slots__ = (
-        "_grouped",
-        "_pause",
-        "_suspension",
-        "_terminal",
-        "_told",
-        "_until",
-        "began",
-        "due",
-        "ending",
-        "forced",
-        "group_gone",
-        "key",
-        "last_output",
-        "leftovers",
-        "order",
-        "output_held",
-        "phase",
-        "pid",
-        "previous",
-        "problems",
-        "spared",
-        "start",
-        "started_at",
-        "status",
-        "streams",
-        "usage",
-        "watched",
-    )
+    # What most jobs never change they find here.
+    status: int | None = None
+    usage: struct_rusage | None = None
+    phase = RUNNING
+    ending = "exit"
+    #: The number of the group and session may belong to a stranger by now.
+    group_gone = False
+    output_held = False
+    #: SIGKILL was needed.
+    forced = False
+    _grouped = False
+    _told = False
+    _pause = FIRST_PAUSE
+    _until = NEVER
+    #: Only of a job that was ever paused.
+    _suspension: Suspension | None = None
 
     def __init__(
         self,
@@ -113,27 +100,12 @@ class Job:
             self.streams = previous.streams
             self.streams[0].go_on(stdout)
             self.streams[1].go_on(stderr)
-        self.status: int | None = None
-        self.usage: struct_rusage | None = None
-        self.phase = RUNNING
-        self.ending = "exit"
-        #: The number of the group and session may belong to a stranger by now.
-        self.group_gone = False
         self.leftovers: list[Process] = []
-        self.output_held = False
         #: Counts of bytes that somebody waits to see passed.
         self.watched: list[int] = []
-        #: SIGKILL was needed.
-        self.forced = False
-        self._grouped = False
-        self._told = False
         self.problems: list[str] = []
         #: What could not be ended, by pid and start.
         self.spared: dict[tuple[int, int], Process] = {}
-        self._pause = FIRST_PAUSE
-        self._until = NEVER
-        #: Only of a job that was ever paused.
-        self._suspension: Suspension | None = None
         self.due = self._budget()
 
     def _wall(self) -> float:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from forge_actors.edges.node.agent.cgroup import Cgroup
 
 
+_SIGNALS = {each.name: int(each) for each in signal.Signals}
+
+
 class Malformed(ValueError):
     """A message that no service of this version sends."""
 
@@ -26,31 +29,12 @@ class Malformed(ValueError):
 class Order:
     """See `domain.launch.LaunchOrder`; here as the agent needs it."""
 
-    __slots__ = (
-        "after_job",
-        "argv",
-        "artifacts",
-        "cgroup",
-        "cwd",
-        "env",
-        "folder",
-        "grace",
-        "idle",
-        "keep_leftovers",
-        "key",
-        "limits",
-        "log",
-        "masked",
-        "output_limit",
-        "outputs",
-        "pty",
-        "stdin",
-        "step",
-        "steps",
-        "stop_signal",
-        "wall",
-        "worktree",
-    )
+    #: What of that which follows a job it is itself.
+    step: str | None = None
+    #: Its folder, held open for what follows it, wherever that is moved.
+    folder: int | None = None
+    #: Made when it is started, if it needs one and there can be one.
+    cgroup: Cgroup | None = None
 
     # Any: the one place where decoded JSON becomes typed values.
     def __init__(self, message: dict[str, Any], base: dict[bytes, bytes]) -> None:
@@ -75,7 +59,7 @@ class Order:
                 self._give_outputs()
             self.wall: float | None = message["wall"]
             self.idle: float | None = message["idle"]
-            self.stop_signal = int(signal.Signals[message["stop_signal"]])
+            self.stop_signal = _SIGNALS[message["stop_signal"]]
             self.grace = float(message["grace"])
             self.keep_leftovers = bool(message["keep_leftovers"])
             # Not sent when they have their default.
@@ -84,11 +68,8 @@ class Order:
             after: str | None = message.get("after_job")
             self.after_job = None if after is None else _bytes(after)
             self.artifacts: dict[str, Any] | None = message.get("artifacts")
-            #: What follows it, in this order; and what of that it is itself.
+            #: What follows it, in this order.
             self.steps: tuple[str, ...] = ()
-            self.step: str | None = None
-            #: Its folder, held open for what follows it, wherever that is moved.
-            self.folder: int | None = None
             if self.artifacts is not None:
                 self.steps = ("artifacts",)
             if after is not None:
@@ -97,8 +78,6 @@ class Order:
             self.worktree = None if place is None else Worktree(place)
             if self.worktree is not None:
                 self.argv = self.worktree.command(self.argv)
-            #: Made when it is started, if it needs one and there can be one.
-            self.cgroup: Cgroup | None = None
         except Malformed:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:

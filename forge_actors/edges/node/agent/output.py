@@ -54,45 +54,24 @@ class Stream:
     where a reader finds the stream to end: `total`, until there is an error.
     """
 
-    __slots__ = (
-        "_file",
-        "_head",
-        "_keep_tail",
-        "_mark_begin",
-        "_mark_end",
-        "_mark_length",
-        "_marks",
-        "_path",
-        "_ring",
-        "_ring_size",
-        "_times",
-        "error",
-        "fd",
-        "kept",
-        "masking",
-        "read",
-        "tail",
-        "total",
-    )
+    # What most streams never change they find here: a short job has two of them.
+    total = 0
+    kept = 0
+    tail = b""
+    error: str | None = None
+    #: Takes secrets out of what is written; offsets are those of the result.
+    masking: Masking | None = None
+    _file = _ring = _times = -1
+    _marks = 0
+    _mark_length = MARK_SECONDS
 
     def __init__(self, fd: int, path: bytes, limit: int, *, keep_tail: bool) -> None:
         self.fd = fd
         #: As `os.read`, which it is for a pipe.
         self.read = os.read
-        self.total = 0
-        self.kept = 0
-        self.tail = b""
-        self.error: str | None = None
-        #: Takes secrets out of what is written; offsets are those of the result.
-        self.masking: Masking | None = None
         self._path = path
         self._keep_tail = keep_tail
         self._head, self._ring_size = split_limit(limit)
-        self._file = -1
-        self._ring = -1
-        self._times = -1
-        self._marks = 0
-        self._mark_length = MARK_SECONDS
         now = time()
         self._mark_begin, self._mark_end = now, now + MARK_SECONDS
 
