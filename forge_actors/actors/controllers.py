@@ -55,6 +55,7 @@ from forge_actors.domain.continuation import (
     those_due,
     unanswered,
 )
+from forge_actors.domain.controller_changes import ControllerSaved
 from forge_actors.domain.controller_records import (
     loaded,
     wake_from,
@@ -117,6 +118,10 @@ class _Controllers:
             self._book.take_up(controller)
             if problem is not None:
                 log.error("controller %s is set aside: %s", name, problem)
+                event = self._book.event("controller_set_aside", controller, problem)
+                # Nothing is written over what cannot be read.
+                aside = ControllerSaved(key, name, "quarantined", body, event)
+                self._store.save([aside])
                 continue
             if not self._context.known(controller.repo):
                 self._book.drop(controller)
@@ -345,7 +350,11 @@ class _Controllers:
         if recovers and not self._hosting.resumes(after):
             why = "it ended its turn without a word, and cannot be asked again"
             after = become(after, "waiting_for_user", why, self._wall)
-        self._book.become(controller, after)
+        if controller.state == after.state:
+            event = self._book.event("controller_rests", after, job=after.job)
+            self._book.save(after, event)
+        else:
+            self._book.become(controller, after)
         self._context.freed()
 
     def look(self) -> None:

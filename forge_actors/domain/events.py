@@ -98,6 +98,7 @@ KINDS: tuple[str, ...] = (
     "controller_removed",
     "controller_woken",
     "controller_told",
+    "controller_rests",
     "controller_active",
     "controller_paused",
     "controller_waiting_for_user",

@@ -63,7 +63,6 @@ class RunningControllers:
         freed: Callable[[], object],
     ) -> None:
         self._store = store
-        self._clock = clock
         self._looking = looking
         #: Finds a host by its name.
         self.host = Hosts(ProcessHost(store, control))
@@ -220,11 +219,9 @@ class RunningControllers:
     async def _settle(self, repo: str) -> None:
         if not self._looking.enabled:
             return
-        ended = self._clock.now()
         with trio.move_on_after(SETTLE_SECONDS):
             while True:
                 looked, look = self._looked, self._store.look(repo)
-                sampled = None if look is None else look.sampled_at
-                if sampled is not None and sampled >= ended:
+                if look is None or (look.dirty is None and not look.busy):
                     return
                 await looked.wait()

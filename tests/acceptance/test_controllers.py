@@ -52,6 +52,7 @@ def test_a_session_goes_on_when_a_job_ends_until_its_goal_is_reached(
         assert (woken.data["by"], woken.data["outcome"]) == (by, "dispatched")
         assert woken.job is not None
         turns.append(service.end_of(woken.job))
+        assert next(e for e in events if e.kind == "controller_rests").job == woken.job
     # They speak in one session, and no person stands for them.
     session = begun["agent"]["session"]
     assert [turn["agent"]["session"] for turn in turns] == [session, session]

@@ -224,6 +224,9 @@ async def test_one_that_cannot_be_read_is_left_alone() -> None:
     again = World(MemoryStore(durable=world.store.durable), world.host)
     async with again.open():
         assert (await again.now("bad")).state == "quarantined"
+        await blocked()
+        row = again.store.durable.controllers["id-bad"]
+        assert row[2:] == ("quarantined", b"{")
         assert (await again.rouse("w", name="good")).state == "dispatched"
         assert (await again.rouse("v", name="bad")).state == "rejected"
         with pytest.raises(Refused, match="set aside"):
