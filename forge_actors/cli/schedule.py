@@ -235,6 +235,8 @@ def _add(service: Service, args: argparse.Namespace) -> int:
     _print(args, view, lambda: [view["name"]])
     if view["next"] is not None and not args.json:
         note(f"{view['name']} comes next at {view['next']}")
+    elif view["waits_for"] is not None and not args.json:
+        note(f"{view['name']} comes when {view['waits_for']}")
     return 0
 
 

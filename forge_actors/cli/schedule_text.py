@@ -66,7 +66,7 @@ def detail(
         "timezone",
     )
     policies = {k: v for k, v in view["definition"].items() if k not in known}
-    said = ", ".join(f"{name} {value}" for name, value in policies.items())
+    said = ", ".join(f"{name} {_said(value)}" for name, value in policies.items())
     yield f"policies  {said or 'the usual ones'}"
     if view["source"]:
         yield f"file      {view['source']}"
@@ -104,6 +104,10 @@ def _command(job: dict[str, Any]) -> str:
     if job.get("agent"):
         words.insert(0, f"agent {job['agent']}")
     return " ".join(words)
+
+
+def _said(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _no_time(view: dict[str, Any]) -> str:

@@ -31,6 +31,8 @@ MAX_WATCHED = 32
 MAX_TOGETHER = 20
 
 By = Literal["named", "name", "label", "kind", "schedule", "job", "any"]
+#: What makes a pattern of a name.
+_OF_PATTERNS = "*?["
 _BYS: tuple[By, ...] = get_args(By)
 KNOWN = (
     "clean, succeeded:JOBS, ended:JOBS, all:JOBS,JOBS, branch:NAME, file:PATTERN,"
@@ -89,7 +91,7 @@ class Jobs(Struct, frozen=True):
     @property
     def exact(self) -> bool:
         """Whether it is no pattern: what it means is among the `keys` of a job."""
-        return self.by != "any" and not any(each in self.value for each in "*?[")
+        return self.by != "any" and not any(each in self.value for each in _OF_PATTERNS)
 
     @property
     def told(self) -> str:
@@ -183,7 +185,8 @@ class Branch(Struct, frozen=True, tag="branch", tag_field="kind"):
 
     @property
     def told(self) -> str:
-        return f"branch {self.pattern} moves"
+        like = any(each in self.pattern for each in _OF_PATTERNS)
+        return f"{'a branch like' if like else 'branch'} {self.pattern} moves"
 
     def has(self, branch: str) -> bool:
         remote = branch.startswith("remotes/")

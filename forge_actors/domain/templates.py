@@ -15,9 +15,10 @@ from forge_actors.domain.effects import in_order, shown
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.placeholders import TEXTS, filled, names, names_in
 from forge_actors.domain.requests import JobRequest, Parent, convert, nearest
+from forge_actors.domain.shell_places import check_shells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from forge_actors.domain.effects import Effect
 
@@ -47,8 +48,6 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 #: Programs that read an argument as a command, if one before it says so.
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"})
-_COMMAND_FLAG = re.compile(r"-[a-z]*c[a-z]*")
 _SAMPLES: dict[ParameterType, Value] = {
     "string": "x",
     "integer": 1,
@@ -191,7 +190,7 @@ def checked(table: TemplateTable, where: str) -> Template:
     request = convert(wanted, JobRequest, where=f"{where}.job")
     if not request.argv and request.agent is None:
         raise InvalidInput(f"{where}.job.argv", "names no program to run")
-    _check_shells(request, f"{where}.job")
+    check_shells(request, f"{where}.job")
     template = Template(table.name, table.description, table.parameters, request)
     _check_places(template, where)
     return template
@@ -311,31 +310,3 @@ def check_folder(cwd: str, field: str) -> None:
     """
     if cwd.startswith(("/", "~")) or ".." in cwd.split("/"):
         raise InvalidInput(field, f"{cwd!r} is no folder within the repository")
-
-
-def _check_shells(request: JobRequest, where: str) -> None:
-    """Refuse a place that a shell would read: a value could be a command there."""
-    why = (
-        "would be read by a shell with a value in it: pass the value as an argument of"
-        ' its own, and name that as "$1"'
-    )
-    for field in ("verify", "after_job"):
-        if any(names(getattr(request, field) or "")):
-            raise InvalidInput(f"{where}.{field}", why)
-    words = [part if isinstance(part, str) else "" for part in request.argv]
-    for index in _commands(words):
-        if any(names(words[index])):
-            raise InvalidInput(f"{where}.argv[{index}]", why)
-
-
-def _commands(words: Sequence[str]) -> list[int]:
-    """Which words a shell among them would read as a command."""
-    found = []
-    shell = False
-    for index, word in enumerate(words):
-        if word.rpartition("/")[2] in _SHELLS:
-            shell = True
-        elif shell and _COMMAND_FLAG.fullmatch(word) and index + 1 < len(words):
-            found.append(index + 1)
-            shell = False
-    return found

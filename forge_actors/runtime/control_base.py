@@ -104,8 +104,10 @@ class ControlBase:
         self.scheduling = automation.scheduling
         self.running_workflows = automation.workflows
         self.controllers = automation.controllers
-        #: Actors of repositories that were found before.
+        #: Actors of repositories that were found before, and to which no jobs are on
+        #: their way; and how often some were.
         self._actors: dict[str, RepositoryMailbox] = {}
+        self._submissions = 0
         self.trusts = Trusts(store, clock, registry.get)
         self.own_templates = OwnTemplates(home)
         self._started_at = clock.wall()
@@ -121,13 +123,21 @@ class ControlBase:
         self._held = Held()
         self._events = EventLog(store, registry, clock, self._held, self._roots)
 
+    def submitted(self, repo: str) -> None:
+        """Jobs are on their way to the actor of a repository, through the supervisor:
+        what is asked about them has to go the same way, or it is there before them."""
+        self._actors.pop(repo, None)
+        self._submissions += 1
+
     async def _open(self, repo: str) -> RepositoryMailbox:
+        before = self._submissions
         actor: RepositoryMailbox = await self._supervisor.ask(
             lambda reply: Open(repo, reply)
         )
         if len(self._actors) >= MAX_KNOWN:
             self._actors.clear()
-        self._actors[repo] = actor
+        if self._submissions == before:
+            self._actors[repo] = actor
         return actor
 
     async def _actor(self, repo: str) -> RepositoryMailbox:

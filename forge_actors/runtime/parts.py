@@ -317,6 +317,7 @@ class Parts:
 
         def submitted(repo: str, jobs: tuple[Job, ...]) -> None:
             self.looking.board.used(repo)
+            control.submitted(repo)
             # They are saved: after the end of this runtime the next one runs them.
             with suppress(MailboxClosed):
                 mailbox.tell(supervisor_messages.Submitted(repo, jobs))

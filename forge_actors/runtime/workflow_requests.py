@@ -12,6 +12,7 @@ from forge_actors.domain.inputs import MAX_INPUTS, split_input
 from forge_actors.domain.placeholders import names_in
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedules import check_name
+from forge_actors.domain.shell_places import check_shells
 from forge_actors.domain.workflow_definitions import (
     MAX_GATE,
     MAX_RETRIES,
@@ -177,6 +178,7 @@ def _job(given: dict[str, object], where: str) -> JobRequest:
     job = convert(wanted, JobRequest, where=f"{where}.job")
     if not job.argv and job.agent is None:
         raise InvalidInput(f"{where}.job.argv", "names no program to run")
+    check_shells(job, f"{where}.job")
     return job
 
 

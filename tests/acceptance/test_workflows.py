@@ -103,6 +103,7 @@ def test_a_bad_file_begins_nothing(service: LiveService, tmp_path: Path) -> None
         (step + "job = {}\n", "step[0].job.argv"),
         (step + 'job = { argv = ["true"] }\nafter = ["b"]\n', "step[0].after"),
         (step + 'job = { argv = ["${x}"] }\n', "step[0].job"),
+        (step + 'job = { argv = ["sh", "-c", "${x}"] }\n', "step[0].job.argv[2]"),
         (step + 'job = { argv = ["true"], cwd = "no" }\n', "step[0].job.cwd"),
         (step + 'job = { argv = ["true"], after = ["1"] }\n', "step[0].job.after"),
         (step.replace("app", "no") + 'job = { argv = ["true"] }\n', "step[0].repo"),

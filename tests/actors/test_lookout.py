@@ -12,7 +12,7 @@ from forge_actors.domain.errors import WorktreeFailed
 from forge_actors.domain.git_status import GitStatus
 from forge_actors.domain.schedule_changes import OccurrenceSaved
 from forge_actors.domain.schedules import MAX_CATCH_UP, Occurrence
-from forge_actors.domain.sightings import MAX_BRANCHES, EndsSeen, read
+from forge_actors.domain.sightings import MAX_BRANCHES, EndsSeen, read, written
 from tests.actors.lookout_kit import World
 
 pytestmark = pytest.mark.mock_clock
@@ -80,6 +80,16 @@ async def test_one_that_comes_later_is_told_what_it_has_not_seen_and_no_other() 
         assert world.store.heard
         await world.leave("late")
         assert not world.store.heard
+
+
+async def test_a_store_that_was_restored_begins_where_it_ends() -> None:
+    world = World()
+    async with world.open():
+        await world.follow("ended:*", seen=written(EndsSeen(10**6)))
+    async with world.store.open():
+        end = await world.end()
+    async with world.open():
+        assert world.windows() == [f"end-{end}"]
 
 
 async def test_what_was_read_for_nothing_is_not_read_for_ever(

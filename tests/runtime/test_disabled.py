@@ -48,6 +48,17 @@ async def test_it_stays_disabled_over_a_restart(tmp_path: Path) -> None:
         assert ended.state == "succeeded"
 
 
+async def test_what_is_asked_of_a_job_does_not_overtake_it(tmp_path: Path) -> None:
+    """Its repository's actor is known already, and the job on its way to it."""
+    async with controlled(tmp_path) as case:
+        await case.end(await case.hold())
+        for _ in range(20):
+            job = await case.submit("app", "sleep", "5")
+            await case.control.cancel(job)
+            [view] = await case.control.wait([job])
+            assert view.state == "cancelled"
+
+
 async def test_an_actor_that_just_ran_dry_learns_of_it_too(tmp_path: Path) -> None:
     async with controlled(tmp_path) as case:
         await case.control.wait([await case.submit()])
