@@ -62,7 +62,8 @@ class ProcessHost:
         try:
             spec = self._spec(job)
             budget = None if spec.agent is None else spec.agent.budget
-            given = Given(wake, None, {}, spec.budgets.execution, budget)
+            limits = spec.budgets
+            given = Given(wake, None, {}, limits.queue, limits.execution, budget)
             made = await self._control().go_on(
                 job, continuation.prompt, continuation.origin, given
             )
