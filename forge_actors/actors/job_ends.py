@@ -130,6 +130,7 @@ class JobEnds:
             self._tell(one)
         elif one.ends.after > last:  # of a store that was restored since
             one.ends = structs.replace(one.ends, after=last)
+            self._tell(one, blind=one.blind)
         self._repos[one.repo].add(one)
         self._ring(one.repo)
 

@@ -299,7 +299,8 @@ class _Schedules:
                 self._nursery.start_soon(self._cancel, job)
         told_before = ruling.verdict == "defer" and ruling.reason == entry.reason
         schedule, told = ruled(schedule, entry, ruling, wall)
-        if ruling.verdict == "defer":
+        policies = schedule.definition.policies
+        if ruling.verdict == "defer" and (policies.when_clean or policies.not_while):
             self._context.held.add(schedule.definition.repo)
         return schedule, [] if told_before else [told]
 

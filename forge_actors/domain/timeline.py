@@ -93,7 +93,7 @@ class Wait(Struct, frozen=True):
 class Band(Struct, frozen=True):
     """A stretch in which something held for many jobs."""
 
-    #: `down`, `pressure`, `drain`, `pause` or `closed`.
+    #: `down`, `pressure`, `drain`, `pause`, `closed` or `policy`.
     kind: str
     began: float
     ended: float | None = None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.events import Event
 
 DOWN, PRESSURE, DRAIN, PAUSE, CLOSED = "down", "pressure", "drain", "pause", "closed"
+POLICY = "policy"
 #: The kinds of event that begin a stretch, and those that end it.
 _BEGIN = {
     "pressure_began": PRESSURE,
@@ -47,6 +48,10 @@ class Bands:
                 self._end(ended, at)
         elif kind == "runtime_stopped":
             self._begin(DOWN, "", at, "it was stopped", None)
+        elif kind == "policy_changed":
+            self._end((POLICY, ""), at)
+            if data["mode"] != "normal":
+                self._begin(POLICY, "", at, _reason(kind, "", data), None)
         elif kind in _BEGIN:
             scope = str(data.get("scope") or data.get("provider") or "")
             repo = repository_of(scope)
@@ -100,4 +105,7 @@ def _reason(kind: str, scope: str, data: dict[str, object]) -> str | None:
         return f"{whose} is paused"
     if kind == "provider_closed":
         return f"{scope} is closed: {data.get('reason')}"
+    if kind == "policy_changed":
+        work = f" for work {data['work']}" if "work" in data else ""
+        return f"{data['mode']}{work}"
     return str(data["reason"]) if "reason" in data else None

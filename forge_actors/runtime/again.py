@@ -49,8 +49,10 @@ class Given(NamedTuple):
 
     request_id: str
     name: str | None
-    #: More of its environment, the seconds it may run, and what its agent may use.
+    #: More of its environment, the seconds it may wait and run, and what its agent may
+    #: use.
     env: Mapping[str, str]
+    waits: float | None
     seconds: float | None
     budget: Budget | None
 
@@ -226,7 +228,9 @@ def _with(old: Old, given: Given) -> Old:
         spec=structs.replace(
             spec,
             env={**spec.env, **given.env},
-            budgets=structs.replace(spec.budgets, execution=given.seconds),
+            budgets=structs.replace(
+                spec.budgets, queue=given.waits, execution=given.seconds
+            ),
             agent=structs.replace(spec.agent, budget=given.budget),
         )
     )

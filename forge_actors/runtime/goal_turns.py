@@ -13,6 +13,7 @@ from msgspec import MsgspecError, structs
 
 from forge_actors.domain.agents import Budget
 from forge_actors.domain.deadlines import default_execution, parse_budget
+from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.rounds import FEEDBACK, ROUND, Marks, TurnRequest, plain
 from forge_actors.edges.sqlite.rows import spec_from
 from forge_actors.runtime.again import Given, NoSession
@@ -82,9 +83,14 @@ class Turns:
             digest = self._prompts.keep(feedback, field="prompt")
             env[FEEDBACK] = self._prompts.path(digest)
         made = structs.replace(made, env={**made.env, **env})
+        made = await self._placed(made, turn)
         if turn.role == "act" and made.agent is not None and turn.before:
-            return await self._go_on(made, turn, feedback, env)
-        return await self._beside(made, turn)
+            gone_on = await self._go_on(made, turn, feedback, env)
+            if gone_on is not None:
+                return gone_on
+            made = structs.replace(made, prompt=prompt_anew(made, turn, feedback))
+        [accepted] = await self._submit([made])
+        return accepted.id
 
     async def marks(self, job: str, turn: Turn, end: StepEnd) -> Marks:
         """What a job that has ended so left, besides its end."""
@@ -120,41 +126,47 @@ class Turns:
 
     async def _go_on(
         self, made: JobRequest, turn: Turn, feedback: str | None, env: dict[str, str]
-    ) -> str:
-        """Have the agent go on with its session, or begin one in the same folder."""
+    ) -> str | None:
+        """Have the agent go on with its session; None if there is none."""
+        last = turn.before[0]
+        mine = worktree_of(self._store, last)
+        if not self._store.read("job_state", last) or mine != made.in_worktree:
+            return None  # what it knows is not there any more
         assert made.request_id is not None, made
         given = Given(
             request_id=made.request_id,
             name=made.name,
             env=env,
+            waits=_parsed(made.queue_timeout, "queue_timeout"),
             seconds=_seconds(made),
             budget=Budget(made.budget_cost, made.budget_tokens) or None,
         )
         asked = prompt_of(made, turn, feedback)
         try:
-            followed = await self._control().go_on(
-                turn.before[0], asked, made.origin, given
-            )
+            followed = await self._control().go_on(last, asked, made.origin, given)
         except NoSession:
-            asked = prompt_anew(made, turn, feedback)
-            return await self._beside(structs.replace(made, prompt=asked), turn)
+            return None
         return followed.id
 
-    async def _beside(self, made: JobRequest, turn: Turn) -> str:
-        """Submit it where the ones before have worked, if that was a worktree."""
+    async def _placed(self, made: JobRequest, turn: Turn) -> JobRequest:
+        """The same where the ones before have worked, if that is a worktree."""
         for job in turn.before:
             owner = worktree_of(self._store, job)
             known = None if owner is None else self._store.worktree(owner)
             if owner is None or known is None:
                 continue  # in the checkout, or it came to no worktree
             if known.state == "removed":
-                await self._control().restore_worktree(owner)
-            made = structs.replace(
+                try:
+                    await self._control().restore_worktree(owner)
+                except NotFound:
+                    continue  # it was never ready, or nothing is left of it
+                except Refused as error:
+                    problem = f"that of job {owner} cannot be made again: {error}"
+                    raise InvalidInput("worktree", problem) from None
+            return structs.replace(
                 made, in_worktree=owner, isolate=None, branch=None, base=None
             )
-            break
-        [accepted] = await self._submit([made])
-        return accepted.id
+        return made
 
     def _limited(self, made: JobRequest, turn: Turn) -> JobRequest:
         """The same, within what the goal may still use."""
@@ -162,9 +174,12 @@ class Turns:
         if turn.until is not None:
             seconds = max(LEAST, turn.until - self._clock.wall())
         if seconds is not None:
-            usual = _seconds(made)
-            limit = seconds if usual is None else min(usual, seconds)
-            made = structs.replace(made, timeout=limit)
+            waits = _parsed(made.queue_timeout, "queue_timeout")
+            made = structs.replace(
+                made,
+                timeout=_least(_seconds(made), seconds),
+                queue_timeout=_least(waits, seconds),
+            )
         if turn.role == "check" or made.agent is None:
             return made
         return structs.replace(
@@ -184,10 +199,14 @@ class Turns:
 def _seconds(request: JobRequest) -> float | None:
     """How long a job may run if nothing else ends it."""
     if request.timeout is not None:
-        return parse_budget(request.timeout, field="timeout")
+        return _parsed(request.timeout, "timeout")
     if request.agent is not None:
         request = structs.replace(request, kind=_AGENT_KIND)
     return default_execution(kind_of(request, ""))
+
+
+def _parsed(value: str | float | None, field: str) -> float | None:
+    return None if value is None else parse_budget(value, field=field)
 
 
 def _least(one: N | None, other: N | None) -> N | None:

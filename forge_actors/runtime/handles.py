@@ -144,8 +144,8 @@ class Runtime:
 
     async def run_workflow(self, name: str, **workflow: Any) -> WorkflowHandle:
         """Begin a workflow; it is durable when this returns. The fields are those of
-        `WorkflowRequest`: `steps`, each a mapping with a `name` and a `job`, or for a
-        campaign `kind`, `items` and `template`.
+        `WorkflowRequest`: `steps`, each a mapping with a `name` and a `job`, for a
+        campaign `kind`, `items` and `template`, for a goal `kind`, `act` and `check`.
 
         Raises:
             InvalidInput: naming the field that is wrong; nothing has begun.

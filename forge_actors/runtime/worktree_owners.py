@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.domain.errors import ForgeError, InvalidInput
+from forge_actors.domain.errors import ForgeError, InvalidInput, Refused
 from forge_actors.domain.jobs import TERMINAL
 from forge_actors.edges.sqlite.rows import spec_from
 
@@ -21,6 +21,7 @@ def owner_of(
 
     Raises:
         InvalidInput: there is none, it is not there any more or of another repository.
+        Refused: it is being removed.
     """
     assert request.in_worktree is not None, request
     field = f"{prefix}in_worktree"
@@ -41,6 +42,8 @@ def owner_of(
         of = known.repo
     if of not in (repo.id, ""):
         raise InvalidInput(field, f"the worktree of job {job} is of another repository")
+    if known is not None and known.state == "removing":
+        raise Refused(f"{field}: the worktree of job {job} is being removed; try again")
     ended = state is None or state in TERMINAL
     if ended and (known is None or known.state != "ready"):
         why = "was never made" if known is None else f"is {known.state}"

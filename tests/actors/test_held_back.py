@@ -30,6 +30,14 @@ async def test_one_that_waits_for_a_clean_checkout_runs_as_soon_as_it_is() -> No
         assert world.held == set()
 
 
+async def test_a_look_is_no_news_to_those_that_wait_for_something_else() -> None:
+    async with World().open() as world:
+        await world.add(overlap="queue")
+        await trio.sleep(130)
+        assert [one.decision for one in await world.told()] == ["run", "deferred"]
+        assert world.held == set()
+
+
 async def test_what_is_held_back_for_long_is_not_written_down_each_time() -> None:
     async with World().open() as world:
         world.dirty = True

@@ -83,9 +83,12 @@ async def test_one_that_comes_later_is_told_what_it_has_not_seen_and_no_other() 
 
 
 async def test_a_store_that_was_restored_begins_where_it_ends() -> None:
-    async with World().open() as world:
+    world = World()
+    async with world.open():
         await world.follow("ended:*", seen=written(EndsSeen(10**6)))
+    async with world.store.open():
         end = await world.end()
+    async with world.open():
         assert world.windows() == [f"end-{end}"]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import trio
+from msgspec import structs
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.rounds import Turn, in_turn
 from forge_actors.domain.workflow_views import WorkflowRequest
 from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 from tests.runtime.control_kit import controlled
@@ -32,6 +36,15 @@ GOOD = {
 def goal(act: dict[str, Any], check: str, **fields: Any) -> WorkflowRequest:
     parts = {"act": {"job": act}, "check": {"job": {"argv": ["sh", "-c", check]}}}
     return convert({**GOOD, **parts, **fields}, WorkflowRequest)
+
+
+async def begun(case: Case, job: str | None, kind: str) -> str:
+    """The job of which this is told first, or that job as soon as it is."""
+    async for event in case.runtime.events(after=0):
+        if event.kind == kind and job in (None, event.job):
+            assert event.job is not None
+            return event.job
+    raise AssertionError("events do not end")
 
 
 async def ended(case: Case, request: WorkflowRequest) -> WorkflowView:
@@ -131,8 +144,13 @@ async def test_the_same_failure_over_the_same_files_needs_a_person(
         assert view.why.startswith("its 3 rounds are over (3 rounds, ")
 
 
-async def test_an_act_that_runs_when_the_time_is_over_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [False, True])
+async def test_an_act_that_runs_or_waits_when_the_time_is_over_is_ended(
+    tmp_path: Path, *, held: bool
+) -> None:
     async with controlled(tmp_path) as case:
+        if held:
+            await case.hold(read_only=False)
         act = {"argv": ["sleep", "600"]}
         view = await ended(case, goal(act, "true", goal={"time": 1}))
         assert view.state == "failed"
@@ -176,6 +194,54 @@ async def test_an_agent_goes_on_with_its_session_and_what_it_used_is_counted(
         assert view.state == "failed"
         assert view.why is not None
         assert f"its {used:,} tokens are used" in view.why
+
+
+async def test_a_turn_is_made_once_whatever_became_of_what_it_was_made_from(
+    tmp_path: Path, agents: dict[str, FakeAgent]
+) -> None:
+    agents["claude"].play("works")
+    async with controlled(tmp_path) as case:
+        act = {"agent": "claude", "argv": [], "prompt": "Mend it.", "name": "first"}
+        request = convert({**act, "repo": "app"}, JobRequest)
+        [first] = await case.control.submit([request])
+        await begun(case, first.id, "agent_session")
+        await case.control.cancel(first.id)
+        await case.control.wait([first.id])
+        submit = case.control.running_workflows._context.submit
+        own = {"name": "act-2", "request_id": "wf-1", "origin": "workflow:g"}
+        turn = Turn("act", 2, 2, 8, before=(first.id,), why="it was cancelled")
+        made = in_turn(structs.replace(request, **own, timeout=5), turn)
+        [job] = await submit([made])
+        await begun(case, job, "agent_session")
+        # It goes on with the session now, so nobody else could.
+        assert await submit([made]) == [job]
+        view = await case.control.job(job)
+        assert view.agent is not None
+        assert (view.agent.continues, view.name) == (first.id, "act-2")
+        assert view.budgets["execution"] == 5
+        await case.end(job)
+        assert await submit([made]) == [job]
+
+
+async def test_a_worktree_that_was_removed_between_two_jobs_is_made_again(
+    tmp_path: Path,
+) -> None:
+    async with controlled(tmp_path) as case:
+        gate = tmp_path / "gate"
+        os.mkfifo(gate)
+        argv = ["sh", "-c", f"echo x > made; read _ < {gate}"]
+        made = await case.control.run_workflow(
+            goal({"argv": argv, "isolate": True}, "cat made")
+        )
+        job = await begun(case, None, "job_running")
+        await case.control.pause_workflow(made.id)
+        await trio.to_thread.run_sync(gate.write_text, "go\n")
+        await case.control.wait([job])
+        [removed] = await case.control.remove_worktrees([job], force=True)
+        assert removed.removed
+        await case.control.resume_workflow(made.id)
+        view = await case.control.wait_workflow(made.id)
+        assert view.state == "succeeded", view.why
 
 
 #: What makes the good one bad, and the field that is told.

@@ -15,12 +15,17 @@ from forge_actors.actors.mailbox import open_mailbox, serving
 from forge_actors.actors.projections_messages import Board
 from forge_actors.actors.schedules_messages import Tell
 from forge_actors.domain.errors import InvalidInput, Unavailable
-from forge_actors.domain.requests import JobRequest
+from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.schedules import Definition
 from forge_actors.domain.triggers import Manual
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.issue_watching import IssueWatching
-from forge_actors.runtime.schedule_requests import moment_of, request_from
+from forge_actors.runtime.schedule_requests import (
+    definition_of,
+    moment_of,
+    request_from,
+)
 from forge_actors.runtime.scheduling import Scheduling
 
 
@@ -87,3 +92,26 @@ def test_a_checkout_of_its_own_stays_the_one_that_was_meant() -> None:
     linked = structs.replace(request, repo="/srv/app-next")
     definition = structs.replace(definition, request=linked)
     assert request_from(definition, "app")["repo"] == "/srv/app-next"
+
+
+@pytest.mark.parametrize(
+    ("given", "cooldown"),
+    [
+        ({"on": "branch:main"}, 60.0),
+        ({"on": "clean", "job": {"argv": ["x"], "kind": "check"}}, 0.0),
+        ({"on": "clean", "job": {"argv": ["x"], "read_only": True}}, 0.0),
+        ({"on": "file:src/**", "cooldown": 0}, 0.0),
+        ({"on": "file:src/**", "cooldown": "5s"}, 5.0),
+        ({"on": "succeeded:build"}, 0.0),
+        ({"every": "1h"}, 0.0),
+    ],
+)
+def test_what_its_own_job_may_bring_about_has_a_cooldown(
+    given: dict[str, Any], cooldown: float
+) -> None:
+    wanted = {"name": "s", "repo": "app", "job": {"argv": ["x"]}, **given}
+    request = convert(wanted, ScheduleRequest)
+    definition = definition_of(request, "repo")
+    assert definition.policies.cooldown == cooldown
+    again = convert(request_from(definition, "app"), ScheduleRequest)
+    assert definition_of(again, "repo") == definition, "it is shown as it is"

@@ -71,7 +71,8 @@ async def test_it_reads_the_same_where_nothing_serves_the_home(tmp_path: Path) -
             await finished(case, repo)
         job = await case.hold()
         await case.control.pause_job(job)
-        await case.submit("other", claims=["exclusive:repo-content:*"])
+        # One that waits for as long as somebody looks.
+        await case.submit("other", claims=["exclusive:repo-content:*"], after=[job])
         for query in (
             TimelineQuery(),
             TimelineQuery(repo=("other",)),

@@ -61,6 +61,7 @@ BANDS = {
     "down": "the service did not run",
     "pressure": "the machine was busy",
     "drain": "draining",
+    "policy": "a policy held work back",
     "pause": "paused",
     "closed": "a provider was closed",
 }

@@ -12,7 +12,7 @@ const SINCE = { "15m": "15 min", "1h": "1 hour", "6h": "6 hours", "1d": "1 day",
 const BY = { repo: "By repository", token: "By token" };
 /** Attempts that are drawn at most. */
 const MOST = 1000;
-const BANDS = { down: "The service was down", pressure: "Pressure", drain: "Drain", pause: "Pause", closed: "Provider closed" };
+const BANDS = { down: "The service was down", pressure: "Pressure", drain: "Drain", pause: "Pause", closed: "Provider closed", policy: "Policy" };
 
 export function timeline({ root, query, signal, go, named }) {
   named("Timeline");
@@ -58,7 +58,7 @@ export function timeline({ root, query, signal, go, named }) {
 const DRAWN = new Set(
   ["running", "succeeded", "failed", "timed_out", "cancelled", "orphaned", "human_attention_required", "waiting_for_retry", "paused", "resumed"]
     .map((state) => `job_${state}`)
-    .concat("pressure_began", "pressure_ended", "drain_began", "drain_ended", "paused", "resumed", "provider_closed", "provider_opened"),
+    .concat("pressure_began", "pressure_ended", "drain_began", "drain_ended", "paused", "resumed", "provider_closed", "provider_opened", "policy_changed"),
 );
 
 function summed(found) {

@@ -141,6 +141,7 @@ function aboutOf(known) {
     facts([
       ["Kind", known.kind],
       ["Steps", counted(known)],
+      ["Rounds", known.goal && `${number(known.goal.round)} of ${number(known.goal.rounds)}`],
       ["Begun", [since(known.made_at), " by ", h("bdi", null, known.origin)]],
       ["Ended", known.ended_at && since(known.ended_at)],
       ["Id", h("span", { class: "mono" }, known.id)],
