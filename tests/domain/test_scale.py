@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge_actors.domain import job_queue, lanes
+from forge_actors.domain import in_line, lanes
 from forge_actors.domain.capacity import Capacity, Offer, tokens_for
 from forge_actors.domain.claims import first_conflict
 from forge_actors.domain.lanes import MAX_RESERVING
@@ -156,12 +156,12 @@ def test_a_pass_asks_once_for_all_jobs_that_wait_for_the_same(
     states = {job.state for name, job in ledger.jobs.items() if name != "holder"}
     assert states == {"waiting_for_workspace"}
     asked: list[str] = []
-    find = job_queue.find_blocker
+    find = in_line.find_blocker
 
     def counted(job: Job, *rest: Any) -> Any:
         asked.append(job.id)
         return find(job, *rest)
 
-    monkeypatch.setattr(job_queue, "find_blocker", counted)
+    monkeypatch.setattr(in_line, "find_blocker", counted)
     assert ledger.announce(now) == []
     assert len(asked) == 5

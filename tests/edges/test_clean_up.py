@@ -16,6 +16,7 @@ import trio
 from forge_actors.domain.cleaning import CLASSES
 from forge_actors.domain.errors import CleanUpFailed
 from forge_actors.domain.maintenance import CleanLimits
+from forge_actors.edges.cleanup import process
 from forge_actors.edges.cleanup.process import CleanUpProgram
 from forge_actors.edges.sqlite.connection import opened_alone
 from forge_actors.testing.clean_up import FakeCleanUp
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.testing.clean_up_contract import Check
 
+PUT_LAST_IN_LINE = process._put_last_in_line
 PROGRAM = (sys.executable, "-P", str(behaving_program.__file__))
 
 
@@ -55,7 +57,13 @@ async def test_the_fake_keeps_the_contract(check: Check) -> None:
 
 #: A variable that a clean-up keeps; others on this machine have none of this value.
 MARK = f"LC_OF_THIS_TEST={os.getpid()}.{secrets.token_hex(4)}"
-os.environ.update([MARK.split("=")])
+
+
+@pytest.fixture(autouse=True)
+def marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*MARK.split("="))
+    # Where all of the machine is busy, the last in line waits for ever.
+    monkeypatch.setattr(process, "_put_last_in_line", lambda _: None)
 
 
 def left_behind() -> list[str]:
@@ -83,6 +91,7 @@ async def test_it_is_alone_limited_and_last_in_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOMEBODYS_SECRET", "hunter2")
+    monkeypatch.setattr(process, "_put_last_in_line", PUT_LAST_IN_LINE)
     report = tmp_path / "report"
     limits = CleanLimits(cpu_seconds=77, memory_bytes=300 << 20)
     lock = os.open(tmp_path / "lock", os.O_WRONLY | os.O_CREAT, 0o600)

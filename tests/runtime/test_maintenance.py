@@ -20,7 +20,7 @@ from forge_actors.edges.cleanup import process
 from forge_actors.runtime import admission
 from forge_actors.runtime.cleaning import clean_home
 from forge_actors.runtime.settings import Settings
-from tests.edges.test_clean_up import left_behind
+from tests.edges.test_clean_up import MARK, left_behind
 from tests.runtime.control_kit import Case, controlled
 from tests.runtime.kit import running
 
@@ -123,6 +123,7 @@ async def test_a_job_that_another_one_runs_after_stays(tmp_path: Path) -> None:
 async def test_nothing_of_it_is_left_when_the_runtime_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(*MARK.split("="))
     monkeypatch.setattr(process, "PROGRAM", "tests.edges.behaving_program")
     pids = tmp_path / "pids"
     os.mkfifo(pids)

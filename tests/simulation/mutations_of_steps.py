@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from forge_actors.domain import blockers, job_queue, lanes, ledger, recovery, verifying
+from forge_actors.domain import (
+    blockers,
+    in_line,
+    job_queue,
+    lanes,
+    ledger,
+    recovery,
+    verifying,
+)
 
 if TYPE_CHECKING:
     import pytest
@@ -43,7 +51,7 @@ def what_reserves_kept_claims_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
         return real(plain, leases, reservations, now)
 
     patch.setattr(lanes, "find_blocker", find)
-    patch.setattr(job_queue, "find_blocker", find)
+    patch.setattr(in_line, "find_blocker", find)
 
 
 def rounds_have_no_bound(patch: pytest.MonkeyPatch) -> None:
