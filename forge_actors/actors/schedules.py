@@ -38,13 +38,10 @@ from forge_actors.actors.wall_alarm import WallAlarm
 from forge_actors.actors.wishes import Wishes
 from forge_actors.domain.arriving import signalled
 from forge_actors.domain.errors import (
-    ActorStopped,
     ForgeError,
     MailboxClosed,
-    Refused,
-    StoreFailed,
-    Unavailable,
 )
+from forge_actors.domain.schedule_wakes import refusal, woken
 from forge_actors.domain.schedules import (
     MAX_CATCH_UP,
     MAX_SEEN,
@@ -55,7 +52,6 @@ from forge_actors.domain.schedules import (
     occurrence_id,
 )
 from forge_actors.domain.scheduling import (
-    Ruling,
     Situation,
     advance,
     ended,
@@ -75,10 +71,7 @@ log = logging.getLogger(__name__)
 
 #: Schedules that are looked at before other messages have their turn.
 TURN = 200
-#: Seconds until the next try of a window that could not be submitted for now.
-TRY_AGAIN = 30.0
 IT_RAN = "it has its job from before the restart"
-_FOR_NOW = (StoreFailed, Unavailable, Refused, ActorStopped)
 
 
 @trio.lowlevel.enable_ki_protection
@@ -325,6 +318,9 @@ class _Schedules:
             self._follow(schedule.id, outcome)
             schedule, told = submitted(schedule, entry, message.reason, outcome, wall)
             self._agenda.save(schedule, None, told)
+        elif outcome is None:
+            schedule, told = woken(schedule, entry, message.reason, wall)
+            self._agenda.save(schedule, None, told)
         elif isinstance(outcome, ForgeError):
             self._refused(schedule, entry, outcome)
         else:
@@ -332,11 +328,8 @@ class _Schedules:
             self._set_aside(schedule, f"its job could not be made: {outcome}")
 
     def _refused(self, schedule: Schedule, entry: Pending, error: ForgeError) -> None:
-        wall, why = self._wall, f"its job was refused: {error}"
-        if isinstance(error, _FOR_NOW):
-            ruling = Ruling("defer", why, later=wall + TRY_AGAIN)
-        else:
-            ruling = Ruling("drop", why, "failed")
+        wall, wakes = self._wall, schedule.definition.wake is not None
+        ruling = refusal(error, wall, wakes=wakes)
         schedule, told = ruled(schedule, entry, ruling, wall)
         self._agenda.save(schedule, None, told)
 

@@ -99,12 +99,13 @@ class Ended(Struct, frozen=True):
 
 
 class Submitted(Struct, frozen=True):
-    """What became of a window that was to run: a job, or why there is none."""
+    """What became of a window that was to run: a job, or why there is none. None: it
+    has woken a session that has none."""
 
     schedule: str
     entry: Pending
     reason: str
-    outcome: str | Exception
+    outcome: str | Exception | None
 
 
 class Signalled(Struct, frozen=True):
@@ -217,6 +218,8 @@ class Context(Struct, frozen=True):
     timer: WallTimer
     #: Accepts a job, and is durable when it returns.
     submit: Callable[[JobRequest], Awaitable[str]]
+    #: Has the controller of a schedule go on, once for the id of a request; its job.
+    wake: Callable[[Schedule, JobRequest], Awaitable[str | None]]
     #: Asks a job to end.
     cancel: Callable[[str], Awaitable[object]]
     #: Whether the checkout of a repository has changes; None: not known.

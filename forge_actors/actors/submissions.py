@@ -70,9 +70,12 @@ class Submissions:
             request_id=occurrence_id(schedule.id, entry.key),
             origin=f"schedule:{schedule.name}",
         )
-        outcome: str | Exception
+        outcome: str | Exception | None
         try:
-            outcome = await self._context.submit(request)
+            if schedule.definition.wake is None:
+                outcome = await self._context.submit(request)
+            else:
+                outcome = await self._context.wake(schedule, request)
         except Exception as error:  # noqa: BLE001 - the actor decides, for this one only
             outcome = error
         with suppress(MailboxClosed):  # whoever is started anew finds the job

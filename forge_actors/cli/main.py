@@ -45,6 +45,7 @@ VERBS = {
     "usage": "what agents used, in tokens and money",
     "template": "jobs with places for values, by name",
     "schedule": "jobs that are submitted by themselves",
+    "controller": "agent sessions that are woken to go on",
     "workflow": "jobs that depend on each other, from a file",
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
@@ -90,7 +91,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": (
         *("submit", "run", "retry", "continue", "template", "schedule"),
-        "workflow",
+        *("workflow", "controller"),
     ),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),

@@ -11,6 +11,8 @@ from forge_actors.cli.prompts import add_prompt
 from forge_actors.cli.schedule_text import detail, listing, told
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
+from forge_actors.client.activations import mark
+from forge_actors.client.home import resolve_home
 from forge_actors.client.schedule_files import read_schedules
 from forge_actors.client.sync import Service
 
@@ -30,7 +32,7 @@ _OVERLAPS = ("skip", "queue", "cancel")
 _PLAIN = (
     *("on", "every", "cron", "at", "timezone", "misfire", "catch_up", "catch_up_most"),
     *("overlap", "jitter", "cooldown", "daily_budget", "max_failures", "backoff"),
-    *("max_backoff", "max_runs", "until"),
+    *("max_backoff", "max_runs", "until", "wake"),
 )
 _HINDRANCES = ("approval", "release", "nothing")
 _FLAGS = ("when_clean", "not_while", "shadow")
@@ -47,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for changed in (add, edit):
         changed.add_argument("name", metavar="SCHEDULE", help="what it is called")
         _add_times(changed)
+        _add_wake(changed)
         _add_policies(changed.add_argument_group("policies"))
         add_job_options(changed)
         add_prompt(changed.add_mutually_exclusive_group())
@@ -69,7 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--request-id", metavar="ID", help="the same id again runs nothing more"
     )
     remove = actions.add_parser("remove", help="forget it; its jobs stay")
-    for named in (show, ahead, pause, resume, run_now, remove):
+    activate = actions.add_parser(
+        "activate",
+        help="have one that wakes a controller go live with the next start",
+    )
+    for named in (show, ahead, pause, resume, run_now, remove, activate):
         named.add_argument("name", metavar="SCHEDULE", help="what it is called")
     check = actions.add_parser("check", help="say what is wrong with a file")
     apply = actions.add_parser(
@@ -111,6 +118,15 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timezone", metavar="ZONE", help="IANA name (default: that of this machine)"
+    )
+
+
+def _add_wake(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wake",
+        metavar="CONTROLLER",
+        help="wake this controller in place of submitting a job; it is a shadow until"
+        " edit NAME --no-shadow, or activate NAME",
     )
 
 
@@ -183,6 +199,9 @@ def run(args: argparse.Namespace) -> int:
             body = {"request_id": args.request_id}
             done = service.post("schedules", args.name, "run", body=body)
             _print(args, done, lambda: [done["id"]])
+        case "activate":
+            path = mark(resolve_home(args.home), args.name)
+            _print(args, {"mark": path}, lambda: [path])
         case "pause" | "resume":
             view = service.post("schedules", args.name, args.action)
             _print(args, view, lambda: [f"{view['name']} {view['state']}"])
@@ -203,12 +222,16 @@ def _print(args: argparse.Namespace, value: Any, lines: Any) -> None:
 
 
 def _add(service: Service, args: argparse.Namespace) -> int:
-    if not args.command and args.agent is None:
+    if args.wake is not None:
+        if args.command or args.agent is not None:
+            raise UsageError("a schedule wakes a controller, or has a command")
+    elif not args.command and args.agent is None:
         raise UsageError(
             "no command: put it behind --, as in: schedule add nightly"
             ' --cron "0 2 * * *" -- make test'
         )
-    view = service.post("schedules", body={**_wanted(args), "job": _job(args)})
+    job = {} if args.wake is not None else _job(args)
+    view = service.post("schedules", body={**_wanted(args), "job": job})
     _print(args, view, lambda: [view["name"]])
     if view["next"] is not None and not args.json:
         note(f"{view['name']} comes next at {view['next']}")
@@ -227,7 +250,11 @@ def _edit(service: Service, args: argparse.Namespace) -> int:
         for name in (*_TIMES, "timezone"):
             before.pop(name, None)
     another = args.command or args.agent is not None
+    if another:
+        before.pop("wake", None)
     job = _job(args) if another else _changed(before["job"], args)
+    if args.wake is not None or before.get("wake") is not None:
+        job = {}
     wanted = {**before, **changes, "job": job}
     revision = known["revision"] if args.revision is None else args.revision
     body = {"schedule": wanted, "revision": revision}

@@ -48,8 +48,23 @@ def detail(
     if view["waits_for"]:
         yield f"waits for {view['waits_for']}"
     yield f"next      {view['next'] or _no_time(view)}"
-    yield f"job       {_command(view['definition']['job'])}"
-    known = ("name", "repo", "job", "every", "cron", "at", "on", "manual", "timezone")
+    wakes = view["definition"].get("wake")
+    if wakes is None:
+        yield f"job       {_command(view['definition']['job'])}"
+    else:
+        yield f"wakes     controller {wakes}"
+    known = (
+        "name",
+        "repo",
+        "job",
+        "wake",
+        "every",
+        "cron",
+        "at",
+        "on",
+        "manual",
+        "timezone",
+    )
     policies = {k: v for k, v in view["definition"].items() if k not in known}
     said = ", ".join(f"{name} {_said(value)}" for name, value in policies.items())
     yield f"policies  {said or 'the usual ones'}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from forge_actors.client.answers import Answer, Lines
+from forge_actors.client.controllers import ControllerCalls
 from forge_actors.client.errors import not_reached
 from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
@@ -27,7 +28,6 @@ from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
 from forge_actors.client.templates import TemplateCalls
 from forge_actors.client.wire import encode_request
-from forge_actors.client.workflows import WorkflowCalls
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
@@ -72,7 +72,7 @@ async def connect(
 
 
 class Client(
-    ResultCalls, FollowingCalls, HomeCalls, PolicyCalls, TemplateCalls, WorkflowCalls
+    ResultCalls, FollowingCalls, HomeCalls, PolicyCalls, TemplateCalls, ControllerCalls
 ):
     """The service of one home. Every method may raise what the service answers with."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from forge_actors.client import offline, offline_home
+from forge_actors.domain.controller_items import waiting_items
 from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
 from forge_actors.domain.trust_items import differing_item
 from forge_actors.domain.workflow_items import asking_item, needing_item
@@ -52,6 +53,9 @@ ORDER BY workflow_step.id"""
 _NEEDING = """\
 SELECT id, name, body FROM workflow
 WHERE state IN ('human_attention_required', 'quarantined') ORDER BY id DESC"""
+_WAITING = """\
+SELECT id, name, body FROM controller
+WHERE state IN ('waiting_for_user', 'quarantined') ORDER BY name"""
 _LAST = (
     "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
 )
@@ -157,5 +161,6 @@ def _facts(home: str) -> Facts:
                 for row in _rows(home, "workflow", _NEEDING)
             ),
         ],
+        controllers=waiting_items(_rows(home, "controller", _WAITING), offline.moment),
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

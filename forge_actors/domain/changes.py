@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from forge_actors.domain.controller_changes import ControllerChange
 from forge_actors.domain.events import Event
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import ScheduleChange
@@ -383,6 +384,7 @@ Change = (
     | LookSaved
     | ScheduleChange
     | TrustChange
+    | ControllerChange
     | WorkflowAdded
     | WorkflowSaved
     | StepSaved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from forge_actors.domain.control_controllers import ControllerControl
 from forge_actors.domain.control_effects import EffectControl
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
@@ -64,6 +65,7 @@ class ArtifactContent(Protocol):
 
 
 class Control(
+    ControllerControl,
     EffectControl,
     EventControl,
     MetricsControl,

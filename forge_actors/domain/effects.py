@@ -171,11 +171,16 @@ def again(
     job: str,
     submitter: Submitter | None,
     argv: Iterable[object],
+    origin: str = "",
 ) -> Authority | None:
     """That of a job that does again what another one did, or goes on with it.
 
-    Nothing is widened, whoever asks for it: an approval was for that job.
+    Nothing is widened, whoever asks for it: an approval was for that job. What no
+    person asks for has no more than was allowed to whatever it goes on with.
     """
+    if is_automated(origin) and (old is None or not old.automated):
+        declared = () if old is None else old.declared
+        return authority_of(origin, declared, (), None, argv)
     above = None if submitter is None else allowed(submitter.authority, submitter.job)
     if above is None:
         return old

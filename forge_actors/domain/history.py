@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 #: What is told by events whose kinds begin so, nobody holds.
 _HOLD_NOTHING = (
-    *("worktree_", "lock_", "schedule_", "workflow_", "agent_session", "job_applied"),
+    *(
+        "worktree_",
+        "lock_",
+        "schedule_",
+        "workflow_",
+        "controller_",
+        "agent_session",
+        "job_applied",
+    ),
 )
 
 

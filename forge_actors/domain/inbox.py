@@ -29,6 +29,7 @@ ItemKind = Literal[
     "workflow",
     "effect",
     "job",
+    "controller",
     "worktree",
 ]
 
@@ -114,6 +115,8 @@ class Facts(Struct, kw_only=True):
     differing: Sequence[Item] = ()
     #: Steps of workflows that ask, and workflows that stopped until somebody looks.
     workflows: Sequence[Item] = ()
+    #: Controllers that wait for a person.
+    controllers: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -140,6 +143,7 @@ def inbox(
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
     found += facts.differing
+    found += facts.controllers
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]

@@ -60,6 +60,8 @@ class ScheduleRequest(
     shadow: bool = False
     #: Forgotten once it is done and its jobs have ended.
     transient: bool = False
+    #: The controller that it wakes; then `job` is empty.
+    wake: str | None = None
 
 
 class OccurrenceView(Struct, frozen=True):

@@ -112,6 +112,8 @@ class Definition(Struct, frozen=True):
     source: str | None = None
     #: It is forgotten once it is done and its jobs have ended.
     transient: bool = False
+    #: The controller that it wakes in place of submitting a job.
+    wake: str | None = None
 
 
 class Pending(Struct, frozen=True):

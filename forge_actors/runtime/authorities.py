@@ -107,7 +107,7 @@ class Authorities:
                 f"job {submitter.job} can allow no job anything: only a person can"
             )
         spec = old.spec
-        authority = again(spec.authority, old.job.id, submitter, spec.argv)
+        authority = again(spec.authority, old.job.id, submitter, spec.argv, origin)
         if allow is not None:
             authority = approved(authority, allow(job))
         state: State = first_state(asks=self.waits(authority, job), met=met)

@@ -1,4 +1,4 @@
-"""What begins jobs by itself in one runtime: its schedules and its workflows."""
+"""What begins jobs by itself in one runtime: schedules, workflows and controllers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from forge_actors.actors.schedules_messages import HeldNoMore
+from forge_actors.runtime.activations import consume
+from forge_actors.runtime.controllers import RunningControllers
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.goal_turns import Turns
 from forge_actors.runtime.issue_watching import IssueWatching
@@ -44,10 +47,16 @@ class Automation:
         output: Callable[[str, int], Awaitable[bytes]],
         control: Callable[[], FollowingControl],
     ) -> None:
+        self._home, self._store, self._clock = home, store, clock
         self.github = GitHubAccess(lambda: settings().github, home)
         issues = IssueWatching(clock, self.github)
+        self.controllers = RunningControllers(
+            *(store, clock, registry, looking, control),
+            freed=lambda: self.scheduling.tell(HeldNoMore()),
+        )
         self.scheduling = Scheduling(
-            *(store, clock, submit, cancel, registry, looking, issues)
+            *(store, clock, submit, cancel, registry, looking, issues),
+            wake=self.controllers.wake,
         )
         turns = Turns(store, clock, home, submit, control)
         context = context_of(store, clock, submit, cancel, output, turns)
@@ -55,8 +64,11 @@ class Automation:
 
     async def run(self) -> None:
         try:
+            # Before anything is decided about a schedule.
+            await consume(self._home, self._store, self._clock)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.scheduling.run)
+                nursery.start_soon(self.controllers.run)
                 nursery.start_soon(self.workflows.run)
         finally:
             await self.github.close()
@@ -64,4 +76,5 @@ class Automation:
     def stop(self) -> None:
         """Submit nothing more; jobs that run go on."""
         self.scheduling.stop()
+        self.controllers.stop()
         self.workflows.stop()

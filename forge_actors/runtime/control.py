@@ -5,6 +5,7 @@ from __future__ import annotations
 from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
+from forge_actors.runtime.control_controllers import ControllersControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
@@ -29,6 +30,7 @@ class RuntimeControl(
     FollowingControl,
     CleaningControl,
     UsageControl,
+    ControllersControl,
     TrustControl,
     TemplateControl,
     PolicyControl,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from forge_actors.domain.changes import ItemMarked
+from forge_actors.domain.controller_items import waiting_items
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import (
     MAX_ITEMS,
@@ -114,6 +115,7 @@ class InboxControl(WebhookControl):
                 *(asking_item(row, timestamp) for row in read("asking_steps")),
                 *(needing_item(row, timestamp) for row in read("needing_workflows")),
             ],
+            controllers=waiting_items(read("controllers_that_wait"), timestamp),
             logs=partial(log_base, home),
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
+from forge_actors.actors import controllers_messages
 from forge_actors.actors.repository_messages import SetEnabled
 from forge_actors.actors.schedules_messages import RepositoryGone
 from forge_actors.actors.supervisor_messages import TakeBack
@@ -140,6 +141,7 @@ class RepositoryControl(ControlBase):
         """It was removed, and what was trusted of it: nothing begins jobs of it."""
         self.trusts.changed(repo, trusted=False)
         self.scheduling.tell(RepositoryGone(repo))
+        self.controllers.tell(controllers_messages.RepositoryGone(repo))
 
     async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
         repo, _ = await self._registry.find(name)

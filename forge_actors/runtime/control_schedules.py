@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from forge_actors.actors.controllers_messages import Tell as TellControllers
 from forge_actors.actors.schedules_messages import (
     Apply,
     Pause,
@@ -154,6 +155,10 @@ class ScheduleControl(ControlBase):
         self, request: ScheduleRequest, revision: int | None
     ) -> ScheduleView:
         definition = await self._definition(request, None)
+        if revision is None and definition.wake is not None:
+            # What wakes agents is watched first: a person has it go live.
+            policies = structs.replace(definition.policies, shadow=True)
+            definition = structs.replace(definition, policies=policies)
         trigger, now = definition.trigger, self._clock.wall()
         passed = isinstance(trigger, Once) and trigger.moment < now - GRACE
         if revision is None and passed:
@@ -176,6 +181,14 @@ class ScheduleControl(ControlBase):
     ) -> Definition:
         repo, checkout = await self._registry.find(request.repo)
         definition = definition_of(request, repo.id, source=source)
+        if definition.wake is not None:
+            if source is not None:
+                raise InvalidInput(
+                    "wake",
+                    "is for a schedule that a person adds: forge-actors schedule add"
+                    f" {definition.name} --wake {definition.wake}",
+                )
+            await self._check_wake(definition.wake, repo.id)
         definition = await with_its_place(self._with_its_job(definition), repo)
         trigger = definition.trigger
         if of_checkout(trigger) and not self._looking.enabled:
@@ -187,8 +200,22 @@ class ScheduleControl(ControlBase):
         # A checkout of its own stays the one that was meant.
         where = repo.id if root == repo.path else root
         definition = with_repository(definition, where, root)
-        self._admission.check(definition.request, repo, checkout)
+        if definition.wake is None:
+            self._admission.check(definition.request, repo, checkout)
         return definition
+
+    async def _check_wake(self, name: str, repo: str) -> None:
+        """
+        Raises:
+            InvalidInput: there is no such controller, or it is of another repository.
+        """
+        for controller in await self.controllers.ask(TellControllers):
+            if controller.name == name:
+                if controller.repo != repo:
+                    of = self._repo_name(controller.repo)
+                    raise InvalidInput("wake", f"it is of repository {of}")
+                return
+        raise InvalidInput("wake", f"there is no controller {name!r}")
 
     async def _revisions(self, source: str) -> dict[str, int]:
         """Those of the schedules of a source, by name."""

@@ -135,7 +135,7 @@ class ServiceControl(OutputControl, InboxControl):
             degraded.append(f"{len(held)} starts wait for the system: {held[0]}")
         degraded += self._looking.trouble + self._untold
         degraded += self.board.complaints.values()
-        degraded += self.scheduling.trouble
+        degraded += self.scheduling.trouble + self.controllers.trouble
         disk, visits = self._disk.view(), self._store.class_visits()
         if little := self._disk.problem:
             degraded.append(little)

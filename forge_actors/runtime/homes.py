@@ -33,6 +33,8 @@ ARTIFACTS = "artifacts"
 INPUTS = "inputs"
 #: Programs that jobs find in place of git and gh, a folder for what they may do.
 GUARD = "guard"
+#: Marks of schedules that go live with the next start.
+ACTIVATIONS = "activations"
 #: What a clean-up is about to remove.
 REMOVING = "removing"
 #: Folders in which something is made that is put elsewhere when it is whole.
@@ -96,6 +98,7 @@ FOLDERS = (
     ARTIFACTS,
     INPUTS,
     GUARD,
+    ACTIVATIONS,
     REMOVING,
     REPLACED,
     CLONES,

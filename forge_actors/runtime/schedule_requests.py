@@ -21,6 +21,7 @@ from forge_actors.domain.deadlines import parse_duration
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import READ_ONLY_KINDS
 from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.schedule_wakes import cautious
 from forge_actors.domain.schedules import Definition, Policies, check_name
 from forge_actors.domain.triggers import (
     LAST_MOMENT,
@@ -62,9 +63,12 @@ def definition_of(
     check_name(request.name)
     trigger = trigger_of(request)
     policies = _policies(request, "queue" if of_issues(trigger) else "skip")
+    wakes = request.wake is not None
+    if wakes:
+        policies = cautious(policies)
     job = _job(request)
     writes = not (job.read_only or job.kind in READ_ONLY_KINDS)
-    if request.cooldown is None and writes and of_checkout(trigger):
+    if request.cooldown is None and writes and of_checkout(trigger) and not wakes:
         policies = structs.replace(policies, cooldown=USUAL_COOLDOWN)
     return Definition(
         name=request.name,
@@ -74,6 +78,7 @@ def definition_of(
         policies=policies,
         source=source,
         transient=request.transient,
+        wake=request.wake,
     )
 
 
@@ -158,6 +163,11 @@ def _job(request: ScheduleRequest) -> JobRequest:
     for name in _OWN:
         if name in request.job:
             raise InvalidInput(f"job.{name}", "cannot be given to a job of a schedule")
+    if request.wake is not None:
+        check_name(request.wake)
+        if request.job:
+            raise InvalidInput("wake", "a schedule wakes a controller, or has a job")
+        return JobRequest(repo=request.repo, argv=[])
     wanted = {"argv": [], **request.job, "repo": request.repo}
     job = convert(wanted, JobRequest, where="job")
     if not job.argv and job.agent is None:
@@ -211,6 +221,8 @@ def request_from(definition: Definition, repo: str) -> dict[str, Any]:
         wanted["until"] = datetime.fromtimestamp(until).astimezone().isoformat()
     if definition.transient:
         wanted["transient"] = True
+    if definition.wake is not None:
+        wanted["wake"], job = definition.wake, {}
     return {**wanted, **policies, "job": job}
 
 

@@ -52,6 +52,7 @@ class Scheduling:
         registry: Registry,
         looking: Looking,
         issues: IssueWatching,
+        wake: Callable[[Schedule, JobRequest], Awaitable[str | None]],
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
@@ -84,6 +85,7 @@ class Scheduling:
             clock=clock,
             timer=SystemWallTimer(),
             submit=submit_one,
+            wake=wake,
             cancel=cancel,
             dirty=dirty,
             closed=lambda: held_schedules(store.policy),

@@ -39,6 +39,7 @@ from forge_actors.domain.selection import (
     check_selection,
 )
 from forge_actors.testing.artifacts import FakeArtifacts
+from forge_actors.testing.controllers import FakeControllers
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
@@ -67,6 +68,7 @@ class FakeControl(
     FakeWorktrees,
     FakeResults,
     FakeWorkflows,
+    FakeControllers,
     FakeSpending,
     FakeInbox,
     FakeMetrics,

@@ -47,6 +47,12 @@ from forge_actors.domain.changes import (
     TakenBack,
     WorktreeChanged,
 )
+from forge_actors.domain.controller_changes import (
+    ControllerRemoved,
+    ControllerSaved,
+    WakeSaved,
+)
+from forge_actors.domain.controllers import MAX_WAKES
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import with_isolation
@@ -130,6 +136,10 @@ class Rows(KeptRows):
         self.occurrences: dict[str, Occurrence] = {}
         #: By repository: what is trusted of it, and how it differs.
         self.trusted: dict[str, tuple[bytes, bytes | None]] = {}
+        #: The id, the name, the state and the body of each.
+        self.controllers: dict[str, tuple[str, str, str, bytes]] = {}
+        #: The controller, the number, the state and the body of each.
+        self.wakes: dict[str, tuple[str, int, str, bytes]] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -268,6 +278,15 @@ class Rows(KeptRows):
                     self.trusted[repo] = (self.trusted[repo][0], differs)
             case TrustRemoved(repo):
                 self.trusted.pop(repo, None)
+            case ControllerSaved(controller, name, state, body):
+                self.controllers[controller] = (controller, name, state, body)
+            case WakeSaved(wake, controller, number, state, body):
+                self.wakes[wake] = (controller, number, state, body)
+                self._trim_wakes(controller)
+            case ControllerRemoved(controller):
+                del self.controllers[controller]
+                for wake in [k for k, w in self.wakes.items() if w[0] == controller]:
+                    del self.wakes[wake]
             case WorkflowAdded(workflow, _, state, definition, body, request):
                 self.workflows[workflow] = (state, definition, body)
                 if request is not None:
@@ -301,6 +320,12 @@ class Rows(KeptRows):
                     del self.workflow_requests[request]
             for key in [key for key in self.workflow_steps if key[0] == old]:
                 del self.workflow_steps[key]
+
+    def _trim_wakes(self, controller: str) -> None:
+        kept = [key for key, wake in self.wakes.items() if wake[0] == controller]
+        kept.sort(key=lambda key: self.wakes[key][1], reverse=True)
+        for key in kept[MAX_WAKES:]:
+            del self.wakes[key]
 
     def _trim_occurrences(self, schedule: str) -> None:
         kept = [one for one in self.occurrences.values() if one.schedule == schedule]

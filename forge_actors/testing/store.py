@@ -30,6 +30,7 @@ from forge_actors.domain.ledger import Ledger
 from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.policies import in_force
 from forge_actors.domain.scopes import repository_scope
+from forge_actors.testing.kept_controllers import ControllersInMemory
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
 from forge_actors.testing.kept_workflows import WorkflowsInMemory
@@ -54,7 +55,13 @@ if TYPE_CHECKING:
 LAZY_SECONDS = 0.25
 
 
-class MemoryStore(KeptMemory, LooksInMemory, SchedulesInMemory, WorkflowsInMemory):
+class MemoryStore(
+    KeptMemory,
+    LooksInMemory,
+    SchedulesInMemory,
+    WorkflowsInMemory,
+    ControllersInMemory,
+):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 
     def __init__(

@@ -32,6 +32,7 @@ from forge_actors.domain.jobs import Budgets
 from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     accounts_contract,
+    controllers_contract,
     fence_contract,
     inbox_contract,
     kept_contract,
@@ -393,5 +394,6 @@ CHECKS: tuple[Check, ...] = (
     *trust_contract.CHECKS,
     *policies_contract.CHECKS,
     *workflows_contract.CHECKS,
+    *controllers_contract.CHECKS,
     *verify_contract.CHECKS,
 )

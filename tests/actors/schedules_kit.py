@@ -91,6 +91,9 @@ class World:
         #: The repositories in which something is held back.
         self.held: set[str] = set()
         self.source = FakeSource()
+        #: Controllers that were woken; whether their host makes no jobs.
+        self.woken: list[str | None] = []
+        self.without_job = False
         #: Repositories that were removed.
         self.removed: set[str] = set()
 
@@ -104,6 +107,7 @@ class World:
                 clock=self.clock,
                 timer=self.timer,
                 submit=self._submit,
+                wake=self._wake,
                 cancel=self._cancel,
                 dirty=lambda _: self.dirty,
                 closed=lambda: self.closed,
@@ -131,6 +135,13 @@ class World:
         self.requests[name] = request
         await self.store.save([structs.replace(added, details=details)]).wait()
         return name
+
+    async def _wake(self, schedule: Schedule, request: JobRequest) -> str | None:
+        self.woken.append(schedule.definition.wake)
+        if self.without_job:
+            await trio.lowlevel.checkpoint()
+            return None
+        return await self._submit(request)
 
     async def _cancel(self, name: str) -> None:
         self.cancelled.append(name)

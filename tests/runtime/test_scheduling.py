@@ -35,7 +35,9 @@ def _scheduling() -> Scheduling:
     registry: Any = SimpleNamespace(get=None)
     issues = IssueWatching(nothing, GitHubAccess(nothing, Path("nowhere")))
     store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
-    return Scheduling(store, nothing, nothing, nothing, registry, looking, issues)
+    return Scheduling(
+        *(store, nothing, nothing, nothing, registry, looking, issues), wake=nothing
+    )
 
 
 async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(

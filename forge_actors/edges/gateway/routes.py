@@ -10,6 +10,7 @@ import msgspec
 from forge_actors.edges.gateway import (
     artifacts,
     cleaning,
+    controllers,
     following,
     inbox,
     jobs,
@@ -63,6 +64,7 @@ ROUTES: tuple[Route, ...] = (
     *schedules.ROUTES,
     *trust.ROUTES,
     *workflows.ROUTES,
+    *controllers.ROUTES,
     *usage.ROUTES,
     *webhooks.ROUTES,
     *timeline.ROUTES,

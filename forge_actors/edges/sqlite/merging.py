@@ -83,6 +83,8 @@ class Merge:
                 "trust",
                 "workflow",
                 "workflow_step",
+                "controller",
+                "wake",
                 "forgotten",
                 "owner",
             )
@@ -147,8 +149,11 @@ class Merge:
 
     def schedules(self, latest: Salvaged) -> None:
         """How far each has come as the last one has it, or windows would run again; and
-        so workflows."""
-        for table in ("schedule", "occurrence", "workflow", "workflow_step"):
+        so workflows and controllers."""
+        for table in (
+            *("schedule", "occurrence", "workflow", "workflow_step"),
+            *("controller", "wake"),
+        ):
             for key, row in latest.rows(table).items():
                 self._db.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608
                 self._insert(table, row)

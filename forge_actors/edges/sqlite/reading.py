@@ -279,6 +279,24 @@ class StoreReader:
         rows = self.read_pending("workflow_of_request", request)
         return rows[0][0] if rows else None
 
+    def controllers(self) -> list[tuple[str, str, bytes]]:
+        """See the port."""
+        return self.read_pending("controllers")
+
+    def wake(self, wake: str) -> bytes | None:
+        """See the port."""
+        rows = self.read_pending("wake", wake)
+        return rows[0][0] if rows else None
+
+    def open_wakes(self, controller: str) -> list[bytes]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("open_wakes", controller)]
+
+    def job_known(self, job: str) -> State | None:
+        """See the port."""
+        rows = self.read_pending("job_state", job)
+        return rows[0][0] if rows else None
+
     def job_of_request(self, request_id: str) -> str | None:
         """See the port."""
         rows = self.read_pending("request_job", request_id)

@@ -34,6 +34,8 @@ TABLES = {
     "trust": "repo",
     "workflow": "id",
     "workflow_step": "id",
+    "controller": "id",
+    "wake": "id",
     "forgotten": "job",
     "owner": "one",
 }

@@ -13,6 +13,7 @@ FILES = (
     "trust.sql",
     "policies.sql",
     "workflows.sql",
+    "controllers.sql",
     "looks.sql",
     "inbox.sql",
     "timeline.sql",

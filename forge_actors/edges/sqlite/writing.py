@@ -52,7 +52,13 @@ from forge_actors.domain.isolation import with_isolation
 from forge_actors.domain.jobs import redirected
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.scopes import repository_scope
-from forge_actors.edges.sqlite import forgetting, scheduled, trusted, workflow_rows
+from forge_actors.edges.sqlite import (
+    controller_rows,
+    forgetting,
+    scheduled,
+    trusted,
+    workflow_rows,
+)
 from forge_actors.edges.sqlite.closings import (
     begin_pause,
     end_pause,
@@ -377,6 +383,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     **scheduled.WRITERS,
     **trusted.WRITERS,
     **workflow_rows.WRITERS,
+    **controller_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,

@@ -47,6 +47,8 @@ class Scene:
     wait: float = 0.2
     #: A named pipe: before it ends it waits until that was opened and closed again.
     gate: str = ""
+    #: A command for the shell that it runs before it ends.
+    runs: str = ""
     #: A file that it writes before it ends, in the folder that it runs in.
     file: str = ""
     #: Whether it says that it is logged in.
@@ -123,6 +125,8 @@ class Stage:
         """What the scenes do that have nothing to do with an agent."""
         if self.scene.name != "forgets":
             self._wait()
+        if self.scene.runs:
+            subprocess.run(["sh", "-c", self.scene.runs], check=True)
         if self.scene.file:
             Path(self.scene.file).write_text("made\n")
         match self.scene.name:

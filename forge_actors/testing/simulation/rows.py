@@ -48,6 +48,8 @@ class SimulatedRows(Rows):
         made.workflows = self.workflows.copy()
         made.workflow_steps = self.workflow_steps.copy()
         made.workflow_requests = self.workflow_requests.copy()
+        made.controllers = self.controllers.copy()
+        made.wakes = self.wakes.copy()
         made.occurrences = self.occurrences.copy()
         made.trusted = self.trusted.copy()
         self.copy_kept(made)

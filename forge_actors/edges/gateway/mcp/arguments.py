@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from forge_actors.domain.controllers import Disposition
 from forge_actors.domain.effects import Effect
 from forge_actors.domain.jobs import Kind, State
 from forge_actors.domain.spending import Group
@@ -326,6 +327,39 @@ class Workflows(Struct, forbid_unknown_fields=True):
         Literal["show", "pause", "resume", "cancel", "retry"],
         _about("`retry` begins failed steps anew; `cancel` ends its jobs."),
     ] = "show"
+
+
+class Controllers(Struct, forbid_unknown_fields=True):
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("One controller, with what woke it. Without it: all of them."),
+    ] = None
+
+
+class EndTurn(Struct, forbid_unknown_fields=True):
+    disposition: Annotated[
+        Disposition,
+        _about(
+            """`continue_immediately`: another turn at once. `wait`: until something
+            wakes you. `wait_for_user`: until a person has looked. `goal_complete`:
+            nothing is left to do."""
+        ),
+    ]
+    note: Annotated[
+        str, _about("What is next, or what you wait for."), Meta(max_length=2000)
+    ] = ""
+    state: Annotated[
+        str,
+        _about(
+            """Where the work stands, in a few words. The same words again count as no
+            progress."""
+        ),
+        Meta(max_length=2000),
+    ] = ""
+    controller: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("Its name; by default that of the job that you are."),
+    ] = None
 
 
 class Schedules(Struct, forbid_unknown_fields=True):

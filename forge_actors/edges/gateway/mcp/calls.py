@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forge_actors.domain.control import Control
+    from forge_actors.domain.controller_views import ControllerView
     from forge_actors.domain.jobs import JobView
     from forge_actors.domain.schedule_views import ScheduleView
     from forge_actors.domain.templates import TemplateView
@@ -255,3 +256,32 @@ async def schedules(call: Call, wanted: arguments.Schedules) -> Json:
 def _schedule_row(view: ScheduleView) -> Json:
     fields = ("name", "repo", "state", "why", "trigger", "next", "runs", "failures")
     return {field: getattr(view, field) for field in fields}
+
+
+async def controllers(call: Call, wanted: arguments.Controllers) -> Json:
+    control, name = call.control, wanted.name
+    if name is None:
+        views = await control.list_controllers()
+        rows = fitting([_controller_row(view) for view in views[:MAX_SCHEDULES]])
+        return {"controllers": rows, "total": len(views)}
+    wakes = await control.controller_wakes(name, MAX_TIMES)
+    return {
+        "controller": to_builtins(await control.controller(name)),
+        "wakes": fitting([to_builtins(one) for one in wakes]),
+    }
+
+
+def _controller_row(view: ControllerView) -> Json:
+    fields = ("name", "repo", "state", "why", "job", "rounds", "next")
+    return {field: getattr(view, field) for field in fields}
+
+
+async def end_turn(call: Call, wanted: arguments.EndTurn) -> Json:
+    view = await call.control.tell_controller(
+        wanted.controller,
+        wanted.disposition,
+        note=wanted.note,
+        state=wanted.state,
+        caller=call.caller.job,
+    )
+    return {"controller": _controller_row(view)}

@@ -247,6 +247,27 @@ TOOLS = (
         `resume` are for when the user asks for them. Only a person adds or changes one,
         with `forge-actors schedule`.""",
     ),
+    _tool(
+        "controllers",
+        "Look at controllers",
+        arguments.Controllers,
+        calls.controllers,
+        """A controller is the session of an agent that owns a piece of work and is
+        woken to go on with it. Without `name` this lists all; with it, one with what
+        woke it and what became of that. Only a person adds or wakes one, with
+        `forge-actors controller`.""",
+        reads=True,
+    ),
+    _tool(
+        "end_turn",
+        "Say how your turn ends",
+        arguments.EndTurn,
+        calls.end_turn,
+        """Say how it goes on when you were woken as a controller, as the last thing
+        before you end your turn. What you say last counts, and it takes effect when
+        your job has ended.""",
+        repeats=True,
+    ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
