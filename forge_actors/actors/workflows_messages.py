@@ -103,6 +103,9 @@ class WorkflowStore(Protocol):
     def active_workflows(self) -> list[str]:
         """The ids of those that have not ended, oldest first."""
 
+    def workflow_of_request(self, request: str) -> str | None:
+        """The workflow that a request began, durable or not yet."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Tell once when a job has ended, at once if it has."""
 

@@ -76,7 +76,10 @@ class WorkflowControl(JobControl):
         )
         if not dry_run:
             check_work(self._store.policy, "create", None)
-            await self.running_workflows.begin(workflow, definition, request.request_id)
+            begin = self.running_workflows.begin
+            begun = await begin(workflow, definition, request.request_id)
+            if begun != workflow.id:  # somebody else asked for the same meanwhile
+                return await self.workflow(begun)
         return _view(workflow, definition, _steps(definition, []))
 
     async def workflows(

@@ -94,17 +94,24 @@ class RunningWorkflows:
 
     async def begin(
         self, workflow: Workflow, definition: Definition, request: str | None
-    ) -> None:
-        """Have a new one run; it is durable when this returns.
+    ) -> str:
+        """Have a new one run; it is durable when this returns. Its id, or that of the
+        one that the same request has begun.
 
         Raises:
             Refused: too many have not ended.
         """
         await self._loaded.wait()
+        store = self._context.store
+        while request is not None and (begun := store.workflow_of_request(request)):
+            with suppress(StoreFailed):  # then it was not begun
+                await self._save([])
+                return begun
         self._check_room()
         now = self._context.clock.now()
-        await self._save([added(workflow, definition, request, now)])
-        self._start(workflow.id)
+        change = added(workflow, definition, request, now)
+        await self._save([change], start=workflow.id)
+        return workflow.id
 
     async def retry(self, workflow: str, steps: Sequence[str]) -> None:
         """Have one that has ended go on with what failed.
@@ -128,8 +135,7 @@ class RunningWorkflows:
         now = self._context.clock.now()
         event = workflow_event("workflow_resumed", header, now, reason="tried again")
         changes = [step_saved(header, step, now) for step in again]
-        await self._save([saved(header, event), *changes])
-        self._start(workflow)
+        await self._save([saved(header, event), *changes], start=workflow)
 
     async def ask(self, workflow: str, make: Callable[[Reply[A]], Message]) -> A | None:
         """What the actor of a workflow answers; None if it has none, as it has ended.
@@ -168,13 +174,19 @@ class RunningWorkflows:
         if len(self._kept) >= MAX_ACTIVE:
             raise Refused(f"{MAX_ACTIVE} workflows have not ended, which is the most")
 
-    async def _save(self, changes: Sequence[Change]) -> None:
+    async def _save(
+        self, changes: Sequence[Change], *, start: str | None = None
+    ) -> None:
+        """Once they are durable the workflow starts, also if nobody waits any more."""
         if self._nursery is None or self._stopped:
             raise Unavailable("workflows are not moved any more: the service ends")
-        await self._context.store.save(changes).wait()
+        then = None if start is None else partial(self._start, start)
+        await self._context.store.save(changes, then=then).wait()
 
     def _start(self, workflow: str) -> None:
-        if workflow not in self._kept and self._nursery is not None:
+        if self._nursery is None or self._stopped:
+            return
+        if workflow not in self._kept:
             self._kept[workflow] = _Kept()
             self._nursery.start_soon(self._keep, workflow, self._kept[workflow])
 

@@ -26,6 +26,9 @@ class WorkflowsInMemory:
         )
         return row[1:], [body for _, body in steps]
 
+    def workflow_of_request(self, request: str) -> str | None:
+        return self._pending.workflow_requests.get(request)
+
     def active_workflows(self) -> list[str]:
         rows = self._pending.workflows
         return sorted(key for key, row in rows.items() if row[0] in ACTIVE)

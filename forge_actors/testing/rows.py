@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -80,6 +81,7 @@ from forge_actors.domain.workflow_changes import (
     WorkflowSaved,
     WorkflowsForgotten,
 )
+from forge_actors.domain.workflow_records import UnreadableWorkflow, header_of
 from forge_actors.domain.workflow_steps import ACTIVE
 from forge_actors.testing.kept_store import KeptRows
 
@@ -128,6 +130,8 @@ class Rows(KeptRows):
         #: The state, the definition and the body of each.
         self.workflows: dict[str, tuple[str, bytes, bytes]] = {}
         self.workflow_steps: dict[tuple[str, str], tuple[int, bytes]] = {}
+        #: By the request that began them.
+        self.workflow_requests: dict[str, str] = {}
         self.schedules: dict[str, tuple[str, str, bytes]] = {}
         self.occurrences: dict[str, Occurrence] = {}
         #: By repository: what is trusted of it, and how it differs.
@@ -283,8 +287,11 @@ class Rows(KeptRows):
                 del self.controllers[controller]
                 for wake in [k for k, w in self.wakes.items() if w[0] == controller]:
                     del self.wakes[wake]
-            case WorkflowAdded(workflow, _, state, definition, body):
+            case WorkflowAdded(workflow, _, state, definition, body, request):
                 self.workflows[workflow] = (state, definition, body)
+                if request is not None:
+                    assert request not in self.workflow_requests, request
+                    self.workflow_requests[request] = workflow
             case WorkflowSaved(workflow, state, body):
                 self.workflows[workflow] = (state, self.workflows[workflow][1], body)
             case StepSaved(workflow, step, number, _, body):
@@ -305,8 +312,12 @@ class Rows(KeptRows):
 
     def _forget_workflows(self, kept: int) -> None:
         ended = [key for key, row in self.workflows.items() if row[0] not in ACTIVE]
-        for old in sorted(ended, reverse=True)[kept:]:
+        ended.sort(key=lambda key: (_ended_at(self.workflows[key][2]), key))
+        for old in ended[: max(0, len(ended) - kept)]:
             del self.workflows[old]
+            for request, of in tuple(self.workflow_requests.items()):
+                if of == old:
+                    del self.workflow_requests[request]
             for key in [key for key in self.workflow_steps if key[0] == old]:
                 del self.workflow_steps[key]
 
@@ -331,3 +342,10 @@ class Rows(KeptRows):
             if left.repo == repo:
                 claims = moved.claims(left.claims)
                 self.quarantined[left.job] = structs.replace(left, claims=claims)
+
+
+def _ended_at(body: bytes) -> float:
+    try:
+        return header_of(body).ended or math.inf
+    except UnreadableWorkflow:
+        return math.inf

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 from forge_actors.domain.requests import JobRequest
 from tests.runtime.kit import make_repository, running
 
@@ -46,7 +48,9 @@ class Case:
         return entry.id
 
     async def why(self, job: str) -> tuple[Explanation, dict[str, Any]]:
-        explanation = await self.control.why(job)
+        # Of one that came just now nobody has asked yet whether it may start.
+        while (explanation := await self.control.why(job)).sentence == "It is queued.":
+            await trio.lowlevel.checkpoint()
         assert explanation.waiting is not None, explanation.sentence
         return explanation, explanation.waiting
 

@@ -16,6 +16,7 @@ from forge_actors.domain.changes import (
     RepositoryChanged,
     SettingsChanged,
 )
+from forge_actors.domain.workflow_changes import WorkflowAdded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ _REFUSABLE = (
     RepositoryAdded,
     RepositoryChanged,
     SettingsChanged,
+    WorkflowAdded,
     # A clean-up is told at once that it has to do without the store.
     JobsForgotten,
     EventsForgotten,

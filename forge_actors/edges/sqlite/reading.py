@@ -274,6 +274,11 @@ class StoreReader:
         """See the port."""
         return [row[0] for row in self.read_pending("active_workflows")]
 
+    def workflow_of_request(self, request: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("workflow_of_request", request)
+        return rows[0][0] if rows else None
+
     def controllers(self) -> list[tuple[str, str, bytes]]:
         """See the port."""
         return self.read_pending("controllers")

@@ -11,10 +11,16 @@ UPDATE workflow SET state = ?2, body = ?3 WHERE id = ?1;
 INSERT INTO workflow_step (id, number, state, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body;
 
--- Ids begin with their time, so the newest are the largest.
+-- Those that ended last stay, however early they began. One whose end cannot be read is
+-- for somebody to look at.
 -- name: old_workflows
 SELECT id FROM workflow WHERE state NOT IN ('running', 'paused', 'cancelling')
-ORDER BY id DESC LIMIT -1 OFFSET ?;
+ORDER BY coalesce(
+    CASE WHEN json_valid(CAST(body AS TEXT))
+        THEN json_extract(CAST(body AS TEXT), '$.ended') END,
+    1e18
+) DESC, id DESC
+LIMIT -1 OFFSET ?;
 
 -- name: forget_workflow
 DELETE FROM workflow WHERE id = ?;

@@ -47,6 +47,7 @@ class SimulatedRows(Rows):
         made.schedules = self.schedules.copy()
         made.workflows = self.workflows.copy()
         made.workflow_steps = self.workflow_steps.copy()
+        made.workflow_requests = self.workflow_requests.copy()
         made.controllers = self.controllers.copy()
         made.wakes = self.wakes.copy()
         made.occurrences = self.occurrences.copy()
