@@ -25,6 +25,7 @@ from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.workflows_messages import (
     Answer,
     Cancel,
+    Count,
     Due,
     Ended,
     Freed,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import State
     from forge_actors.domain.ports import Saved
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.workflow_definitions import StepDefinition
     from forge_actors.domain.workflow_steps import Step, Workflow
 
 log = logging.getLogger(__name__)
@@ -176,17 +178,21 @@ class _Workflow:
                 for one in held:
                     self._save(self._plan.give_back(one, self._wall))
             case Tell(reply):
-                steps = [
-                    (structs.replace(step), self._plan.define(step.name))
-                    for step in self._plan.steps
-                ]
-                reply.answer((self._workflow, self._definition, steps))
+                reply.answer((self._workflow, self._definition, self._told()))
+            case Count(reply):
+                counts = Counter[str](step.state for step in self._plan.steps)
+                told = [] if self._definition.goal is None else self._told()
+                reply.answer((self._workflow, self._definition, dict(counts), told))
             case _:
                 with message.reply:
                     try:
                         self._serve(message)
                     except ForgeError as error:
                         message.reply.refuse(error)
+
+    def _told(self) -> list[tuple[Step, StepDefinition]]:
+        plan = self._plan
+        return [(structs.replace(step), plan.define(step.name)) for step in plan.steps]
 
     def _serve(self, message: Pause | Resume | Cancel | Answer) -> None:
         """Do what somebody asks for; the answer is given once it is durable."""
@@ -198,6 +204,9 @@ class _Workflow:
                 self._become(structs.replace(self._workflow, state="running"), reply)
             case Cancel(reply):
                 changed = self._plan.cancel(self._wall)
+                held, self._held_back = self._held_back, []
+                for one in held:
+                    changed += self._plan.give_back(one, self._wall)
                 workflow = structs.replace(self._workflow, state="cancelling")
                 self._become(workflow, reply, changed)
                 self._cancel_jobs()

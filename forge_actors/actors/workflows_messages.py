@@ -51,6 +51,15 @@ class Tell(Struct, frozen=True):
     reply: Reply[tuple[Workflow, Definition, list[tuple[Step, StepDefinition]]]]
 
 
+class Count(Struct, frozen=True):
+    """The workflow as it is now, and how many of its steps are in which state. A list
+    of workflows has no time for every step; those of a goal are few, and told."""
+
+    reply: Reply[
+        tuple[Workflow, Definition, dict[str, int], list[tuple[Step, StepDefinition]]]
+    ]
+
+
 class Submitted(Struct, frozen=True):
     """What became of steps that were to have a job: its id, or why there is none."""
 
@@ -82,7 +91,17 @@ class Freed(Struct, frozen=True):
 
 
 Message = (
-    Pause | Resume | Cancel | Answer | Tell | Submitted | Ended | Looked | Due | Freed
+    Pause
+    | Resume
+    | Cancel
+    | Answer
+    | Tell
+    | Count
+    | Submitted
+    | Ended
+    | Looked
+    | Due
+    | Freed
 )
 
 

@@ -33,10 +33,11 @@ def expanded(definition: Definition, items: Sequence[str]) -> Definition:
     template = definition.template
     assert template is not None, definition.name
     names = {step.name for step in definition.steps}
+    numbers: dict[str, int] = {}
     steps: list[StepDefinition] = []
     canaries: tuple[str, ...] = ()
     for item in items:
-        name = _name(item, names)
+        name = name_of(item, names, numbers)
         names.add(name)
         after = tuple(step.name for step in definition.steps) + canaries
         values = {**template.values, ITEM: item}
@@ -52,13 +53,16 @@ def usable(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(item for item in found if 0 < len(item) <= MAX_ITEM)
 
 
-def _name(item: str, taken: set[str]) -> str:
-    """A name for the step of an item, as much like it as can be."""
+def name_of(item: str, taken: set[str], numbers: dict[str, int]) -> str:
+    """A name for the step of an item, as much like it as can be. `numbers`: what is put
+    behind the next one that begins so, so that many are not tried in vain."""
     plain = _NO_NAME.sub("-", item).strip("-_")[:MAX_NAME] or ITEM
-    name, number = plain, 2
+    stem = plain[: MAX_NAME - len(f"-{MAX_STEPS}")]
+    name = plain
     while name in taken:
+        number = numbers[stem] = numbers.get(stem, 1) + 1
         end = f"-{number}"
-        name, number = plain[: MAX_NAME - len(end)] + end, number + 1
+        name = plain[: MAX_NAME - len(end)] + end
     return name
 
 
@@ -79,8 +83,12 @@ class Campaign(Graph):
 
     def ended(self, step: Step, end: StepEnd, now: float) -> list[Step]:
         gives = self._defined[step.name].gives_items
-        if not gives or end.state != "succeeded" or self._cancelled:
+        if not gives or end.state != "succeeded":
             return super().ended(step, end, now)
+        if self._cancelled:
+            why = "it is known what it is about, and nothing of that was begun"
+            over = structs.replace(end, state="cancelled", why=why)
+            return super().ended(step, over, now)
         items = usable(end.items)
         if not 1 <= len(items) < MAX_STEPS:
             why = NO_ITEMS if not items else f"it found more than {MAX_STEPS - 1} items"

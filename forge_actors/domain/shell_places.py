@@ -13,8 +13,17 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.requests import JobRequest
 
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"})
-_COMMAND_FLAG = re.compile(r"-[a-z]*c[a-z]*")
+_SHELLS = frozenset(
+    {
+        *("sh", "bash", "dash", "zsh", "ksh", "fish", "ash"),
+        *("csh", "tcsh", "mksh", "rbash", "rksh", "yash"),
+    }
+)
+_OPTION = re.compile(r"[-+].+", re.DOTALL)
+_COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
+#: An option, such as `-o`, behind which its value stands.
+_TAKES_VALUE = re.compile(r"[-+][A-Za-z]*[oO]")
+_READS_INPUT = re.compile(r"-[A-Za-z]*s[A-Za-z]*")
 
 
 def check_shells(request: JobRequest, where: str) -> None:
@@ -27,23 +36,39 @@ def check_shells(request: JobRequest, where: str) -> None:
         "would be read by a shell with a value in it: pass the value as an argument of"
         ' its own, and name that as "$1"'
     )
-    for field in ("verify", "after_job"):
+    words = [part if isinstance(part, str) else "" for part in request.argv]
+    commands, reads_input = _read(words)
+    fields = ["verify", "after_job", *(["stdin"] if reads_input else [])]
+    for field in fields:
         if any(names(getattr(request, field) or "")):
             raise InvalidInput(f"{where}.{field}", why)
-    words = [part if isinstance(part, str) else "" for part in request.argv]
-    for index in _commands(words):
+    for index in commands:
         if any(names(words[index])):
             raise InvalidInput(f"{where}.argv[{index}]", why)
 
 
-def _commands(words: Sequence[str]) -> list[int]:
-    """Which words a shell among them would read as a command."""
-    found = []
-    shell = False
+def _read(words: Sequence[str]) -> tuple[list[int], bool]:
+    """Which words a shell among them would read as a command, and whether one reads
+    its commands from its input."""
+    commands = []
+    shell = flagged = operand = of_option = reads_input = False
     for index, word in enumerate(words):
         if word.rpartition("/")[2] in _SHELLS:
-            shell = True
-        elif shell and _COMMAND_FLAG.fullmatch(word) and index + 1 < len(words):
-            found.append(index + 1)
+            shell, flagged, operand, of_option = True, False, False, False
+        elif not shell:
+            continue
+        elif of_option:
+            of_option = False
+        elif _OPTION.fullmatch(word):
+            flagged = flagged or bool(_COMMAND_FLAG.fullmatch(word))
+            if not operand and _READS_INPUT.fullmatch(word):
+                reads_input = True
+            of_option = bool(_TAKES_VALUE.fullmatch(word))
+            if word.startswith("--command="):
+                commands.append(index)
+        elif flagged:
+            commands.append(index)
             shell = False
-    return found
+        else:
+            operand = True
+    return commands, reads_input or (shell and not (flagged or operand))

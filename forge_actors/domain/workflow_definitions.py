@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.placeholders import names_in
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.rounds import Terms, Turn
 
@@ -165,6 +164,18 @@ def check_graph(definition: Definition) -> None:
 def _check_circles(steps: tuple[StepDefinition, ...], places: dict[str, int]) -> None:
     """As by Kahn: what is left when everything that can go has gone is in circles, or
     behind one."""
+    free = _in_order(steps, places)
+    if len(free) < len(steps):
+        circle = _circle(steps, places, set(range(len(steps))) - set(free))
+        raise InvalidInput(
+            f"step[{circle[0]}].after",
+            "the steps wait for each other in a circle: "
+            + " -> ".join(steps[index].name for index in (*circle, circle[0])),
+        )
+
+
+def _in_order(steps: tuple[StepDefinition, ...], places: dict[str, int]) -> list[int]:
+    """The steps, each behind those that it runs after, but for those in circles."""
     unmet = [len(step.after) for step in steps]
     behind: list[list[int]] = [[] for _ in steps]
     for index, step in enumerate(steps):
@@ -176,14 +187,7 @@ def _check_circles(steps: tuple[StepDefinition, ...], places: dict[str, int]) ->
             unmet[other] -= 1
             if unmet[other] == 0:
                 free.append(other)
-    if len(free) < len(steps):
-        left = {index for index, count in enumerate(unmet) if count}
-        circle = _circle(steps, places, left)
-        raise InvalidInput(
-            f"step[{circle[0]}].after",
-            "the steps wait for each other in a circle: "
-            + " -> ".join(steps[index].name for index in (*circle, circle[0])),
-        )
+    return free
 
 
 def _circle(
@@ -200,24 +204,22 @@ def _circle(
         path.append(before)
 
 
-def ancestors(definition: Definition) -> dict[str, frozenset[str]]:
-    """The steps that have certainly ended when each step begins, by its name. Only of
-    steps that ask for it: it grows with the square of a long chain."""
-    known = {step.name: step for step in definition.steps}
-    found: dict[str, frozenset[str]] = {}
-    for step in definition.steps:
-        if step.condition is None and not step.inputs and not _has_places(step):
-            continue
-        seen: set[str] = set()
-        stack = list(step.after)
-        while stack:
-            name = stack.pop()
-            if name not in seen:
-                seen.add(name)
-                stack += known[name].after
-        found[step.name] = frozenset(seen)
-    return found
+class Ancestors:
+    """Which steps have certainly ended when another one begins: of each step a number
+    with a bit for each of them, as sets would take gigabytes for a long chain."""
 
+    def __init__(self, definition: Definition) -> None:
+        steps = definition.steps
+        self._places = {step.name: place for place, step in enumerate(steps)}
+        self._before = [0] * len(steps)
+        for place in _in_order(steps, self._places):
+            found = 0
+            for name in steps[place].after:
+                before = self._places[name]
+                found |= self._before[before] | 1 << before
+            self._before[place] = found
 
-def _has_places(step: StepDefinition) -> bool:
-    return step.request is not None and bool(names_in(step.request))
+    def has(self, step: str, before: str) -> bool:
+        """Whether the one has ended when the other one begins."""
+        place = self._places.get(before)
+        return place is not None and bool(self._before[self._places[step]] >> place & 1)

@@ -195,12 +195,18 @@ class Graph:
             again = [s for s in self._order if s.state in ("failed", "cancelled")]
         if not again:
             raise Refused("no step of it failed")
+        asked = [self._defined[step.name].when for step in again]
         again += [step for step in self._order if step.state == "skipped"]
         for step in again:
             step.state, step.why, step.ended = "waiting", None, None
             step.failures, step.undecided, step.approved = 0, 0, False
         self._stopped, self._cancelled = None, False
         self._count()
+        if self._must_stop and "succeeded" in asked:
+            raise Refused(
+                f"nothing would begin, as these have failed too: "
+                f"{self._named('failed')}; name them as well, or no step"
+            )
         return again
 
     # -- the parts -------------------------------------------------------------------

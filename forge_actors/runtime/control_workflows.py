@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.actors.workflows_messages import Answer, Cancel, Pause, Resume, Tell
+from forge_actors.actors.workflows_messages import (
+    Answer,
+    Cancel,
+    Count,
+    Pause,
+    Resume,
+    Tell,
+)
 from forge_actors.domain.errors import InvalidInput, NotFound, Refused
 from forge_actors.domain.goals import Goal
 from forge_actors.domain.policies import check_work
@@ -95,11 +102,11 @@ class WorkflowControl(JobControl):
         else:
             rows = self._store.read("workflows_in_state", behind, limit, state)
         for key, body in rows:
-            told = await self.running_workflows.ask(key, Tell)
+            told = await self.running_workflows.ask(key, Count)
             if told is not None:
-                workflow, definition, steps = told
+                workflow, definition, counts, steps = told
                 view = _view(workflow, definition, steps)
-                found.append(structs.replace(view, steps=()))
+                found.append(structs.replace(view, counts=counts, steps=()))
             else:
                 found.append(_view(_header(key, body), None, ()))
         return found

@@ -17,9 +17,9 @@ from forge_actors.domain.workflow_definitions import (
     MAX_GATE,
     MAX_RETRIES,
     MAX_STEPS,
+    Ancestors,
     Definition,
     StepDefinition,
-    ancestors,
     check_graph,
     condition_of,
 )
@@ -203,7 +203,7 @@ def _check_references(definition: Definition) -> None:
     Raises:
         InvalidInput: one is of nothing, or of a step that need not have ended.
     """
-    before = ancestors(definition)
+    ancestors = Ancestors(definition)
     jobs = {step.name: step.request for step in definition.steps}
     for index, step in enumerate(definition.steps):
         for of, _ in step.inputs:
@@ -213,11 +213,9 @@ def _check_references(definition: Definition) -> None:
                     f"step[{index}].inputs",
                     f"the job of step {of!r} keeps no artifacts",
                 )
-        if step.name not in before:
-            continue
         places = names_in(step.request) if step.request is not None else set()
         for name in sorted(places - set(definition.parameters)):
-            if name.partition(".")[0] not in before[step.name]:
+            if not ancestors.has(step.name, name.partition(".")[0]):
                 raise InvalidInput(
                     f"step[{index}].job",
                     f"${{{name}}} is neither a parameter nor an output of a step that"
@@ -225,14 +223,15 @@ def _check_references(definition: Definition) -> None:
                 )
             _check_output(jobs, *name.partition(".")[::2], f"step[{index}].job")
         condition = step.condition
-        if condition is not None and condition.step not in before[step.name]:
+        if condition is None:
+            continue
+        if not ancestors.has(step.name, condition.step):
             raise InvalidInput(
                 f"step[{index}].if",
                 f"it does not run after step {condition.step!r}",
             )
-        if condition is not None:
-            where = f"step[{index}].if"
-            _check_output(jobs, condition.step, condition.output, where)
+        where = f"step[{index}].if"
+        _check_output(jobs, condition.step, condition.output, where)
 
 
 def _check_output(

@@ -13,6 +13,7 @@ from forge_actors.actors.workflows import TOGETHER, TRY_AGAIN
 from forge_actors.actors.workflows_messages import (
     Answer,
     Cancel,
+    Count,
     Pause,
     Resume,
     Tell,
@@ -161,6 +162,20 @@ async def test_a_cancel_ends_the_jobs_also_the_one_that_is_being_submitted() -> 
         assert world.cancelled == ["job0"]
         state, _, _ = world.store.durable.workflows[key]
         assert state == "cancelled"
+
+
+async def test_a_cancel_waits_for_no_other_try_of_what_was_refused() -> None:
+    async with World().open() as world:
+        world.refusals[None] = Unavailable("the service is full")
+        key = await world.begin(named("a"), named("b", "a"))
+        told = await world.workflows.ask(key, Count)
+        assert told is not None
+        assert told[2:] == ({"waiting": 2}, [])
+        began = trio.current_time()
+        await world.workflows.ask(key, Cancel)
+        await world.workflows.wait(key)
+        assert trio.current_time() == began
+        assert world.names() == []
 
 
 async def test_an_answer_is_given_once_it_is_durable() -> None:

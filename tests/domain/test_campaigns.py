@@ -112,6 +112,9 @@ def test_what_is_found_after_a_cancel_begins_nothing() -> None:
     end(plan, ITEMS, StepEnd("succeeded", items=("a",)))
     assert take_all(plan) == []
     assert plan.verdict is not None
+    # Nothing that it is about was done, so it can be taken up again.
+    assert plan.verdict.state == "cancelled"
+    assert [step.name for step in plan.retry([])] == [ITEMS]
 
 
 def test_names_of_steps_are_short_and_each_once() -> None:

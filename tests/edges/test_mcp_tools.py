@@ -10,6 +10,7 @@ import trio
 from mcp.shared.exceptions import MCPError
 from msgspec import structs
 
+from forge_actors.domain.controller_views import ControllerRequest
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
 from forge_actors.domain.schedule_views import ScheduleRequest
@@ -406,3 +407,22 @@ async def test_without_a_folder_a_repository_has_to_be_named(tmp_path: Path) -> 
     async with serving(tmp_path) as served, served.client() as client:
         error = await refused(client, "submit", command=["x"])
     assert error["field"] == "repo"
+
+
+async def test_a_controller_is_looked_at_and_its_turn_ended(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served, served.client() as client:
+        control = served.control
+        await control.add_controller(ControllerRequest("fixer", "Go on.", job="1abc"))
+        listed = await called(client, "controllers")
+        assert ([row["name"] for row in listed["controllers"]], listed["total"]) == (
+            ["fixer"],
+            1,
+        )
+        words = {"disposition": "wait", "note": "the tests run"}
+        told = await client.call_tool("end_turn", words)
+        assert told.is_error
+        await called(client, "end_turn", controller="fixer", **words)
+        shown = await called(client, "controllers", name="fixer")
+        turn = shown["controller"]["turn"]
+        assert (turn["told"], turn["note"]) == ("wait", "the tests run")
+        assert shown["wakes"] == []

@@ -58,6 +58,34 @@ def test_artifacts_go_with_their_job_or_by_age_and_size(home: Home) -> None:
     assert report.bytes >= 2 * MIB
 
 
+def test_what_a_step_of_a_workflow_is_to_have_stays_until_that_has_ended(
+    home: Home,
+) -> None:
+    for job in ("build", "other"):
+        home.job(job, 40 * DAY)
+        put(home.path / "artifacts" / job / "1" / "1")
+    takes = {"name": "ship", "inputs": [["build", "dist/*"]]}
+    steps = [{"name": "build"}, {"name": "other", "after": ["build"]}, takes]
+    home.execute(
+        "INSERT INTO workflow VALUES ('1w', 'release', 'paused', NULL, ?, x'7b7d')",
+        json.dumps({"name": "release", "steps": steps}).encode(),
+    )
+    for job in ("build", "other"):
+        home.execute(
+            "INSERT INTO workflow_step VALUES (?, 0, 'succeeded', ?)",
+            *(f"1w/{job}", json.dumps({"name": job, "job": job}).encode()),
+        )
+    home.execute(
+        "INSERT INTO workflow VALUES ('1x', 'x', 'running', NULL, x'00', x'00')"
+    )
+    [(what, _)] = home.clean("artifacts").removals
+    assert what == "artifacts/other"
+    assert [what for what, _ in home.clean("jobs").removals] == ["job other"]
+    home.execute("UPDATE workflow SET state = 'failed' WHERE id = '1w'")
+    assert [what for what, _ in home.clean("artifacts").removals] == ["artifacts/build"]
+    assert [what for what, _ in home.clean("jobs").removals] == ["job build"]
+
+
 def test_artifacts_that_a_job_is_to_have_stay_until_it_has_ended(home: Home) -> None:
     home.job("build", 40 * DAY)
     home.job("other", 40 * DAY)

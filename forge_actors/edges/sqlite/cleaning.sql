@@ -99,7 +99,23 @@ SELECT job, 'claims are kept for what it left', NULL FROM quarantine
 WHERE job IN (SELECT value FROM json_each(?1))
 UNION ALL
 SELECT job, 'it was set aside', NULL FROM poison
-WHERE job IN (SELECT value FROM json_each(?1));
+WHERE job IN (SELECT value FROM json_each(?1))
+UNION ALL
+SELECT json_extract(CAST(step.body AS TEXT), '$.job'),
+    'a step of a workflow that has not ended takes its files', NULL
+FROM workflow
+JOIN json_each(
+    CASE WHEN json_valid(CAST(workflow.definition AS TEXT))
+        THEN CAST(workflow.definition AS TEXT) ELSE '{}' END,
+    '$.steps'
+) AS defined
+JOIN json_each(defined.value, '$.inputs') AS input
+JOIN workflow_step AS step
+    ON step.id = workflow.id || '/' || json_extract(input.value, '$[0]')
+WHERE workflow.state IN ('running', 'paused', 'cancelling')
+    AND json_valid(CAST(step.body AS TEXT))
+    AND json_extract(CAST(step.body AS TEXT), '$.job')
+        IN (SELECT value FROM json_each(?1));
 
 -- name: known_jobs
 -- Of these ids, given as one JSON array, those that are jobs, and when they ended.
@@ -107,11 +123,26 @@ SELECT id, finished_at FROM job WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: awaited_inputs
 -- Of these ids, given as one JSON array, the jobs whose files another one is to have that
--- has not ended. It runs after them.
+-- has not ended, which runs after them, or a step of a workflow that has not.
 SELECT DISTINCT json_extract(input.value, '$.job') AS other
 FROM job, json_each(CAST(spec AS TEXT), '$.inputs') AS input
 WHERE finished_at IS NULL AND after <> '[]'
-    AND other IN (SELECT value FROM json_each(?));
+    AND other IN (SELECT value FROM json_each(?1))
+UNION
+SELECT json_extract(CAST(step.body AS TEXT), '$.job')
+FROM workflow
+JOIN json_each(
+    CASE WHEN json_valid(CAST(workflow.definition AS TEXT))
+        THEN CAST(workflow.definition AS TEXT) ELSE '{}' END,
+    '$.steps'
+) AS defined
+JOIN json_each(defined.value, '$.inputs') AS input
+JOIN workflow_step AS step
+    ON step.id = workflow.id || '/' || json_extract(input.value, '$[0]')
+WHERE workflow.state IN ('running', 'paused', 'cancelling')
+    AND json_valid(CAST(step.body AS TEXT))
+    AND json_extract(CAST(step.body AS TEXT), '$.job')
+        IN (SELECT value FROM json_each(?1));
 
 -- name: unfinished_jobs
 -- Of these ids, given as one JSON array, the jobs that have not ended.

@@ -19,6 +19,7 @@ const ITEMS = {
   effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
   webhook: ["A webhook is closed", "lock"],
+  controller: ["A controller waits for you", "talk"],
   trust: ["Trusted files were changed", "alert"],
   aside: ["Set aside", "alert"],
   claims: ["Claims are kept", "lock"],

@@ -106,8 +106,8 @@ function headOf(known, refresh) {
 }
 
 function aboutOf(known) {
-  const { job } = known.definition;
-  const usual = ["name", "repo", "job", "every", "cron", "at", "on", "manual", "timezone"];
+  const { job, wake } = known.definition;
+  const usual = ["name", "repo", "job", "wake", "every", "cron", "at", "on", "manual", "timezone"];
   const policies = Object.entries(known.definition).filter(([key]) => !usual.includes(key));
   return section(
     "Schedule",
@@ -117,7 +117,8 @@ function aboutOf(known) {
       ["Waits for", known.waits_for && h("bdi", null, known.waits_for)],
       ["Clock changes", known.clock_changes],
       ["Repository", repositoryLink(known.repo)],
-      ["Job", h("bdi", { class: "mono" }, [job.agent && `agent ${job.agent}`, command(job.argv)].filter(Boolean).join(" "))],
+      ["Wakes", wake && h("bdi", null, `controller ${wake}`)],
+      ["Job", !wake && h("bdi", { class: "mono" }, [job.agent && `agent ${job.agent}`, command(job.argv ?? [])].filter(Boolean).join(" "))],
       ["Policies", policies.length > 0 && h("ul", { class: "plain-list" }, policies.map(([key, value]) => h("li", null, `${key.replaceAll("_", " ")}: ${value}`)))],
       ["Runs", `${number(known.runs)}, ${number(known.failures)} failures in a row`],
       ["Its jobs", known.jobs.length > 0 && known.jobs.map((id) => h("div", null, jobLink(id)))],
