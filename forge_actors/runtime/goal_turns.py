@@ -150,7 +150,8 @@ class Turns:
 
     async def _placed(self, made: JobRequest, turn: Turn) -> JobRequest:
         """The same where the ones before have worked, if that is a worktree."""
-        for job in turn.before:
+        checks = turn.role == "check"
+        for job in turn.before[:1] if checks else turn.before:
             owner = worktree_of(self._store, job)
             known = None if owner is None else self._store.worktree(owner)
             if owner is None or known is None:
@@ -166,7 +167,23 @@ class Turns:
             return structs.replace(
                 made, in_worktree=owner, isolate=None, branch=None, base=None
             )
+        if checks:
+            self._check_kept(turn)
         return made
+
+    def _check_kept(self, turn: Turn) -> None:
+        """Look at nothing else in place of the work that is to be checked.
+
+        Raises:
+            InvalidInput: nobody knows any more where that was done, or it is gone.
+        """
+        last = turn.before[0]
+        if not self._store.read_pending("job_spec", last):
+            problem = f"nothing is known any more of job {last}, whose work it checks"
+            raise InvalidInput("worktree", problem)
+        if (owner := worktree_of(self._store, last)) is not None:
+            problem = f"that of job {owner} is gone, and nothing is left to check"
+            raise InvalidInput("worktree", problem)
 
     def _limited(self, made: JobRequest, turn: Turn) -> JobRequest:
         """The same, within what the goal may still use."""

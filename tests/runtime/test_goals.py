@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.rounds import Turn, in_turn
 from forge_actors.domain.workflow_views import WorkflowRequest
+from forge_actors.edges.cleanup.worktrees.receipts import PRESERVED
 from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 from tests.runtime.control_kit import controlled
 
@@ -223,15 +225,16 @@ async def test_a_turn_is_made_once_whatever_became_of_what_it_was_made_from(
         assert await submit([made]) == [job]
 
 
+@pytest.mark.parametrize("kept", [True, False])
 async def test_a_worktree_that_was_removed_between_two_jobs_is_made_again(
-    tmp_path: Path,
+    tmp_path: Path, kept: bool
 ) -> None:
     async with controlled(tmp_path) as case:
         gate = tmp_path / "gate"
         os.mkfifo(gate)
         argv = ["sh", "-c", f"echo x > made; read _ < {gate}"]
         made = await case.control.run_workflow(
-            goal({"argv": argv, "isolate": True}, "cat made")
+            goal({"argv": argv, "isolate": True}, "cat made" if kept else "true")
         )
         job = await begun(case, None, "job_running")
         await case.control.pause_workflow(made.id)
@@ -239,9 +242,16 @@ async def test_a_worktree_that_was_removed_between_two_jobs_is_made_again(
         await case.control.wait([job])
         [removed] = await case.control.remove_worktrees([job], force=True)
         assert removed.removed
+        if not kept:
+            shutil.rmtree(tmp_path / "home" / PRESERVED)
         await case.control.resume_workflow(made.id)
         view = await case.control.wait_workflow(made.id)
-        assert view.state == "succeeded", view.why
+        if kept:
+            assert view.state == "succeeded", view.why
+        else:
+            # The checkout would pass, which says nothing of the work.
+            assert view.state == "human_attention_required", view.why
+            assert f"that of job {job} is gone" in str(view.why)
 
 
 #: What makes the good one bad, and the field that is told.
