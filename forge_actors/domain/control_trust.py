@@ -38,7 +38,7 @@ class TrustControl(Schedules, Protocol):
         """
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, wanted: TrustedRun
+        self, repo: str, name: str, wanted: TrustedRun, *, origin: str = "cli"
     ) -> WorkflowView:
         """Begin a workflow that a repository brings along, as it was taken over."""
 

@@ -116,7 +116,7 @@ class TrustControl(ScheduleControl, WorkflowControl):
         return await self._trust_view(repo)
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, wanted: TrustedRun
+        self, repo: str, name: str, wanted: TrustedRun, *, origin: str = "cli"
     ) -> WorkflowView:
         of, _ = await self._registry.find(repo)
         filed = await self.trusts.workflow(of, name)
@@ -129,7 +129,8 @@ class TrustControl(ScheduleControl, WorkflowControl):
             parameters={**request.parameters, **wanted.parameters},
             request_id=wanted.request_id,
         )
-        return await self.run_workflow(request, dry_run=wanted.dry_run)
+        dry_run = wanted.dry_run
+        return await self.run_workflow(request, dry_run=dry_run, origin=origin)
 
     # -- the parts -------------------------------------------------------------------
 
