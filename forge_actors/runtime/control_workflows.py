@@ -59,11 +59,7 @@ class WorkflowControl(JobControl):
     """The part of the port `Control` that is about workflows."""
 
     async def run_workflow(
-        self,
-        request: WorkflowRequest,
-        *,
-        dry_run: bool = False,
-        origin: str = "cli",
+        self, request: WorkflowRequest, *, dry_run: bool = False, origin: str = "cli"
     ) -> WorkflowView:
         if request.request_id is not None:
             known = self._store.read("workflow_of_request", request.request_id)

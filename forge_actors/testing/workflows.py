@@ -23,11 +23,7 @@ class FakeWorkflows:
         self.kept_workflows: dict[str, WorkflowView] = {}
 
     async def run_workflow(
-        self,
-        request: WorkflowRequest,
-        *,
-        dry_run: bool = False,
-        origin: str = "cli",
+        self, request: WorkflowRequest, *, dry_run: bool = False, origin: str = "cli"
     ) -> WorkflowView:
         steps = tuple(
             StepView(

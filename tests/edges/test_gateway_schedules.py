@@ -33,6 +33,10 @@ async def test_only_a_person_says_what_may_be_done_to_the_outside(
     edit = {"schedule": {**more, "name": "a"}}
     wanted = 200 if job is None else 409
     assert await asked(control, "a", "edit", job=job, body=edit) == wanted
+    wakes = {"name": "c", "repo": "r", "every": "1h", "job": {}, "wake": "fixer"}
+    wanted = 201 if job is None else 409
+    assert await asked(control, job=job, body=wakes) == wanted
+    wanted = 200 if job is None else 409
     file = {"source": "/f", "schedules": [more]}
     assert await asked(control, "apply", job=job, body=file) == wanted
     assert await asked(control, "a", "edit", job=job, body={"schedule": more}) == 400

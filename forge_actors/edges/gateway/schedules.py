@@ -139,7 +139,8 @@ async def apply(call: Call) -> Answer:
 
 
 def _check_authority(call: Call, schedules: list[ScheduleRequest]) -> None:
-    """A job may make schedules. What their jobs may do to the outside says a person.
+    """A job may make schedules. What their jobs may do to the outside says a person,
+    and which of them wakes a controller.
 
     Raises:
         Refused: a job says it.
@@ -149,6 +150,10 @@ def _check_authority(call: Call, schedules: list[ScheduleRequest]) -> None:
         raise Refused(
             f"job {job} cannot authorise what a schedule may do to the outside; a"
             " person can"
+        )
+    if job is not None and any(each.wake is not None for each in schedules):
+        raise Refused(
+            f"job {job} cannot have a schedule wake a controller; a person can"
         )
 
 

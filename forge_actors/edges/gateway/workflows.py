@@ -68,9 +68,9 @@ class Workflows(Struct):
 async def start(call: Call) -> Answer:
     wanted = decode(call.request.body, Starting)
     _check_authority(call, wanted.workflow)
-    origin = origin_of(call.request, "cli")
-    begin = call.control.run_workflow
-    view = await begin(wanted.workflow, dry_run=wanted.dry_run, origin=origin)
+    view = await call.control.run_workflow(
+        wanted.workflow, dry_run=wanted.dry_run, origin=origin_of(call.request, "cli")
+    )
     return json_response(view, status=200 if wanted.dry_run else 201)
 
 
