@@ -33,7 +33,6 @@ from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
 from forge_actors.actors.schedules_messages import Signalled
 from forge_actors.domain.causes import OF_CHECKOUT, AllOf, Branch, Clean, Ended, Files
 from forge_actors.domain.errors import ForgeError
-from forge_actors.domain.jobs import TERMINAL
 from forge_actors.domain.schedules import MAX_CATCH_UP
 from forge_actors.domain.sightings import (
     MAX_BRANCHES,
@@ -54,15 +53,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Events that are looked through before others have their turn.
-PIECE = 5000
-#: Events after which it is saved that there was nothing in them.
-SAVED_AFTER = 10_000
 #: Repositories that are read at once.
 PARALLEL = 4
 #: Causes that this actor sees.
 SEEN_HERE = (Ended, AllOf, *OF_CHECKOUT)
-_ENDS = {f"job_{state}": state for state in sorted(TERMINAL)}
 
 
 @trio.lowlevel.enable_ki_protection
@@ -278,6 +272,8 @@ class _Lookout:
                 one.commit = CommitSeen(told.head)
             elif told.head is not None and told.head != one.commit.head:
                 key = one.cause.pattern, one.commit.head
+                if key not in told.changed:
+                    return  # it was changed meanwhile, and the next read is for it
                 files = told.changed[key]
                 one.commit, window = see_commit(one.commit, told.head, files, wall)
                 windows = [] if window is None else [window]

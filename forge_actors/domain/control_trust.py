@@ -38,9 +38,11 @@ class TrustControl(Schedules, Protocol):
         """
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, wanted: TrustedRun
+        self, repo: str, name: str, wanted: TrustedRun, *, origin: str = "cli"
     ) -> WorkflowView:
-        """Begin a workflow that a repository brings along, as it was taken over."""
+        """Begin a workflow that a repository brings along, as it was taken over.
+
+        One that a job begins may do no more than that job: `origin` is who does."""
 
     async def templates(self, repo: str | None = None) -> list[TemplateView]:
         """Those of the home, and of one repository or all that are trusted."""

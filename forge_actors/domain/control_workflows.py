@@ -15,9 +15,10 @@ class Workflows(Protocol):
     that it shares with older ones. Every method that names one may raise NotFound."""
 
     async def run_workflow(
-        self, request: WorkflowRequest, *, dry_run: bool = False
+        self, request: WorkflowRequest, *, dry_run: bool = False, origin: str = "cli"
     ) -> WorkflowView:
         """Begin one, unless its request began one already; `dry_run` only checks it.
+        `origin` is who begins it.
 
         Raises:
             InvalidInput: naming the field that is wrong; nothing has begun.

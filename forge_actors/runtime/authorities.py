@@ -14,6 +14,7 @@ from forge_actors.domain.effects import (
     Approval,
     Submitter,
     again,
+    allowed,
     approved,
     authority_of,
     beyond,
@@ -22,7 +23,7 @@ from forge_actors.domain.effects import (
     is_automated,
     job_of,
 )
-from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.domain.errors import Forbidden, InvalidInput, Refused
 from forge_actors.domain.job_queue import ASKING
 from forge_actors.domain.requests import unknown_word
 from forge_actors.edges.sqlite.rows import spec_from
@@ -87,6 +88,14 @@ class Authorities:
         submitter = self.submitter(_asks(request))
         return None if submitter is None else submitter.work
 
+    def at_most(self, job: str | None, may: Sequence[Effect]) -> list[Effect]:
+        """What of what a person allows beforehand a job may use; all, if none asks."""
+        submitter = self.submitter(job)
+        if submitter is None:
+            return list(may)
+        above = allowed(submitter.authority, submitter.job)
+        return [effect for effect in may if above is None or effect in above]
+
     def made_again(
         self,
         old: Old,
@@ -117,11 +126,11 @@ class Authorities:
         """Whether a new job waits for a person first.
 
         Raises:
-            Refused: it would, and nobody could allow it.
+            Forbidden: it would, and nobody could allow it.
         """
         lacks = held_back(authority, job)
         if lacks and not self._attended:
-            raise Refused(
+            raise Forbidden(
                 f"{prefix}effects: nobody has allowed {_named(lacks)}, and nobody can"
                 " while no service runs; submit it to one"
             )

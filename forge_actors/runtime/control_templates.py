@@ -9,7 +9,7 @@ import msgspec
 import trio
 from msgspec import structs
 
-from forge_actors.domain.effects import allowed, in_order, job_of
+from forge_actors.domain.effects import in_order, job_of
 from forge_actors.domain.errors import InvalidInput, NotFound
 from forge_actors.domain.requests import JobRequest, convert, nearest
 from forge_actors.domain.templates import (
@@ -139,10 +139,11 @@ class TemplateControl(ControlBase):
             check_folder(request.cwd, "job.cwd")
         parent = wanted.parent
         asks = job_of(wanted.origin) if parent is None else parent.job
+        authorities = Authorities(self._store, attended=self._served is not None)
         return structs.replace(
             request,
             origin=f"template:{name}",
-            authorised=self._at_most(asks, may),
+            authorised=list(authorities.at_most(asks, may)),
         )
 
     async def _template_meant(self, name: str, repo: Repository) -> Meant:
@@ -158,15 +159,6 @@ class TemplateControl(ControlBase):
                 may = set(trusted.authorised) & set(template.effects)
                 return template, in_order(may)
         raise _unknown(name, [template.name for template in (*own, *theirs)])
-
-    def _at_most(self, asks: str | None, may: Sequence[Effect]) -> list[str]:
-        """What of it the job that asks may do itself; all, if a person asks."""
-        attended = self._served is not None
-        submitter = Authorities(self._store, attended=attended).submitter(asks)
-        if submitter is None:
-            return list(may)
-        above = allowed(submitter.authority, submitter.job)
-        return [effect for effect in may if above is None or effect in above]
 
     async def _repositories_meant(self, repo: str | None) -> list[Repository]:
         if repo is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from forge_actors.domain.effects import in_order
+from forge_actors.domain.effects import in_order, job_of
 from forge_actors.domain.errors import ForgeError, InvalidInput, NotFound, Refused
 from forge_actors.domain.forge_files import FOLDER, Contents, read_contents
 from forge_actors.domain.schedule_edits import difference
@@ -27,7 +27,7 @@ from forge_actors.domain.trust import (
     trust_event,
 )
 from forge_actors.domain.trust_changes import TrustRemoved, TrustSaved
-from forge_actors.runtime.authorities import effects_of
+from forge_actors.runtime.authorities import Authorities, effects_of
 from forge_actors.runtime.control_schedules import ScheduleControl
 from forge_actors.runtime.control_templates import template_view
 from forge_actors.runtime.control_workflows import WorkflowControl
@@ -116,20 +116,22 @@ class TrustControl(ScheduleControl, WorkflowControl):
         return await self._trust_view(repo)
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, wanted: TrustedRun
+        self, repo: str, name: str, wanted: TrustedRun, *, origin: str = "cli"
     ) -> WorkflowView:
         of, _ = await self._registry.find(repo)
         filed = await self.trusts.workflow(of, name)
         trusted = self.trusts.trusted(of.id)
         authorised = () if trusted is None else trusted.authorised
-        request = trusted_workflow(of, filed, authorised)
+        authorities = Authorities(self._store, attended=self._served is not None)
+        may = authorities.at_most(job_of(origin), authorised)
+        request = trusted_workflow(of, filed, may)
         request = structs.replace(
             request,
             name=wanted.name or request.name,
             parameters={**request.parameters, **wanted.parameters},
             request_id=wanted.request_id,
         )
-        return await self.run_workflow(request, dry_run=wanted.dry_run)
+        return await self.run_workflow(request, dry_run=wanted.dry_run, origin=origin)
 
     # -- the parts -------------------------------------------------------------------
 

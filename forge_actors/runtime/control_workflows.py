@@ -59,7 +59,7 @@ class WorkflowControl(JobControl):
     """The part of the port `Control` that is about workflows."""
 
     async def run_workflow(
-        self, request: WorkflowRequest, *, dry_run: bool = False
+        self, request: WorkflowRequest, *, dry_run: bool = False, origin: str = "cli"
     ) -> WorkflowView:
         if request.request_id is not None:
             known = self._store.read("workflow_of_request", request.request_id)
@@ -80,6 +80,7 @@ class WorkflowControl(JobControl):
             kind=definition.kind,
             digest=digest_of(definition),
             made=wall,
+            origin=origin,
         )
         if not dry_run:
             check_work(self._store.policy, "create", None)

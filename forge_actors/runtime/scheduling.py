@@ -103,6 +103,8 @@ class Scheduling:
         )
         store.when_policy_changes(lambda: self.tell(HeldNoMore()))
         self._mailbox: Mailbox[Message] | None = None
+        #: What the actor is told while it starts: its sources see something at once.
+        self._early: list[Message] = []
         self._started = trio.Event()
         self._scope = trio.CancelScope()
         #: No actor is started any more.
@@ -141,11 +143,12 @@ class Scheduling:
         raise Unavailable(f"schedules are not looked at any more: {why}")
 
     def tell(self, message: Message) -> None:
-        if self._mailbox is not None:
-            try:
-                self._mailbox.tell(message)
-            except MailboxClosed:
-                return  # it begins anew from what is saved
+        if self._mailbox is None:
+            if self._lookout is not None:
+                self._early.append(message)
+            return
+        with suppress(MailboxClosed):  # it begins anew from what is saved
+            self._mailbox.tell(message)
 
     # The port `Source`.
 
@@ -188,6 +191,9 @@ class Scheduling:
                         self._issues.run, self.ask, self.tell
                     )
                     self._mailbox = await nursery.start(schedules.run, self._context)
+                    for message in self._early:
+                        self.tell(message)
+                    self._early.clear()
                     self._started.set()
             except Exception as error:  # nothing else is to fail with it
                 if only(error, StoreFailed):
@@ -199,4 +205,5 @@ class Scheduling:
                 # Whoever waits for this one waits for the next.
                 before, self._started = self._started, trio.Event()
                 self._mailbox = self._lookout = None
+                self._early.clear()
                 before.set()

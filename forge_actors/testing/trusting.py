@@ -54,7 +54,7 @@ class FakeTrust(FakeSchedules):
         return self.brought[name]
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, wanted: TrustedRun
+        self, repo: str, name: str, wanted: TrustedRun, *, origin: str = "cli"
     ) -> WorkflowView:
         await self.trust(repo)
         self.begun.append((repo, name, wanted))
@@ -65,7 +65,7 @@ class FakeTrust(FakeSchedules):
             state="running",
             why=None,
             digest="d",
-            origin="cli",
+            origin=origin,
             made_at="2026-01-01T00:00:00.000Z",
             ended_at=None,
             counts={},

@@ -23,7 +23,7 @@ class FakeWorkflows:
         self.kept_workflows: dict[str, WorkflowView] = {}
 
     async def run_workflow(
-        self, request: WorkflowRequest, *, dry_run: bool = False
+        self, request: WorkflowRequest, *, dry_run: bool = False, origin: str = "cli"
     ) -> WorkflowView:
         steps = tuple(
             StepView(
@@ -47,7 +47,7 @@ class FakeWorkflows:
             state="running",
             why=None,
             digest="0" * 64,
-            origin="cli",
+            origin=origin,
             made_at="2026-01-02T03:04:05.000Z",
             ended_at=None,
             counts={"waiting": len(steps)},

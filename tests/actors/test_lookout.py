@@ -206,6 +206,23 @@ async def test_files_are_told_when_commits_change_them() -> None:
         assert world.windows() == [f"file-1-{'c' * 12}"]
 
 
+async def test_one_that_changes_while_commits_are_read_is_read_for_again() -> None:
+    async with World().open() as world:
+        await world.follow("file:docs/")
+        world.commits.files = {"b" * 40: ["docs/a"], "c" * 40: ["docs/b", "src/b"]}
+        world.commits.branches["main"] = "b" * 40
+        await world.look(CLEAN)
+        world.commits.takes = 1.0
+        world.commits.branches["main"] = "c" * 40
+        await world.look(CLEAN)
+        # Saved before it was told of the last commit.
+        seen = '{"head":"' + "a" * 40 + '","changes":0}'
+        await world.follow("file:docs/", seen=seen)
+        await trio.sleep(5.0)
+        assert world.told[-1].blind == ""
+        assert world.windows() == [f"file-1-{'b' * 12}", f"file-1-{'c' * 12}"]
+
+
 async def test_what_cannot_be_seen_is_said_until_it_can() -> None:
     async with World().open() as world:
         await world.follow("branch:main")

@@ -29,6 +29,8 @@ VIEW = TrustView(
     effects=[],
 )
 
+TRUSTED = "repositories/app/workflows/ship"
+
 
 def control() -> FakeControl:
     made = FakeControl()
@@ -125,3 +127,12 @@ async def test_no_file_of_schedules_passes_for_a_trusted_repository() -> None:
     body = {"source": "trust:1abc", "schedules": []}
     status, _ = await asked(control(), "POST", "schedules/apply", None, body)
     assert status == 400
+
+
+async def test_a_workflow_that_a_job_begins_is_of_that_job() -> None:
+    made = control()
+    plain = {"workflow": {"name": "w", "steps": [{"name": "a", "gate": "Go?"}]}}
+    for place, body in (("workflows", plain), (f"{TRUSTED}/run", {})):
+        for job, origin in ((None, "cli"), ("1abc", "job:1abc")):
+            status, told = await asked(made, "POST", place, job, body)
+            assert (status, told["origin"]) == (201, origin)

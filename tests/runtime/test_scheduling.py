@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from msgspec import structs
 
 from forge_actors.actors import schedules
 from forge_actors.actors.mailbox import open_mailbox, serving
 from forge_actors.actors.projections_messages import Board
-from forge_actors.actors.schedules_messages import Tell
+from forge_actors.actors.schedules_messages import HeldNoMore, Tell
 from forge_actors.domain.errors import InvalidInput, Unavailable
 from forge_actors.domain.requests import JobRequest, convert
 from forge_actors.domain.schedule_views import ScheduleRequest
@@ -65,6 +66,29 @@ async def test_who_asks_during_a_start_that_fails_is_answered_by_the_next(
             assert await scheduling.ask(Tell) == []
         nursery.cancel_scope.cancel()
     assert starts == 2
+
+
+async def test_what_is_seen_while_they_start_is_told_when_they_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[object] = []
+
+    async def run(_: object, *, task_status: trio.TaskStatus[Any]) -> None:
+        mailbox, inbox = open_mailbox()
+        # A source sees something of a schedule that is loaded already.
+        scheduling.tell(HeldNoMore())
+        with serving(inbox):
+            task_status.started(mailbox)
+            while True:
+                heard.append(await inbox.receive())
+
+    monkeypatch.setattr(schedules, "run", run)
+    scheduling = _scheduling()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(scheduling.run)
+        await trio.testing.wait_all_tasks_blocked()
+        assert heard == [HeldNoMore()]
+        nursery.cancel_scope.cancel()
 
 
 async def test_who_asks_at_the_end_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from forge_actors.domain.events import Event
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.templates import FromTemplate
-from forge_actors.domain.trust import TrustRequest
+from forge_actors.domain.trust import TrustedRun, TrustRequest
 from forge_actors.domain.trust_changes import TrustSaved
 from tests.runtime.kit import make_repository
 
@@ -31,6 +31,13 @@ ONLY_TEMPLATES = """\
 [[template]]
 name = "push"
 job = { argv = ["true"], effects = ["push"] }
+"""
+SHIP = """\
+[workflow]
+parameters = { to = "here" }
+[[step]]
+name = "push"
+job = { argv = ["true", "${to}"], effects = ["push"] }
 """
 
 
@@ -122,6 +129,30 @@ async def test_a_job_gives_a_template_no_more_than_it_may_do_itself(
         wish = FromTemplate("app", origin=f"job:{automated.id}")
         with pytest.raises(Refused, match="nobody has allowed push"):
             await control.submit_template("push", wish)
+
+
+async def test_a_job_begins_no_workflow_that_may_do_more_than_it_may_itself(
+    tmp_path: Path,
+) -> None:
+    async with trusting(tmp_path) as (runtime, file):
+        control = runtime.control
+        file.with_name("ship.toml").write_text(SHIP)
+        await trust(control, ["push"])
+        persons, automated = await control.submit(
+            [
+                JobRequest("app", ["true"]),
+                JobRequest("app", ["true"], origin="schedule:x"),
+            ]
+        )
+        ended = []
+        for job in (persons.id, automated.id):
+            begun = await control.run_trusted_workflow(
+                "app", "ship", TrustedRun({"to": job}), origin=f"job:{job}"
+            )
+            assert begun.origin == f"job:{job}"
+            ended.append(await control.wait_workflow(begun.id))
+        assert [view.state for view in ended] == ["succeeded", "failed"]
+        assert "nobody has allowed push" in str(ended[1].steps[0].why)
 
 
 async def test_a_name_of_several_needs_its_repository(tmp_path: Path) -> None:

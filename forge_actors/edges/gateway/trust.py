@@ -64,7 +64,9 @@ def _check_person(call: Call) -> None:
 async def run_workflow(call: Call) -> Answer:
     wanted = decode(call.request.body, TrustedRun)
     repo, name = call.parts
-    view = await call.control.run_trusted_workflow(repo, name, wanted)
+    view = await call.control.run_trusted_workflow(
+        repo, name, wanted, origin=origin_of(call.request, "cli")
+    )
     return json_response(view, status=201)
 
 

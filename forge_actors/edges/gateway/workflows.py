@@ -12,7 +12,7 @@ from forge_actors.domain.errors import Refused
 from forge_actors.domain.picture.graph import picture
 from forge_actors.domain.workflow_steps import WorkflowState
 from forge_actors.domain.workflow_views import WorkflowRequest, WorkflowView
-from forge_actors.edges.gateway.callers import caller
+from forge_actors.edges.gateway.callers import caller, origin_of
 from forge_actors.edges.gateway.messages import Response, json_response
 from forge_actors.edges.gateway.parameters import number, text, word
 from forge_actors.edges.gateway.query import Nothing, decode
@@ -68,7 +68,9 @@ class Workflows(Struct):
 async def start(call: Call) -> Answer:
     wanted = decode(call.request.body, Starting)
     _check_authority(call, wanted.workflow)
-    view = await call.control.run_workflow(wanted.workflow, dry_run=wanted.dry_run)
+    view = await call.control.run_workflow(
+        wanted.workflow, dry_run=wanted.dry_run, origin=origin_of(call.request, "cli")
+    )
     return json_response(view, status=200 if wanted.dry_run else 201)
 
 
