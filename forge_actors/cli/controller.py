@@ -27,7 +27,7 @@ HELP = (
 )
 EXAMPLES = """\
   forge-actors controller add fixer --job 7q3a --prompt "Go on with the next failure."
-  forge-actors schedule add fix-on --on ended:tests --wake fixer
+  forge-actors controller wake fixer
   forge-actors controller tell wait --note "the tests run"
 """
 DISPOSITIONS = ("continue_immediately", "wait", "wait_for_user", "goal_complete")

@@ -39,9 +39,13 @@ def workflow_from(
     if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):
         raise InvalidInput("step", "is written [[step]], once for each")
     # TOML has times of its own; others say them as text.
-    workflow: dict[str, Any] = json.loads(
-        json.dumps({**header, "steps": steps}, default=str)
-    )
+    try:
+        text = json.dumps({**header, "steps": steps}, default=str, allow_nan=False)
+    except ValueError:
+        raise InvalidInput(
+            "workflow", "has a number that is none, or infinite"
+        ) from None
+    workflow: dict[str, Any] = json.loads(text)
     workflow.setdefault("name", name)
     items = workflow.get("items", {})
     kinds = (items.get("files"), items.get("command"), workflow.get("template"))

@@ -152,7 +152,7 @@ class Runtime:
             Refused: too many workflows have not ended.
         """
         request = convert({"name": name, **workflow}, WorkflowRequest)
-        view = await self.control.run_workflow(request)
+        view = await self.control.run_workflow(request, origin="embedded")
         return WorkflowHandle(self.control, view.id)
 
     async def jobs(self, query: JobQuery) -> list[JobView]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import pytest
 
 from forge_actors.domain.campaigns import name_of
-from forge_actors.domain.errors import Refused
+from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.workflow_definitions import (
     MAX_NAME,
@@ -16,6 +17,7 @@ from forge_actors.domain.workflow_definitions import (
     StepDefinition,
 )
 from forge_actors.domain.workflow_steps import StepEnd
+from forge_actors.domain.workflow_tables import workflow_from
 from forge_actors.domain.workflows import Graph
 
 JOB = JobRequest(repo="app", argv=["true", "${version}"])
@@ -79,3 +81,10 @@ def test_a_retry_by_which_nothing_would_begin_is_refused() -> None:
     plan.ended(step, BAD, 4.0)
     with pytest.raises(Refused, match="b, c, tell; name them as well"):
         plan.retry(["a"])
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_number_that_no_json_has_is_refused_by_its_file(number: float) -> None:
+    steps = [{"name": "a", "gate": "Go on?", "retries": number}]
+    with pytest.raises(InvalidInput, match="a number that is none"):
+        workflow_from({"step": steps}, "release", str)

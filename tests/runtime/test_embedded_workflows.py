@@ -22,6 +22,7 @@ async def test_a_program_begins_workflows_and_waits_for_them(tmp_path: Path) -> 
     async with forge_actors.open_runtime(home) as runtime:
         await runtime.add_repository(app)
         release = await runtime.run_workflow("release", repo="app", steps=steps)
+        assert (await release.show()).origin == "embedded"
         assert (await release.wait()).state == "failed"
         (app / "good").touch()
         await release.retry("test")
