@@ -70,7 +70,8 @@ class Policies:
             reply.refuse(found)
             return False
         if found == self.policy:
-            reply.answer(found)
+            # Somebody else's change to it may not be durable yet.
+            self._store.save([], then=lambda: reply.answer(found))
             return False
         self._become(found, wanted.reason, lambda: reply.answer(found))
         return True

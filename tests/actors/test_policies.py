@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from forge_actors.actors import supervisor
+from forge_actors.actors import supervisor, supervisor_messages
 from forge_actors.domain.errors import Outdated
 from forge_actors.domain.policies import OVER, Policy
 from tests.actors.kit import limits, world
@@ -151,6 +151,25 @@ async def test_a_policy_of_another_revision_is_not_changed() -> None:
             await made.set_policy("maintenance", revision=0)
         assert (await made.set_policy("convergence")).revision == 1
         assert (await made.set_policy("maintenance", revision=1)).revision == 2
+
+
+async def test_who_wants_what_is_so_already_is_answered_when_it_is_durable() -> None:
+    async with world() as made:
+        durable: list[Mode] = []
+
+        async def ask() -> None:
+            wanted = Policy("maintenance")
+            await made.mailbox.ask(
+                lambda reply: supervisor_messages.SetPolicy(
+                    wanted, None, narrows=False, reply=reply
+                )
+            )
+            durable.append(memory(made).durable.policy.mode)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            nursery.start_soon(ask)
+        assert durable == ["maintenance"] * 2
 
 
 async def test_what_converges_is_started() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.maintenance import CleanLimits
+from forge_actors.domain.rounds import FEEDBACK
 from forge_actors.edges.cleanup import wire
 from forge_actors.edges.cleanup.walking import ASIDE, Remover
 from tests.runtime.cleanup_home import DAY, HOUR, Home
@@ -157,16 +158,22 @@ def test_clones_that_never_became_a_repository_go_after_a_day(home: Home) -> Non
 
 
 def test_prompts_go_when_no_job_has_them(home: Home) -> None:
-    used, unused = "a" * 64, "b" * 64
-    for name in (used, unused, "notes.md"):
+    used, unused, feedback = "a" * 64, "b" * 64, "c" * 64
+    for name in (used, unused, feedback, "notes.md"):
         put(home.path / "prompts" / name)
     home.job("j1")
     spec = json.dumps({"agent": {"name": "claude", "prompt": used}}).encode()
     home.execute("UPDATE job SET kind = 'agent-run', spec = ?", spec)
+    home.job("j2", None)
+    env = {FEEDBACK: str(home.path / "prompts" / feedback)}
+    home.execute(
+        "UPDATE job SET work = 'w1', spec = ? WHERE id = 'j2'",
+        json.dumps({"env": env}).encode(),
+    )
     assert home.clean("temporary", later=14 * 60).removals == []
     [(what, _)] = home.clean("temporary", later=16 * 60).removals
     assert what == f"prompts/{unused}"
-    assert names(home.path / "prompts") == [used, "notes.md"]
+    assert names(home.path / "prompts") == [used, feedback, "notes.md"]
 
 
 @needs_root

@@ -154,7 +154,8 @@ WHERE finished_at IS NULL AND id IN (SELECT value FROM json_each(?));
 SELECT path FROM repository;
 
 -- name: known_prompts
--- The digests of what the agents of jobs were asked.
+-- The digests of what the agents of jobs were asked; and, at the end of the path, of
+-- what the commands of goals are told of the last check.
 SELECT json_extract(CAST(spec AS TEXT), '$.agent.prompt') FROM job
 WHERE kind IN ('agent-run', 'dispatch-task')
 UNION
@@ -163,7 +164,11 @@ WHERE kind IN ('agent-run', 'dispatch-task')
 UNION
 SELECT json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') FROM job
 WHERE kind IN ('agent-run', 'dispatch-task')
-    AND json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') IS NOT NULL;
+    AND json_extract(CAST(spec AS TEXT), '$.agent.answer.prompt') IS NOT NULL
+UNION
+SELECT substr(json_extract(CAST(spec AS TEXT), '$.env.FORGE_GOAL_FEEDBACK'), -64)
+FROM job
+WHERE work IS NOT NULL;
 
 -- name: removed_repositories
 SELECT id, removed_at FROM repository AS gone
