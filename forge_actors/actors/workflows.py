@@ -158,7 +158,7 @@ class _Workflow:
         self.look()
 
     def _adopt(self) -> None:
-        """Know of jobs that nobody wrote down, as nothing is submitted that finds them."""
+        """Know of jobs that nobody wrote down, as no submission finds them."""
         for step in self._plan.steps:
             if step.state == "waiting":
                 request = request_id(self._workflow.id, step.name, step.tries + 1)
