@@ -48,6 +48,7 @@ class _Ending:
         self.workflow = store.workflow
         self.active_workflows = store.active_workflows
         self.workflow_of_request = store.workflow_of_request
+        self.job_of_request = store.job_of_request
 
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         del job

@@ -11,7 +11,6 @@ submission, of which one is under way at a time.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from contextlib import suppress
@@ -45,6 +44,7 @@ from forge_actors.domain.errors import (
     ForgeError,
     MailboxClosed,
     Refused,
+    RequestTaken,
     StoreFailed,
     Unavailable,
 )
@@ -56,7 +56,7 @@ from forge_actors.domain.workflow_records import (
     step_saved,
     workflow_event,
 )
-from forge_actors.domain.workflow_requests import request_of
+from forge_actors.domain.workflow_requests import request_id, request_of
 from forge_actors.domain.workflow_steps import StepEnd
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ KEPT = 500
 #: Nothing can be submitted for now; and this one step cannot.
 _NOTHING = (StoreFailed, Unavailable, ActorStopped, DiskLow, AdmissionBlocked)
 _THIS_ONE = (*_NOTHING, Refused)
+_NEVER = (Forbidden, RequestTaken)
 
 
 @trio.lowlevel.enable_ki_protection
@@ -110,12 +111,6 @@ async def run(
         children.cancel_scope.cancel()
     # Whoever waits for the end of it hears of one that no crash takes back.
     await actor.last.wait()
-
-
-def request_id(workflow: str, step: str, number: int) -> str:
-    """The same for the same try of a step, so it has one job."""
-    digest = hashlib.sha256(f"{workflow}\0{step}\0{number}".encode()).hexdigest()
-    return f"wf-{digest[:24]}"
 
 
 class _Workflow:
@@ -153,12 +148,23 @@ class _Workflow:
         for step in self._plan.steps:
             if step.state == "running" and step.job is not None:
                 self._follow(step.name, step.job)
+        if self._workflow.state != "running":
+            self._adopt()
         if self._workflow.state == "cancelling":
             self._save(self._plan.cancel(self._wall))
             self._cancel_jobs()
         else:
             self._save(self._plan.begin(self._wall))
         self.look()
+
+    def _adopt(self) -> None:
+        """Know of jobs that nobody wrote down, as no submission finds them."""
+        for step in self._plan.steps:
+            if step.state == "waiting":
+                request = request_id(self._workflow.id, step.name, step.tries + 1)
+                if (job := self._context.store.job_of_request(request)) is not None:
+                    self._save(self._plan.submitted(step, job, self._wall))
+                    self._follow(step.name, job)
 
     # -- messages --------------------------------------------------------------------
 
@@ -235,12 +241,13 @@ class _Workflow:
                 self._follow(name, outcome)
                 if self._workflow.state == "cancelling":
                     self._nursery.start_soon(self._cancel, outcome)
-            elif isinstance(outcome, _THIS_ONE) and not isinstance(outcome, Forbidden):
+            elif isinstance(outcome, _THIS_ONE) and not isinstance(outcome, _NEVER):
                 step.why = f"its job was refused for now: {outcome}"
                 self._held_back.append(step)
                 self._closed = self._closed or isinstance(outcome, _NOTHING)
             elif isinstance(outcome, ForgeError):
                 why = f"its job was refused: {outcome}"
+                step.tries += isinstance(outcome, RequestTaken)  # a retry has another
                 changed += self._plan.refused(step, why, self._wall)
             else:
                 raise outcome

@@ -125,6 +125,9 @@ class WorkflowStore(Protocol):
     def workflow_of_request(self, request: str) -> str | None:
         """The workflow that a request began, durable or not yet."""
 
+    def job_of_request(self, request_id: str) -> str | None:
+        """The job that a request made, durable or not yet."""
+
     def when_ended(self, job: str, notify: Callable[[State], None]) -> None:
         """Tell once when a job has ended, at once if it has."""
 

@@ -63,6 +63,10 @@ class Forbidden(Refused):
     http_status = 403
 
 
+class RequestTaken(Refused):
+    """The id of the request belongs to another job, or to one that is gone."""
+
+
 class Outdated(Refused):
     """It is not any more as it was when it was read."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.requests import JobRequest
     from forge_actors.domain.workflow_definitions import StepDefinition
     from forge_actors.domain.workflow_steps import Step
+
+
+def request_id(workflow: str, step: str, number: int) -> str:
+    """The same for the same try of a step, so it has one job."""
+    digest = hashlib.sha256(f"{workflow}\0{step}\0{number}".encode()).hexdigest()
+    return f"wf-{digest[:24]}"
 
 
 def request_of(

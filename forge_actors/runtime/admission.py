@@ -20,6 +20,7 @@ from forge_actors.domain.errors import (
     InvalidInput,
     NotFound,
     Refused,
+    RequestTaken,
 )
 from forge_actors.domain.events import Event
 from forge_actors.domain.idempotency import check_whole, keyed
@@ -287,7 +288,7 @@ class Admission:
             rows = self._store.read_pending("by_request", request.request_id)
             known = rows[0] if rows else seen.get(request.request_id)
             if known is not None and known[1] != digest:
-                raise Refused(
+                raise RequestTaken(
                     f"{place.prefix}request_id: {request.request_id!r} belongs to job"
                     f" {known[0]}, which is not the same as this one"
                 )
@@ -295,7 +296,7 @@ class Admission:
                 return str(known[0])
             gone = self._store.read_pending("forgotten_request", request.request_id)
             if gone:
-                raise Refused(
+                raise RequestTaken(
                     f"{place.prefix}request_id: {request.request_id!r} belongs to job"
                     f" {gone[0][0]}, which has ended and was removed by retention"
                 )

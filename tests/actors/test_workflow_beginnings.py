@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 import trio.testing
+from msgspec import structs
 
-from forge_actors.actors.workflows_messages import Tell
-from forge_actors.domain.errors import StoreFailed
+from forge_actors.actors.workflows_messages import Cancel, Pause, Tell
+from forge_actors.domain.errors import RequestTaken, StoreFailed
 from forge_actors.domain.workflow_definitions import Definition
+from forge_actors.domain.workflow_records import header_of, saved
+from forge_actors.domain.workflow_requests import request_id
 from forge_actors.domain.workflow_steps import Workflow
 from tests.actors.workflows_kit import World, named
 
@@ -71,3 +74,41 @@ async def test_one_that_nobody_waits_for_any_more_begins_all_the_same(
         await trio.testing.wait_all_tasks_blocked()
         assert world.names() == ["a"]
         assert await world.workflows.ask("1", Tell) is not None
+
+
+@pytest.mark.parametrize("cancelling", [True, False])
+async def test_a_job_that_nobody_came_to_write_down_is_cancelled_too(
+    *, cancelling: bool
+) -> None:
+    """The runtime was killed between the job and the record of it, while somebody
+    paused or cancelled the workflow."""
+    first = World()
+    async with first.open():
+        key = await first.begin(named("a"), named("b", "a"))
+        await first.workflows.ask(key, Pause)
+    first.store.durable.workflow_steps.clear()
+    if cancelling:
+        _, definition, body = first.store.durable.workflows[key]
+        body = saved(structs.replace(header_of(body), state="cancelling")).body
+        first.store.durable.workflows[key] = ("cancelling", definition, body)
+    async with (second := first.again()).open():
+        if not cancelling:
+            _, states = await second.now(key)
+            assert states == {"a": "running", "b": "waiting"}
+            await second.workflows.ask(key, Cancel)
+        await second.workflows.wait(key)
+        assert second.cancelled == ["job0"]
+        assert second.store.durable.workflows[key][0] == "cancelled"
+
+
+async def test_a_request_that_is_taken_fails_its_step_and_a_retry_has_another() -> None:
+    async with World().open() as world:
+        world.refusals["a"] = RequestTaken("it belongs to job x, which is gone")
+        key = await world.begin(named("a"))
+        await world.workflows.wait(key)
+        assert world.store.durable.workflows[key][0] == "failed"
+        world.refusals.clear()
+        await world.workflows.retry(key, [])
+        await trio.testing.wait_all_tasks_blocked()
+        [made] = world.requests.values()
+        assert made.request_id == request_id(key, "a", 2)
