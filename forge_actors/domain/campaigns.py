@@ -91,7 +91,9 @@ class Campaign(Graph):
             return super().ended(step, over, now)
         items = usable(end.items)
         if not 1 <= len(items) < MAX_STEPS:
-            why = NO_ITEMS if not items else f"it found more than {MAX_STEPS - 1} items"
+            why = f"it found more than {MAX_STEPS - 1} items"
+            if not items:
+                why = end.why or NO_ITEMS
             bad = structs.replace(end, state="failed", why=why)
             return super().ended(step, bad, now)
         changed = super().ended(step, structs.replace(end, items=items), now)

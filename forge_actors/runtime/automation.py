@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.ports import Clock
-    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.domain.requests import Accepted, JobRequest, LogChunk
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.control_following import FollowingControl
     from forge_actors.runtime.ids import IdSource
@@ -44,7 +44,7 @@ class Automation:
         looking: Looking,
         home: Path,
         settings: SettingsInForce,
-        output: Callable[[str, int], Awaitable[bytes]],
+        output: Callable[[str, int, int], Awaitable[LogChunk]],
         control: Callable[[], FollowingControl],
     ) -> None:
         self._home, self._store, self._clock = home, store, clock

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.readiness import Failure
     from forge_actors.domain.recovery import StopReason
+    from forge_actors.domain.requests import LogChunk
     from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.in_force import SettingsInForce
@@ -339,8 +340,8 @@ class Parts:
         async def cancel(job: str) -> None:
             await control.cancel(job)
 
-        async def output(job: str, limit: int) -> bytes:
-            return (await control.read_log(job, "stdout", 0, limit=limit)).data
+        async def output(job: str, offset: int, limit: int) -> LogChunk:
+            return await control.read_log(job, "stdout", offset, limit=limit)
 
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),

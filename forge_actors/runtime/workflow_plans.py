@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from forge_actors.actors.workflows import Context
 from forge_actors.domain.campaigns import Campaign
+from forge_actors.domain.errors import Refused
 from forge_actors.domain.goals import Goal
 from forge_actors.domain.redaction import redact
 from forge_actors.domain.rounds import TurnRequest
+from forge_actors.domain.sizes import size_text
 from forge_actors.domain.workflow_steps import StepEnd
 from forge_actors.domain.workflows import Graph
 from forge_actors.runtime.step_ends import step_end
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.jobs import State
     from forge_actors.domain.ports import Clock
-    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.domain.requests import Accepted, JobRequest, LogChunk
     from forge_actors.domain.workflow_definitions import Definition
     from forge_actors.domain.workflow_steps import Plan, Step
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -42,7 +44,7 @@ def context_of(
     clock: Clock,
     submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]],
     cancel: Callable[[str], Awaitable[object]],
-    output: Callable[[str, int], Awaitable[bytes]],
+    output: Callable[[str, int, int], Awaitable[LogChunk]],
     turns: Turns,
     registry: Registry,
 ) -> Context:
@@ -57,9 +59,12 @@ def context_of(
         return step_end(store, job, state)
 
     async def lines(job: str) -> tuple[str, ...]:
-        data = await output(job, MAX_OUTPUT + 1)
-        if len(data) > MAX_OUTPUT:
-            return ()
+        data = bytearray()
+        # An answer has at most so much of it.
+        while (chunk := await output(job, len(data), MAX_OUTPUT + 1)).data:
+            data += chunk.data
+            if chunk.missing or len(data) > MAX_OUTPUT:
+                raise Refused(f"it printed more than {size_text(MAX_OUTPUT)}")
         return tuple(redact(data.decode(errors="replace")).splitlines())
 
     return Context(

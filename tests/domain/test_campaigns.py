@@ -103,6 +103,11 @@ def test_finding_nothing_is_a_failure() -> None:
     assert plan.verdict is not None
     assert plan.verdict.state == "failed"
     assert "nothing" in str(plan.by_name[ITEMS].why)
+    plan.retry([])
+    plan.begin(3.0)
+    take_all(plan)
+    end(plan, ITEMS, StepEnd("succeeded", "it printed too much"))
+    assert plan.by_name[ITEMS].why == "it printed too much"
 
 
 def test_what_is_found_after_a_cancel_begins_nothing() -> None:

@@ -60,6 +60,11 @@ async def test_items_are_files_or_the_lines_of_a_command(tmp_path: Path) -> None
         told = {step.name: step.state for step in view.steps}
         assert told["one"] == told["two"] == "succeeded"
         assert told["nowhere"] == "failed"
+        command = {"repo": "app", "argv": ["head", "-c", "1048577", "/dev/zero"]}
+        request = campaign({"command": command}, template=there)
+        made = await case.control.run_workflow(request)
+        [items] = (await case.control.wait_workflow(made.id)).steps
+        assert items.why == "it printed more than 1 MiB"
 
 
 @pytest.mark.parametrize(
