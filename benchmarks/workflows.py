@@ -91,6 +91,7 @@ async def _measure(bench: Bench, steps: int) -> float:
             result=result,
             lines=lines,
             marks=marks,
+            has_repository=lambda _: True,
         )
         running = RunningWorkflows(context, lambda: "1")
         nursery.start_soon(running.run)

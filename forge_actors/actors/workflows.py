@@ -43,6 +43,7 @@ from forge_actors.domain.errors import (
     Forbidden,
     ForgeError,
     MailboxClosed,
+    NotFound,
     Refused,
     RequestTaken,
     StoreFailed,
@@ -301,13 +302,12 @@ class _Workflow:
 
     def _request(self, step: Step) -> JobRequest:
         defined = self._plan.define(step.name)
+        if defined.repo and not self._context.has_repository(defined.repo):
+            raise NotFound("its repository was removed")
         request = request_of(defined, self._definition.parameters, self._plan.by_name)
-        request = structs.replace(
-            request,
-            request_id=request_id(self._workflow.id, step.name, step.tries + 1),
-            origin=f"workflow:{self._workflow.name}",
-            work=self._workflow.id,
-        )
+        work, origin = self._workflow.id, f"workflow:{self._workflow.name}"
+        own = request_id(work, step.name, step.tries + 1)
+        request = structs.replace(request, request_id=own, origin=origin, work=work)
         return request if defined.turn is None else in_turn(request, defined.turn)
 
     async def _submit(self, orders: list[tuple[Step, JobRequest]]) -> None:

@@ -149,3 +149,5 @@ class Context(Struct, frozen=True):
     lines: Callable[[str], Awaitable[tuple[str, ...]]]
     #: What a job that has ended so left, in its turn of a goal.
     marks: Callable[[str, Turn, StepEnd], Awaitable[Marks]]
+    #: Whether a repository with this id is still there. Another one may have its name.
+    has_repository: Callable[[str], bool]

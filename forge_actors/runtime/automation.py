@@ -59,7 +59,7 @@ class Automation:
             wake=self.controllers.wake,
         )
         turns = Turns(store, clock, home, submit, control)
-        context = context_of(store, clock, submit, cancel, output, turns)
+        context = context_of(store, clock, submit, cancel, output, turns, registry)
         self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
 
     async def run(self) -> None:

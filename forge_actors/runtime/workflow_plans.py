@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.workflow_steps import Plan, Step
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.goal_turns import Turns
+    from forge_actors.runtime.registry import Registry
 
 #: Bytes of the output that tells what a campaign is about.
 MAX_OUTPUT = 1 << 20
@@ -43,6 +44,7 @@ def context_of(
     cancel: Callable[[str], Awaitable[object]],
     output: Callable[[str, int], Awaitable[bytes]],
     turns: Turns,
+    registry: Registry,
 ) -> Context:
     """What the actors of workflows are given by a runtime."""
 
@@ -69,4 +71,5 @@ def context_of(
         result=result,
         lines=lines,
         marks=turns.marks,
+        has_repository=lambda repo: registry.get(repo) is not None,
     )

@@ -112,3 +112,12 @@ async def test_a_request_that_is_taken_fails_its_step_and_a_retry_has_another() 
         await trio.testing.wait_all_tasks_blocked()
         [made] = world.requests.values()
         assert made.request_id == request_id(key, "a", 2)
+
+
+async def test_no_step_goes_to_another_repository_of_the_same_name() -> None:
+    async with World().open() as world:
+        world.removed = {"old"}
+        key = await world.begin(named("a", repo="old"), named("b", repo="new"))
+        assert world.names() == ["b"]
+        _, states = await world.now(key)
+        assert states == {"a": "failed", "b": "running"}

@@ -49,6 +49,8 @@ class World:
         self.outputs: dict[str, dict[str, str]] = {}
         #: What jobs leave in their turn of a goal, by name.
         self.marks: dict[str | None, Marks] = {}
+        #: Ids of repositories that are not there any more.
+        self.removed: set[str] = set()
         self.ids = 0
 
     def again(self) -> World:
@@ -69,6 +71,7 @@ class World:
             result=self._result,
             lines=self._lines,
             marks=self._marks,
+            has_repository=lambda repo: repo not in self.removed,
         )
         self.workflows = RunningWorkflows(context, self._new_id)
         async with self.store.open(), trio.open_nursery() as nursery:
