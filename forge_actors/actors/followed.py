@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from forge_actors.domain.causes import AllOf, Branch, Clean, Ended, Files
 from forge_actors.domain.schedules import MAX_CATCH_UP
 from forge_actors.domain.sightings import (
@@ -56,6 +58,13 @@ class Followed:
     @property
     def of_jobs(self) -> bool:
         return isinstance(self.cause, Ended | AllOf)
+
+    def since_begun(self, window: Window) -> Window:
+        """The same, if its key counts from where the schedule was begun: anew, it
+        counts from there again."""
+        if not self.begun:
+            return window
+        return structs.replace(window, key=f"{window.key}-{self.begun}")
 
     @property
     def seen(self) -> str | None:

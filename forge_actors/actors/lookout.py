@@ -278,4 +278,4 @@ class _Lookout:
                 one.commit, window = see_commit(one.commit, told.head, files, wall)
                 windows = [] if window is None else [window]
         if (one.refs or one.commit) != before or blind != one.blind:
-            self._tell(one, windows, blind=blind)
+            self._tell(one, [one.since_begun(w) for w in windows], blind=blind)

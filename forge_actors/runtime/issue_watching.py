@@ -71,6 +71,8 @@ class IssueWatching:
         trigger = schedule.definition.trigger
         if isinstance(trigger, On) and isinstance(trigger.cause, Issues):
             self._tell(issue_watches_messages.Follow(schedule))
+        else:
+            self.leave(schedule.id)  # it may have waited for issues before
 
     def leave(self, schedule: str) -> None:
         """See the port."""

@@ -108,10 +108,15 @@ class World:
         await trio.testing.wait_all_tasks_blocked(0.001)
 
     async def follow(
-        self, on: str, name: str = "s", repo: str = "repo", seen: str | None = None
+        self,
+        on: str,
+        name: str = "s",
+        repo: str = "repo",
+        seen: str | None = None,
+        begun: int = 0,
     ) -> None:
         definition = structs.replace(made(name, On(parse_cause(on))), repo=repo)
-        progress = Progress(START, seen=seen)
+        progress = Progress(START, seen=seen, begun=begun)
         self.schedules[name] = Schedule(name, 1, definition, progress)
         self.mailbox.tell(Follow(self.schedules[name]))
         await self.settle()

@@ -206,6 +206,20 @@ async def test_files_are_told_when_commits_change_them() -> None:
         assert world.windows() == [f"file-1-{'c' * 12}"]
 
 
+@pytest.mark.parametrize("on", ["branch:main", "file:docs/"])
+async def test_what_comes_again_after_a_schedule_was_begun_anew_is_another_window(
+    on: str,
+) -> None:
+    async with World().open() as world:
+        world.commits.files = {each * 40: ["docs/a"] for each in "ab"}
+        for begun in range(2):
+            world.commits.branches["main"] = "a" * 40
+            await world.follow(on, begun=begun)
+            world.commits.branches["main"] = "b" * 40
+            await world.look(CLEAN)
+        assert len(set(world.windows())) == 2
+
+
 async def test_one_that_changes_while_commits_are_read_is_read_for_again() -> None:
     async with World().open() as world:
         await world.follow("file:docs/")

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
+from forge_actors.actors.issue_watches_messages import Follow, Leave
+from forge_actors.actors.mailbox import open_mailbox
+from forge_actors.domain.causes import parse_cause
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.schedule_views import ScheduleRequest
+from forge_actors.domain.schedules import Progress, Schedule
+from forge_actors.domain.triggers import On
 from forge_actors.runtime import issue_watching, schedule_requests
+from forge_actors.runtime.issue_watching import IssueWatching
+from forge_actors.testing.clock import START
 from forge_actors.testing.github import World, serving
+from tests.actors.schedules_kit import made
 from tests.runtime.control_kit import Case, controlled
 from tests.runtime.kit import running
 
@@ -27,6 +35,20 @@ TOKEN = "github_pat_testtesttesttesttest"
 TITLE = "Fix $(touch pwned) `id` \"quoted\" 'too'"
 #: Writes down what it is given, under the number of its issue.
 TELLS = ["sh", "-c", 'env > "told-$FORGE_ISSUE_NUMBER"']
+
+
+async def test_one_that_waits_for_something_else_now_is_watched_no_more() -> None:
+    nothing: Any = None
+    watching = IssueWatching(nothing, nothing)
+    watching.mailbox, inbox = open_mailbox("issues")
+    once = "issues:octo/demo", "branch:main"
+    schedules = [
+        Schedule("s", 1, made("s", On(parse_cause(on))), Progress(START)) for on in once
+    ]
+    for schedule in schedules:
+        watching.follow(schedule)
+    heard = [inbox.receive_nowait() for _ in schedules]
+    assert heard == [Follow(schedules[0]), Leave("s")]
 
 
 class People:
