@@ -10,11 +10,8 @@ import trio
 from mcp.shared.exceptions import MCPError
 from msgspec import structs
 
-from forge_actors.domain.controller_views import ControllerRequest
 from forge_actors.domain.effect_views import EffectsView
 from forge_actors.domain.errors import StoreFailed
-from forge_actors.domain.schedule_views import ScheduleRequest
-from forge_actors.domain.templates import Parameter, TemplateView
 from forge_actors.edges.gateway.mcp import arguments, tools
 from forge_actors.edges.gateway.mcp.answers import MAX_ANSWER
 from forge_actors.edges.gateway.mcp.tools import TOOLS
@@ -124,44 +121,6 @@ async def test_every_tool_answers(tmp_path: Path) -> None:
         assert [row["state"] for row in ended] == ["cancelled"]
         used = await called(client, "usage", by="repo")
         assert used["by"] == "repo"
-
-
-async def test_schedules_are_looked_at_and_run(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served, served.client() as client:
-        control = served.control
-        job = {"argv": ["make"], "env": {"KEY": "x-secret-x"}}
-        await control.add_schedule(ScheduleRequest("nightly", "app", job, every="1d"))
-        listed = await called(client, "schedules")
-        assert ([s["name"] for s in listed["schedules"]], listed["total"]) == (
-            ["nightly"],
-            1,
-        )
-        await called(client, "schedules", name="nightly", action="run", request_id="r")
-        assert control.ran == [("nightly", "r")]
-        paused = await called(client, "schedules", name="nightly", action="pause")
-        assert "KEY" in str(paused)
-        assert "x-secret-x" not in str(paused)
-        assert paused["schedule"]["state"] == "paused"
-        shown = await called(client, "schedules", name="nightly")
-        assert shown["occurrences"] == []
-
-
-async def test_a_template_is_found_and_submitted(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served, served.client() as client:
-        job = {"argv": ["make", "${part}"], "env": {"KEY": "x-secret-x"}}
-        part = {"part": Parameter(default="all")}
-        view = TemplateView("test", "app", "", part, job, [])
-        hidden = structs.replace(view, hidden=True)
-        served.control.kept_templates = [view, hidden]
-        listed = await called(client, "templates", repo="app")
-        assert [each["name"] for each in listed["templates"]] == ["test"]
-        assert "x-secret-x" not in str(listed)
-        made = await called(
-            client, "submit_template", template="test", repo="app", values={"part": "x"}
-        )
-        assert made["id"] == "job1"
-        [(name, wanted)] = served.control.by_template
-        assert (name, wanted.values, wanted.origin) == ("test", {"part": "x"}, "mcp")
 
 
 @pytest.mark.parametrize(
@@ -407,22 +366,3 @@ async def test_without_a_folder_a_repository_has_to_be_named(tmp_path: Path) -> 
     async with serving(tmp_path) as served, served.client() as client:
         error = await refused(client, "submit", command=["x"])
     assert error["field"] == "repo"
-
-
-async def test_a_controller_is_looked_at_and_its_turn_ended(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served, served.client() as client:
-        control = served.control
-        await control.add_controller(ControllerRequest("fixer", "Go on.", job="1abc"))
-        listed = await called(client, "controllers")
-        assert ([row["name"] for row in listed["controllers"]], listed["total"]) == (
-            ["fixer"],
-            1,
-        )
-        words = {"disposition": "wait", "note": "the tests run"}
-        told = await client.call_tool("end_turn", words)
-        assert told.is_error
-        await called(client, "end_turn", controller="fixer", **words)
-        shown = await called(client, "controllers", name="fixer")
-        turn = shown["controller"]["turn"]
-        assert (turn["told"], turn["note"]) == ("wait", "the tests run")
-        assert shown["wakes"] == []
