@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -37,6 +38,9 @@ class Policies:
         self._clock, self._store = context.clock, context.store
         self._tell = tell
         self.policy: Policy = context.policy
+        #: Changes of it that are not durable, and who is answered when they are.
+        self._unsaved = 0
+        self._askers: list[Callable[[], object]] = []
         self._alarm = Alarm(ring, math.inf)
         self.run, self.stop = self._alarm.run, self._alarm.stop
         self.look()
@@ -70,8 +74,7 @@ class Policies:
             reply.refuse(found)
             return False
         if found == self.policy:
-            # Somebody else's change to it may not be durable yet.
-            self._store.save([], then=lambda: reply.answer(found))
+            self._answer(lambda: reply.answer(found))
             return False
         self._become(found, wanted.reason, lambda: reply.answer(found))
         return True
@@ -92,9 +95,26 @@ class Policies:
     ) -> None:
         change = policy_set(policy, self.policy, self._clock.now(), reason)
         self.policy = policy
-        self._store.save([change], then=then)
+        self._unsaved += 1
+        self._store.save([change], then=partial(self._saved, then))
         self._tell(self.told())
         self._wait()
+
+    def _answer(self, answer: Callable[[], object]) -> None:
+        """Answer once the changes that somebody else made are durable."""
+        if self._unsaved:
+            self._askers.append(answer)
+        else:
+            answer()
+
+    def _saved(self, then: Callable[[], object] | None) -> None:
+        self._unsaved -= 1
+        if then is not None:
+            then()
+        if not self._unsaved:
+            askers, self._askers = self._askers, []
+            for answer in askers:
+                answer()
 
     def _wait(self) -> None:
         until = self.policy.until

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge_actors.client.sync import Service as Connection
+from forge_actors.runtime.homes import LOCK_FILE
 from tests.acceptance import inside, loaded
 from tests.acceptance.bench import PATIENCE, Bench, kill, wait_until_ended
 
@@ -84,11 +86,23 @@ class LiveService(Bench):
 
     def start(self) -> None:
         """Start it as `serve --detach` does, and wait until it is ready."""
+        self._let_go()
         if loaded.is_possible():
             self.pid = loaded.start(self.home)
         else:
             self.pid = int(self.cli("serve", "--detach", status=0).out)
         self.find()
+
+    def _let_go(self) -> None:
+        """Wait until nobody has the home any more. A program that was being started
+        for a service may have it for a moment longer than the service that was killed.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(self.home / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            finally:
+                os.close(lock)
 
     def find(self) -> None:
         """Learn which processes serve the home now."""
@@ -152,7 +166,7 @@ class LiveService(Bench):
         """End the service with its jobs, in order; nothing is left."""
         self.cli("stop", "--jobs", status=0)
         assert wait_until_ended(self.pid)
-        assert wait_until_ended(self.agent_pid, 0), "the agent is left"
+        assert wait_until_ended(self.agent_pid), "the agent is left"
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

@@ -87,8 +87,9 @@ def test_a_service_whose_store_is_damaged_under_it_ends_and_does_not_begin_anew(
     assert "forge-actors: the store is damaged" in said
     service.cli("serve", status=3)
     told = service.json("restore", file)
-    assert (told["waiting"], told["whole"]) == (3000, False)
+    # One may have begun before a write found the damage, and be known of.
+    assert (told["waiting"] in (2999, 3000), told["whole"]) == (True, False)
     service.start()
     # Nobody can tell whether they began: they wait until somebody says so.
-    assert service.show(jobs[0])["state"] == "queued"
-    assert "unhold" in service.why(jobs[0])
+    assert service.show(jobs[-1])["state"] == "queued"
+    assert "unhold" in service.why(jobs[-1])

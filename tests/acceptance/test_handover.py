@@ -145,7 +145,7 @@ def test_a_service_that_stops_with_its_jobs_leaves_no_process(
     answer = service.json("stop", "--jobs")
     assert (answer["running"], answer["jobs"], answer["ended"]) == (1, True, True)
     assert survivors(mark) == []
-    assert wait_until_ended(service.agent_pid, 0)
+    assert wait_until_ended(service.agent_pid)
     service.start()
     assert service.show(job)["state"] == "human_attention_required"
 
@@ -163,7 +163,7 @@ def test_jobs_that_were_left_running_can_be_ended_without_a_service(
     out = service.cli("stop", "--jobs", status=0).out
     assert "without a service ended" in out
     assert survivors(mark) == []
-    assert wait_until_ended(service.agent_pid, 0)
+    assert wait_until_ended(service.agent_pid)
     nothing = service.cli("stop", "--jobs", status=4)
     assert "no service runs on" in nothing.err
     service.start()
