@@ -49,7 +49,7 @@ class LookLimits(Struct, frozen=True):
     #: Look when files change, where that can be told.
     watch: bool = True
     #: Of one processor, at most.
-    share: float = 0.2
+    share: float = 0.18
     #: Seconds between two looks of the safety round.
     period: float = 60.0
     #: Seconds that one git process may take.

@@ -124,7 +124,7 @@ class StatusSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Look at those that were used last when their files change.
     watch: bool = True
     #: Of one processor, what all looks together may take.
-    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.2
+    sample_cpu: Annotated[float, Meta(ge=0.01, le=1.0)] = 0.18
     #: From one look at a repository that nothing is known to have changed to the next.
     safety_round: str | float = "60s"
     #: That one look may take.
