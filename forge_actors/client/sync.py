@@ -11,12 +11,25 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.client.errors import broke_off, from_answer, not_reached
-from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
+from forge_actors.client.errors import (
+    broke_off,
+    from_answer,
+    no_service,
+    not_reached,
+)
+from forge_actors.client.home import (
+    own_job,
+    own_trace,
+    resolve_home,
+    serving_pid,
+    socket_path,
+)
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from forge_actors.client.errors import Unavailable
 
     #: Names and values; a value that is None is left out.
     Parameters = Iterable[tuple[str, str | int | None]]
@@ -77,7 +90,7 @@ class Service:
                 connection.sendall(request)
             reader = ResponseReader()
             refusal: list[bytes] = []
-            for piece in self._pieces(connection, reader):
+            for piece in self._pieces(connection, reader, method):
                 if reader.status is not None and reader.status >= 400:
                     refusal.append(piece)
                 elif piece:
@@ -98,7 +111,7 @@ class Service:
         return connection
 
     def _pieces(
-        self, connection: socket.socket, reader: ResponseReader
+        self, connection: socket.socket, reader: ResponseReader, method: str
     ) -> Iterator[bytes]:
         try:
             while not reader.complete:
@@ -107,7 +120,15 @@ class Service:
                 if not data:
                     reader.end()
         except (OSError, WireError):
-            raise broke_off(self.home) from None
+            raise self._broke_off(method, reader) from None
+
+    def _broke_off(self, method: str, reader: ResponseReader) -> Unavailable:
+        # What starts a program when it is killed leaves its socket open a moment
+        # longer: who only asked has met nobody, and nothing was done.
+        unheard = method == "GET" and reader.status is None
+        if unheard and serving_pid(self.home) is None:
+            return no_service(self.home)
+        return broke_off(self.home)
 
 
 def target(path: Iterable[str], query: Parameters = ()) -> str:
