@@ -26,7 +26,7 @@ from tests.edges.node_jobs import (
     shell,
     survivors,
 )
-from tests.edges.test_node_descriptors import is_free, pid_of
+from tests.edges.test_node_descriptors import is_free, locked, pid_of
 
 if TYPE_CHECKING:
     from forge_actors.domain.launch import LaunchOrder
@@ -142,6 +142,22 @@ async def test_it_outlives_its_agent_and_is_asked_directly_then(
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.remaining) == ("lost", ())
         assert not survivors(lasting)
+
+
+async def test_an_agent_of_an_earlier_release_is_given_none_of_them(
+    home: Path, lasting: str
+) -> None:
+    async with opened(home) as launcher:
+        launcher._agent.ready.hands_over = False
+        given = locked(home, "a")
+        attempt = launcher.launch(order(home, "sleep", lasting), given)
+        other = launcher.launch(worker(home, lasting, job="other"))
+        for each in (attempt, other):
+            receipt = await each.exited()
+            assert receipt.ending == "spawn"
+            assert "of an earlier release" in (receipt.error or "")
+        assert given.numbers == ()
+        assert is_free(home, "a")
 
 
 SERVICE = """
