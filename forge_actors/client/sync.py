@@ -29,7 +29,7 @@ from forge_actors.client.wire import ResponseReader, WireError, encode_request
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from forge_actors.client.errors import Unavailable
+    from forge_actors.domain.errors import Unavailable
 
     #: Names and values; a value that is None is left out.
     Parameters = Iterable[tuple[str, str | int | None]]
