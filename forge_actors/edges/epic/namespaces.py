@@ -102,12 +102,16 @@ class FileNamespaces:
         issue = claim.run_key.issue_number
         namespace = self.read(lock, issue)
         claiming.check_open(namespace, claim, supersede)
+        for left in namespace.outrun:
+            self._take_over(namespace.claims, left, claim)
         self._root.create(places.claim(issue, claim.generation), checked(claim))
-        claims = (*namespace.claims, claim)
-        for earlier in claims[:-1]:
-            if earlier.closed is None:
-                closing = claiming.superseded(claims, earlier, claim.opened_at)
-                self._replace(issue, claiming.closed(claims, earlier, closing))
+        if supersede is not None:
+            self._take_over((*namespace.claims, claim), supersede, claim)
+
+    def _take_over(self, claims: tuple[Claim, ...], earlier: Claim, by: Claim) -> None:
+        closing = claiming.superseded(claims, earlier, by.opened_at)
+        closed = claiming.closed(claims, earlier, closing)
+        self._replace(by.run_key.issue_number, closed)
 
     def close_claim(self, lock: RunLock, claim: Claim, closing: Closed) -> Claim:
         issue = claim.run_key.issue_number
