@@ -11,7 +11,7 @@ from forge_actors.testing.epic.namespaces import MemoryNamespaces
 
 if TYPE_CHECKING:
     from forge_actors.domain.epic.places import Place
-    from forge_actors.testing.epic.namespaces_contract import World
+    from forge_actors.testing.epic.worlds import World
 
 
 class MemoryWorld:

@@ -10,15 +10,7 @@ from msgspec import structs
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.namespace import Namespace, classify
 from forge_actors.domain.epic.records import checked
-from forge_actors.testing.epic.namespaces_contract import (
-    CHECKS,
-    ODD,
-    bound,
-    claimed,
-    found,
-    read,
-    saved,
-)
+from forge_actors.testing.epic.namespaces_contract import CHECKS
 from forge_actors.testing.epic.records import (
     EXPECTED,
     made_binding,
@@ -26,13 +18,21 @@ from forge_actors.testing.epic.records import (
     made_closed,
     made_state,
 )
+from forge_actors.testing.epic.worlds import (
+    ODD,
+    bound,
+    claimed,
+    found,
+    read,
+    saved,
+)
 from tests.edges.epic_records_kit import world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.domain.epic.namespace import Expected
-    from forge_actors.testing.epic.namespaces_contract import World
+    from forge_actors.testing.epic.worlds import World
 
 __all__ = ["world"]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.claims import by_state
-from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import Namespace, classify
 from forge_actors.domain.epic.records import StopRequest, checked
 from forge_actors.testing.epic.records import (
@@ -24,16 +23,21 @@ from forge_actors.testing.epic.records import (
     made_worker,
     moment,
 )
+from forge_actors.testing.epic.worlds import (
+    ODD,
+    bound,
+    claimed,
+    found,
+    read,
+    refused,
+    saved,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from forge_actors.domain.epic.namespace import Classification
-    from forge_actors.domain.epic.places import Place
-    from forge_actors.domain.epic.ports import Locks
-    from forge_actors.domain.epic.record_ports import Namespaces
-    from forge_actors.domain.epic.records import Binding, Claim, EngineState
-    from forge_actors.testing.epic.root import FaultyRoot
+    from forge_actors.testing.epic.worlds import World
+
 
 def check_nothing_is_kept_at_first(world: World) -> None:
     namespaces = world.namespaces
