@@ -248,8 +248,8 @@ PROBLEMS: dict[str, tuple[Callable[[World], None], str]] = {
         f"issue {name!r}": (_put((*places.ISSUES, name, "run.lock"), b""), name.strip())
         for name in ("012", "+12", "twelve", "12 ", "0", "١٢", "-1", "2147483648")
     },
-    "issue a file": (_put((*places.ISSUES, "13"), b""), "issues/13"),
-    "issue a link": (_odd((*places.ISSUES, "13"), "a link"), "issues/13"),
+    "issue a file": (_put((*places.ISSUES, "13"), b""), "issues/13 is no folder"),
+    "issue a link": (_odd((*places.ISSUES, "13"), "a link"), "issues/13 is no folder"),
     "binding junk": (_put(places.binding(13), b"{}"), "binding of issue 13"),
     "binding a FIFO": (_odd(places.binding(13), "a FIFO"), "binding of issue 13"),
     "binding elsewhere": (_bound_elsewhere, "issue 13 is bound to the repository"),
