@@ -47,6 +47,9 @@ Phase = Literal[
     "failed",
 ]
 SETTLED: tuple[Phase, ...] = ("ready_for_merge", "done", "blocked", "failed")
+EndReason = Literal[
+    "nothing-admissible", "drained", "stopped", "interrupted", "degraded"
+]
 Classification = Literal["settled", "resumable", "abandoned", "superseded"]
 
 R = TypeVar("R", bound="Record")
@@ -191,10 +194,7 @@ class Invocation(Struct, frozen=True, forbid_unknown_fields=True):
     id: InvocationId
     started_at: Moment
     ended_at: Moment | None = None
-    end_reason: (
-        Literal["nothing-admissible", "drained", "stopped", "interrupted", "degraded"]
-        | None
-    ) = None
+    end_reason: EndReason | None = None
 
 
 class ConfigSummary(Struct, frozen=True, forbid_unknown_fields=True):
