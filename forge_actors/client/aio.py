@@ -372,7 +372,8 @@ class Client(
         data = None if body is None else json.dumps(body).encode("ascii")
         at, trace = target(path, query), own_trace()
         request = encode_request(method, at, data, job=self._job, trace=trace)
-        return Answer(await self.open(), request, self.home)
+        asks = method == "GET"
+        return Answer(await self.open(), request, self.home, asks=asks)
 
 
 def _parameters(query: JobQuery) -> list[tuple[str, str | int | None]]:

@@ -18,16 +18,22 @@ if TYPE_CHECKING:
 
     from anyio.abc import SocketStream
 
+    from forge_actors.domain.errors import Unavailable
+
 T = TypeVar("T")
 
 
 class Answer:
     """The body of one answer, piece by piece; closes its connection at the end."""
 
-    def __init__(self, connection: SocketStream, request: bytes, home: str) -> None:
+    def __init__(
+        self, connection: SocketStream, request: bytes, home: str, *, asks: bool
+    ) -> None:
+        """`asks`: the request changes nothing."""
         self._connection = connection
         self._request = request
         self._home = home
+        self._unheard = asks
         self._reader = ResponseReader()
 
     async def __aenter__(self) -> Self:
@@ -61,15 +67,20 @@ class Answer:
 
     async def _receive(self) -> bytes:
         try:
-            return self._reader.feed(await self._connection.receive(READ_BYTES))
+            data = await self._connection.receive(READ_BYTES)
+            self._unheard = False
+            return self._reader.feed(data)
         except anyio.EndOfStream:
             try:
                 self._reader.end()
             except WireError:
-                raise broke_off(self._home) from None
+                raise self._broke_off() from None
             return b""
         except (anyio.BrokenResourceError, WireError):
-            raise broke_off(self._home) from None
+            raise self._broke_off() from None
+
+    def _broke_off(self) -> Unavailable:
+        return broke_off(self._home, unheard=self._unheard)
 
 
 class Lines(Generic[T]):

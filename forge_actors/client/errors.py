@@ -109,7 +109,14 @@ def not_reached(home: str) -> Unavailable:
     )
 
 
-def broke_off(home: str) -> Unavailable:
+def broke_off(home: str, *, unheard: bool = False) -> Unavailable:
+    """An answer did not come whole; `unheard`: not a byte did, of one to a GET.
+
+    A service that is killed while it starts a program leaves its socket open a moment
+    longer: who only asked there has met nobody.
+    """
+    if unheard and serving_pid(home) is None:
+        return no_service(home)
     return Unavailable(
         f"the service on {home} went away before it answered; "
         "what was asked may or may not have been done"

@@ -11,25 +11,12 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.client.errors import (
-    broke_off,
-    from_answer,
-    no_service,
-    not_reached,
-)
-from forge_actors.client.home import (
-    own_job,
-    own_trace,
-    resolve_home,
-    serving_pid,
-    socket_path,
-)
+from forge_actors.client.errors import broke_off, from_answer, not_reached
+from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
 from forge_actors.client.wire import ResponseReader, WireError, encode_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from forge_actors.domain.errors import Unavailable
 
     #: Names and values; a value that is None is left out.
     Parameters = Iterable[tuple[str, str | int | None]]
@@ -113,22 +100,16 @@ class Service:
     def _pieces(
         self, connection: socket.socket, reader: ResponseReader, method: str
     ) -> Iterator[bytes]:
+        unheard = method == "GET"
         try:
             while not reader.complete:
                 data = connection.recv(READ_BYTES)
+                unheard = unheard and not data
                 yield reader.feed(data)
                 if not data:
                     reader.end()
         except (OSError, WireError):
-            raise self._broke_off(method, reader) from None
-
-    def _broke_off(self, method: str, reader: ResponseReader) -> Unavailable:
-        # What starts a program when it is killed leaves its socket open a moment
-        # longer: who only asked has met nobody, and nothing was done.
-        unheard = method == "GET" and reader.status is None
-        if unheard and serving_pid(self.home) is None:
-            return no_service(self.home)
-        return broke_off(self.home)
+            raise broke_off(self.home, unheard=unheard) from None
 
 
 def target(path: Iterable[str], query: Parameters = ()) -> str:

@@ -56,6 +56,17 @@ def wait_until_ended(pid: int, seconds: float = PATIENCE) -> bool:
         os.close(fd)
 
 
+def wait_for_words(file: Path, words: str) -> None:
+    """Wait until a line of a file that grows has these words."""
+    follow = ["tail", "-n", "+1", "-f", str(file)]
+    with subprocess.Popen(follow, stdout=subprocess.PIPE) as lines:
+        try:
+            assert lines.stdout is not None
+            assert any(words.encode() in line for line in lines.stdout)
+        finally:
+            lines.kill()
+
+
 def resident_kib(pid: int, name: str = "VmRSS") -> int:
     """A line of /proc/PID/status: VmRSS now, VmHWM at its highest."""
     lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()

@@ -77,10 +77,16 @@ class LiveService(Bench):
         super().__init__()
         self.home = self.root / "home"
         self.home.mkdir(mode=0o700)
-        (self.home / "settings.toml").write_text(_with(settings))
+        self.write_settings(_with(settings))
         self.pid = 0
         self.agent_pid = 0
         self._child: subprocess.Popen[bytes] | None = None
+
+    def write_settings(self, text: str) -> None:
+        """Exchange the file as a whole: a service may read it at any moment."""
+        fresh = self.root / "settings.new"
+        fresh.write_text(text)
+        fresh.replace(self.home / "settings.toml")
 
     # -- its life --------------------------------------------------------------------
 

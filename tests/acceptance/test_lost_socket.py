@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.bench import survivors
+from tests.acceptance.bench import survivors, wait_for_words
 from tests.acceptance.service import call
 
 if TYPE_CHECKING:
@@ -19,17 +18,6 @@ if TYPE_CHECKING:
     from tests.acceptance.service import LiveService
 
     Make = Callable[[str], LiveService]
-
-
-def wait_for_words(file: Path, words: str) -> None:
-    """Wait until a line of a file that grows has these words."""
-    follow = ["tail", "-n", "+1", "-f", str(file)]
-    with subprocess.Popen(follow, stdout=subprocess.PIPE) as lines:
-        try:
-            assert lines.stdout is not None
-            assert any(words.encode() in line for line in lines.stdout)
-        finally:
-            lines.kill()
 
 
 class Busy:

@@ -7,6 +7,8 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any
 
+from tests.acceptance.bench import wait_for_words
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -27,9 +29,10 @@ def test_a_log_for_programs_goes_on_in_a_new_file_after_a_hang_up(
     log = service.home / "service.log"
     assert any(line.get("event") == "ready" for line in objects(log))
     log.rename(log.with_suffix(".log.1"))
-    (service.home / "settings.toml").write_text(f"{table}3\n")
+    service.write_settings(f"{table}3\n")
     os.kill(service.pid, signal.SIGHUP)
-    service.until(None, "settings_changed")
+    service.until(None, "settings_changed")  # the new file is there by then
+    wait_for_words(log, "the settings were reloaded")
     # What is not logged but said goes there too.
     outputs = [os.readlink(f"/proc/{service.pid}/fd/{n}") for n in (1, 2)]
     assert outputs == [str(log)] * 2

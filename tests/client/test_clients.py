@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -94,26 +93,6 @@ def test_no_service_is_unavailable(tmp_path: Path) -> None:
     stale.close()
     with pytest.raises(Unavailable):
         Service(str(tmp_path)).get("status")
-
-
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\n", b"HELO\r\n\r\n"])
-def test_a_service_that_breaks_off_is_unavailable(
-    tmp_path: Path, answer: bytes
-) -> None:
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "control.sock"))
-        listener.listen()
-
-        def serve() -> None:
-            with listener.accept()[0] as connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(Unavailable, match="may or may not"):
-            Service(str(tmp_path)).get("status")
-        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ class StateRef(Struct, frozen=True, forbid_unknown_fields=True):
     digest: Digest | None = None
     phase: Phase | None = None
     run_id: Annotated[str, Meta(max_length=64)] | None = None
+    #: When that state was saved: an older one must not be gone on with.
+    updated_at: Moment | None = None
 
 
 ABSENT = StateRef("absent")

@@ -1,0 +1,71 @@
+"""Where the files of EPIC runs are, below the git common directory of a repository.
+
+A place is the names of its folders and its own, from there on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from forge_actors.domain.epic.errors import StateError
+
+Place = tuple[str, ...]
+
+FOLDER = "forge-actors"
+#: Who has the repository; the lock itself is on the git common directory.
+CONTROLLER: Place = (FOLDER, "controller.lock")
+ISSUES: Place = (FOLDER, "issues")
+RUN_LOCK = "run.lock"
+
+#: Bytes of a name, and names of a place.
+MAX_NAME = 255
+MAX_DEPTH = 16
+#: What a file is written as until it is whole.
+_UNFINISHED = re.compile(r"\.unfinished-[0-9a-f]{16}")
+
+
+def namespace(issue: int) -> Place:
+    """The folder of one issue."""
+    return (*ISSUES, str(issue))
+
+
+def run_lock(issue: int) -> Place:
+    """The lock of one issue."""
+    return (*namespace(issue), RUN_LOCK)
+
+
+def unfinished(token: str) -> str:
+    """The name of a file that is being written; the token is 16 hexadecimal digits."""
+    return f".unfinished-{token}"
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether this is what a write has left that was cut short."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def told(place: Place) -> str:
+    """A place as people read it, whatever is in its names."""
+    return "/".join(ascii(name)[1:-1] for name in place) or "."
+
+
+def check(place: Place) -> None:
+    """Refuse what is no place below the root.
+
+    Raises:
+        StateError: a name in it leads elsewhere, or nowhere.
+    """
+    if len(place) > MAX_DEPTH:
+        raise StateError(f"a place of {len(place)} names: {MAX_DEPTH} are the most")
+    for name in place:
+        if name in (".", "..") or "/" in name or "\0" in name or not _fits(name):
+            raise StateError(f"{told(place)}: {name!a} is no name of a file here")
+
+
+def _fits(name: str) -> bool:
+    """Whether a file can have a name of this size."""
+    try:
+        size = len(name.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= MAX_NAME

@@ -1,0 +1,1 @@
+"""The files, the locks and the processes of EPIC runs."""

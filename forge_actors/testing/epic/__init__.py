@@ -1,0 +1,1 @@
+"""Helpers for tests of EPIC runs: fakes of its ports, and what every real one keeps."""
