@@ -16,32 +16,21 @@ import math
 from typing import TYPE_CHECKING
 
 import trio
-from msgspec import structs
 
 from forge_actors.actors.epic_admission import Admissions
 from forge_actors.actors.epic_context import Context as Context
 from forge_actors.actors.epic_context import End as End
 from forge_actors.actors.epic_finalizing import Finalizing
-from forge_actors.actors.epic_graph import Reading
+from forge_actors.actors.epic_reading import Reading
 from forge_actors.actors.epic_run import Run
 from forge_actors.domain.epic import telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
-from forge_actors.domain.epic.progress import Progress
-from forge_actors.domain.epic.records import (
-    Invocation,
-    RepositoryRef,
-    Scheduler,
-)
-from forge_actors.domain.epic.stopping import TICK, Ending
-from forge_actors.domain.timestamps import timestamp
+from forge_actors.domain.epic.records import Invocation, RepositoryRef, Scheduler
+from forge_actors.domain.epic.stopping import TICK
 
 if TYPE_CHECKING:
-    from forge_actors.domain.epic.graph import EpicNode, RepositoryNode
-
-#: Seconds between two tries to close a claim whose lock somebody has, at first and at
-#: most: the kernel tells nobody when a lock is free.
-RETRY, MAX_RETRY = TICK, 2.0
+    pass
 
 
 async def run(context: Context) -> End:
@@ -58,14 +47,15 @@ async def run(context: Context) -> End:
         begun = await _begin(context, descriptor)
         if isinstance(begun, End):
             return begun
-        with context.signals(begun.signalled), context.watch(begun.epic.ref, context.bell.ring):
+        watch = context.watch(begun.epic.ref, context.bell.ring)
+        with context.signals(begun.signalled), watch:
             return await _Loop(begun).run()
     finally:
         controller.close()
 
 
 async def _begin(context: Context, controller: int) -> Run | End:
-    """Find out what it is about; refuse it with nothing written, or have it recorded."""
+    """Find out what it is; have it recorded, or refuse it with nothing written."""
     try:
         repository = await context.graph.repository()
         epic = await context.graph.epic()
@@ -74,39 +64,37 @@ async def _begin(context: Context, controller: int) -> Run | End:
         return End(None, wait=error.wait)
     context.before_start(epic.ref)
     try:
-        earlier = context.namespaces.read_scheduler(epic.ref)
+        earlier = context.namespaces.read_scheduler(epic.number)
     except StateError as error:
-        context.say(f"{error}; --force moves it aside")
+        context.say(f"the record of the last run: {error}; --force moves it aside")
         return End(None)
     if earlier is not None and earlier.repository.id != repository.id:
         context.say(
-            f"an earlier run was of the repository with id {earlier.repository.id},"
-            f" and this one has id {repository.id}"
+            f"the last run was of the repository with the id {earlier.repository.id},"
+            f" and this one has {repository.id}: is this the right checkout?"
         )
         return End(None)
     run = Run(context, controller, repository, epic)
     run.record = _record(run, earlier)
     context.namespaces.write_scheduler(run.record)
-    for name in context.namespaces.clear_stop(epic.ref):
-        context.say(f"an old request to stop was removed: {name}")
-    invocation = run.record.invocation
-    limit = context.config.max_parallel
+    if context.namespaces.remove_stop(epic.number):
+        context.say("an old request to stop was removed")
+    invocation, limit = run.record.invocation, context.config.max_parallel
     context.say(telling.began(epic, repository, invocation, limit))
     return run
 
 
 def _record(run: Run, earlier: Scheduler | None) -> Scheduler:
-    now = timestamp(run.context.clock.wall())
     place = run.repository.place
     return Scheduler(
         repository=RepositoryRef(run.repository.id, place.owner, place.name),
         epic=run.epic.ref,
-        invocation=Invocation(f"i-{run.context.token()}", now),
+        invocation=Invocation(f"i-{run.context.token()}", run.now),
         config=run.context.config,
         admission=run.ending.admission,
         last_snapshot=None,
-        created_at=now if earlier is None else earlier.created_at,
-        updated_at=now,
+        created_at=run.now if earlier is None else earlier.created_at,
+        updated_at=run.now,
     )
 
 
@@ -115,42 +103,49 @@ class _Loop:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._context = run.context
-        self._admissions = Admissions(run)
         self._finalizing = Finalizing(run)
         self._reading = Reading(run)
+        self._admissions = Admissions(run, self._finalizing.ended)
 
     async def run(self) -> End:
         run = self._run
-        if not run.reconcile_all():
-            run.degrade("epic-not-admissible")
-            return run.end(self._reading.wait)
+        if not run.reconcile():
+            run.ending.degrade("epic-not-admissible")
+            return run.end()
         run.look_at_standalone()
         async with trio.open_nursery() as run.nursery:
-            end = await self._passes()
+            while not await self._pass():
+                run.context.passed()
+                await run.context.bell.wait(self._next_moment())
             run.nursery.cancel_scope.cancel()
-        return end
+        return run.end()
 
-    async def _passes(self) -> End:
+    async def _pass(self) -> bool:
+        """Whether it is over."""
         run, progress = self._run, self._run.progress
-        while True:
-            self._finalizing.step()
-            if run.obey():
-                return run.end(self._reading.wait)
-            if run.ending.open and progress.free > 0:
-                await self._admit()
-            else:
-                self._reading.stop()
-            if not progress.busy and not self._anything_left():
-                return run.end(self._reading.wait)
-            self._context.passed()
-            await self._context.bell.wait(self._next_moment())
+        self._finalizing.step()
+        if run.obey():
+            return True
+        if run.ending.open and progress.free > 0:
+            if self._reading.step():
+                await self._admissions.step()
+        else:
+            self._reading.stop()
+        if progress.busy or self._reading.under_way:
+            return False
+        if not run.ending.open:
+            return True
+        if progress.anything_left():
+            return False
+        run.tell_held()
+        return True
 
-    async def _admit(self) -> None:
-        """Read the graph if it is time, and begin what may begin."""
+    def _next_moment(self) -> float:
+        """When there is something to do although nothing happens."""
         run = self._run
-        if run.progress.wants_snapshot(trio.current_time()):
-            self._reading.start()
-        if self._reading.under_way or not self._reading.take():
-            return
-        ...
+        moments = [self._finalizing.next_moment, run.ending.deadline]
+        if run.ending.pressing:
+            moments.append(trio.current_time() + TICK)
+        elif run.ending.open and not self._reading.under_way:
+            moments.append(run.progress.next_snapshot)
+        return min((each for each in moments if each is not None), default=math.inf)

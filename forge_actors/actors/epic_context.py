@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,12 +16,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from forge_actors.domain.epic.graph import Graph
-    from forge_actors.domain.epic.ports import Locks, Namespaces
-    from forge_actors.domain.epic.records import (
-        ConfigSummary,
-        EndReason,
-        EpicRef,
-    )
+    from forge_actors.domain.epic.ports import Locks
+    from forge_actors.domain.epic.record_ports import Namespaces
+    from forge_actors.domain.epic.records import ConfigSummary, EndReason, EpicRef
     from forge_actors.domain.epic.workers import Slots, Workers
     from forge_actors.domain.ports import Clock
 
@@ -58,7 +56,7 @@ class Bell:
     def ring(self) -> None:
         self._rung.set()
 
-    async def wait(self, deadline: float) -> None:
+    async def wait(self, deadline: float = math.inf) -> None:
         """Return once it has been rung, or at that moment of trio's clock."""
         with trio.CancelScope(deadline=deadline):
             await self._rung.wait()
@@ -77,6 +75,8 @@ class Context:
     clock: Clock
     config: ConfigSummary
     satisfied_by: tuple[str, ...]
+    #: Where an issue's worktree is.
+    worktree: Callable[[int], str]
     #: A random text of lower-case letters and digits.
     token: Callable[[], str]
     #: Prints one line; that it fails is no matter.

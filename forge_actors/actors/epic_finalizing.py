@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.epic import telling
-from forge_actors.domain.epic.claims import closing_by_state
+from forge_actors.domain.epic.claims import by_state
 from forge_actors.domain.epic.errors import Busy, StateError
 from forge_actors.domain.epic.namespace import classify
 from forge_actors.domain.epic.stopping import TICK
@@ -102,7 +102,8 @@ class Finalizing:
         run, issue = self._run, live.issue
         namespaces = run.context.namespaces
         found = classify(namespaces.read(lock, issue), run.expected)
-        done = closing_by_state(found, exit_status=status, now=run.now)
+        told = f"its worker ended: {found.detail}"
+        done = by_state(found, exit_status=status, told=told, now=run.now)
         if done is not None:
             namespaces.close_claim(lock, live.claim, done)
         facts: dict[str, Fact] = {

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.epic import telling
-from forge_actors.domain.epic.claims import closed_claim
 from forge_actors.domain.epic.errors import Busy, StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
-from forge_actors.domain.epic.records import SnapshotSummary
+from forge_actors.domain.epic.records import Closed, SnapshotSummary, detail
 from forge_actors.domain.epic.verdicts import counts
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Reading:
     def _accept(self, snapshot: Snapshot) -> None:
         run, progress = self._run, self._run.progress
         before = progress.snapshot
-        # Who the issues are is known by it, also for what is looked at before it counts.
+        # It says who the issues are before it counts for anything else.
         progress.snapshot = snapshot
         if not self._look_at_observed():
             progress.snapshot = before
@@ -126,7 +125,7 @@ class Reading:
             return
         try:
             text = f"found by {run.invocation}: {why}"
-            done = closed_claim("resumable", text, now=run.now)
+            done = Closed("resumable", None, None, detail(text), run.now)
             run.context.namespaces.close_claim(lock, claim, done)
         except StateError as error:
             run.say(f"#{issue}: its earlier claim stays open: {error}")

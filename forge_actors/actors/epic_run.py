@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 import trio
 from msgspec import Struct, structs
 
+from forge_actors.actors.epic_context import End
 from forge_actors.domain.epic import telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import Expected
 from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.reconciling import reconcile
+from forge_actors.domain.epic.standalone import held_issue
 from forge_actors.domain.epic.stopping import Ending
 from forge_actors.domain.timestamps import timestamp
-
-from forge_actors.actors.epic_context import End
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -64,14 +64,16 @@ class Run:
         self.wait: float | None = None
         #: Issues of which was said that somebody has them.
         self._told_live: set[int] = set()
-        self._told_request = False
+        #: Kinds of requests of which was said that they are there.
+        self._told_requests: set[str] = set()
 
     @property
     def expected(self) -> Expected:
         """Who the issues are, as far as is known."""
         snapshot = self.progress.snapshot
         ids = {} if snapshot is None else snapshot.ids
-        return Expected(self.repository.id, self.repository.place.repo, ids)
+        place = self.repository.place
+        return Expected(self.repository.id, place.owner, place.name, ids)
 
     @property
     def invocation(self) -> str:
@@ -94,20 +96,16 @@ class Run:
 
     def reconcile(self, only: Collection[int] | None = None) -> bool:
         """Find out what earlier runs have left; whether anything may be admitted."""
+        context = self.context
         found = reconcile(
-            self.context.namespaces,
-            self.context.locks,
-            self.epic.ref,
-            self.expected,
-            only=only,
+            *(context.namespaces, context.locks, self.epic.ref, self.expected, only),
             now=self.now,
-            invocation=self.invocation,
         )
         for problem in found.problems:
             self.say(f"nothing can be admitted: {problem}")
         for report in found.reports:
             self._take_in(report, again=only is not None)
-        return not found.problems
+        return found.admissible
 
     def _take_in(self, report: Report, *, again: bool) -> None:
         issue, progress = report.issue, self.progress
@@ -130,10 +128,11 @@ class Run:
     def look_at_standalone(self) -> None:
         """Leave an issue alone that a run of its own works on."""
         try:
-            issue = self.context.namespaces.standalone_issue(self.repository.place)
+            state = self.context.namespaces.standalone()
         except StateError as error:
             self.say(f"the state of a run of its own is left out: {error}")
             return
+        issue = held_issue(state, self.expected)
         if issue is not None and issue not in self.progress.held:
             self.hold(issue, "standalone-state", "a run of its own works on it")
 
@@ -166,28 +165,28 @@ class Run:
         return order == "leave"
 
     def _read_request(self) -> None:
-        found = self.context.namespaces.read_stop(self.epic.ref)
+        found = self.context.namespaces.read_stop(self.epic.number)
+        if found.kind == "none":
+            return
         request = found.request
         if request is not None and request.invocation_id not in (None, self.invocation):
             self._remove_stale_request()
             return
-        if request is None and found.problem is None:
-            return
         mode: Literal["drain", "now"] = "drain" if request is None else request.mode
-        if not self._told_request:
-            self._told_request = True
-            why = "" if found.problem is None else f" ({found.problem})"
-            self.say(f"it is to stop ({mode}){why}: nothing more begins")
+        if mode not in self._told_requests:
+            self._told_requests.add(mode)
+            why = f" ({found.detail})" if found.detail else ""
+            self.say(f"it is asked to stop ({mode}){why}: nothing more begins")
         self.ending.request(mode)
 
     def _remove_stale_request(self) -> None:
+        problem = ""
         try:
-            self.context.namespaces.clear_stop(self.epic.ref)
-            problem = ""
+            self.context.namespaces.remove_stop(self.epic.number)
         except StateError as error:
-            problem = f"; it cannot be removed: {error}"
-        if not self._told_stale:
-            self._told_stale = True
+            problem = f", and cannot be removed: {error}"
+        if "stale" not in self._told_requests:
+            self._told_requests.add("stale")
             self.say(f"a request to stop another invocation does not count{problem}")
 
     def degrade(
@@ -195,6 +194,14 @@ class Run:
     ) -> None:
         self.ending.degrade(reason)
         self.save()
+
+    def tell_held(self) -> None:
+        """Say which issues are left because of what is known of them here."""
+        progress = self.progress
+        for verdict in progress.verdicts():
+            if verdict.kind in ("held", "owned"):
+                is_open = verdict.number in progress.earlier
+                self.say(telling.held(verdict, claim_open=is_open))
 
     def end(self) -> End:
         """Write down how it ends."""

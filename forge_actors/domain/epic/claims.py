@@ -112,9 +112,7 @@ def closed(claims: tuple[Claim, ...], claim: Claim, closing: Closed) -> Claim:
     return structs.replace(there, closed=bounded)
 
 
-def noted(
-    claims: tuple[Claim, ...], claim: Claim, worker: WorkerDiagnostics
-) -> Claim:
+def noted(claims: tuple[Claim, ...], claim: Claim, worker: WorkerDiagnostics) -> Claim:
     """A claim with what is known of its process.
 
     Raises:
@@ -131,8 +129,7 @@ def _the_same(claims: tuple[Claim, ...], claim: Claim) -> Claim:
         if each.ref == claim.ref:
             if each.closed is not None:
                 raise StateError(
-                    f"claim {claim.generation} is closed:"
-                    f" {each.closed.classification}"
+                    f"claim {claim.generation} is closed: {each.closed.classification}"
                 )
             return each
     raise StateError(f"there is no claim {claim.generation} with that id")

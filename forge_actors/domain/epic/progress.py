@@ -6,6 +6,7 @@ Facts of this machine outweigh what the graph says: an issue that somebody works
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from forge_actors.domain.epic.verdicts import evaluate, ready_set
@@ -64,16 +65,16 @@ class Progress(Generic[W]):
     # -- snapshots -------------------------------------------------------------------
 
     def wants_snapshot(self, now: float) -> bool:
-        """Whether the graph is to be read; never while there is no slot."""
-        if self.free <= 0:
-            return False
-        due = self.snapshot is None or now >= self._taken_at + self._poll
-        return self._forced or due
+        """Whether the graph is to be read now."""
+        return self.next_snapshot is not None and now >= self.next_snapshot
 
     @property
     def next_snapshot(self) -> float | None:
-        """When the graph is read again by itself; None while nothing can begin."""
-        return self._taken_at + self._poll if self.free > 0 else None
+        """When the graph is to be read; None while nothing can begin."""
+        if self.free <= 0:
+            return None
+        at_once = self._forced or self.snapshot is None
+        return -math.inf if at_once else self._taken_at + self._poll
 
     def taken(self, snapshot: Snapshot, now: float) -> None:
         """A snapshot has been completed and is the one that counts."""
@@ -101,9 +102,7 @@ class Progress(Generic[W]):
 
     def verdicts(self) -> tuple[Verdict, ...]:
         assert self.snapshot is not None
-        return evaluate(
-            self.snapshot, self.facts(), satisfied_by=self._satisfied_by
-        )
+        return evaluate(self.snapshot, self.facts(), satisfied_by=self._satisfied_by)
 
     def graph_verdicts(self) -> dict[int, Verdict]:
         """What the graph alone says, by the number of the issue."""

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.epic.graph import EpicNode, RepositoryNode, SnapshotRefused
     from forge_actors.domain.epic.records import Claim, Invocation, SnapshotSummary
-    from forge_actors.domain.epic.verdicts import Fact, Verdict
+    from forge_actors.domain.epic.verdicts import Verdict
 
 #: Characters of one line.
 MAX_LINE = 2000
 _WHY_HELD: dict[str, str] = {
+    "owned": "somebody else works on it",
     "uncertain": "what is on disk of it is not certain",
     "settled-namespace": "the work on it has come to its end",
     "resumable": "its worker ended in the middle; the next run goes on with it",
@@ -34,7 +35,9 @@ _WHY_HELD: dict[str, str] = {
 def line(text: str) -> str:
     """One line as it may be printed."""
     flat = " ".join(redact(text[: 4 * MAX_LINE]).split())
-    shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in flat)
+    shown = "".join(
+        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in flat
+    )
     return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"
 
 
@@ -63,7 +66,9 @@ def summary(found: SnapshotSummary) -> str:
 
 
 def started(issue: int, claim: Claim, pid: int, log: str) -> str:
-    return f"#{issue}: {claim.kind}, generation {claim.generation}, pid {pid}, log {log}"
+    return (
+        f"#{issue}: {claim.kind}, generation {claim.generation}, pid {pid}, log {log}"
+    )
 
 
 def finalized(issue: int, status: int | None, kind: str, became: str | None) -> str:
@@ -72,9 +77,11 @@ def finalized(issue: int, status: int | None, kind: str, became: str | None) -> 
     return f"#{issue}: its worker ended ({ended}); {kind}; claim {claim}"
 
 
-def held(verdict: Verdict, fact: Fact, *, claim_open: bool) -> str:
+def held(verdict: Verdict, *, claim_open: bool) -> str:
+    """Why an issue is left for another run; its verdict is `held` or `owned`."""
+    fact = verdict.reason.removeprefix("held:")
     kept = "; an earlier claim of it stays open" if claim_open else ""
-    return f"#{verdict.number} is held ({fact}): {_WHY_HELD.get(fact, fact)}{kept}"
+    return f"#{verdict.number} is left ({fact}): {_WHY_HELD.get(fact, fact)}{kept}"
 
 
 def stale(issue: int, differences: Iterable[str]) -> str:
