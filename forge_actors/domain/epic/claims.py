@@ -153,7 +153,10 @@ def by_state(
             return None
 
 
-def superseded(by: Claim, now: Moment) -> Closed:
-    """How the claim ends that another one took over from."""
+def superseded(claims: tuple[Claim, ...], claim: Claim, now: Moment) -> Closed:
+    """How a claim ends that another one took over from."""
+    by = next((each for each in claims if each.supersedes == claim.ref), None)
+    if by is None:
+        raise StateError(f"no later claim took over from {claim.generation}")
     told = detail(f"claim {by.generation} of {by.invocation_id} took over")
     return Closed("superseded", None, None, told, now)

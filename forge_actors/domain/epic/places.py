@@ -16,6 +16,10 @@ FOLDER = "forge-actors"
 CONTROLLER: Place = (FOLDER, "controller.lock")
 ISSUES: Place = (FOLDER, "issues")
 RUN_LOCK = "run.lock"
+EPICS: Place = (FOLDER, "epics")
+STATE = "state.json"
+#: How far a run of a single issue is that belongs to no EPIC.
+STANDALONE: Place = (FOLDER, "standalone", STATE)
 
 #: Bytes of a name, and names of a place.
 MAX_NAME = 255
@@ -32,6 +36,40 @@ def namespace(issue: int) -> Place:
 def run_lock(issue: int) -> Place:
     """The lock of one issue."""
     return (*namespace(issue), RUN_LOCK)
+
+
+def binding(issue: int) -> Place:
+    """Whose the folder of an issue is."""
+    return (*namespace(issue), "binding.json")
+
+
+def claims(issue: int) -> Place:
+    """The folder of an issue's claims."""
+    return (*namespace(issue), "claims")
+
+
+def claim(issue: int, generation: int) -> Place:
+    return (*claims(issue), f"{generation}.json")
+
+
+def state(issue: int) -> Place:
+    """How far the work on an issue is."""
+    return (*namespace(issue), "state", STATE)
+
+
+def log(issue: int, generation: int) -> Place:
+    """What the worker of one claim printed."""
+    return (*namespace(issue), "workers", f"{generation}.log")
+
+
+def scheduler(epic: int) -> Place:
+    """What is told of the runs of an EPIC."""
+    return (*EPICS, str(epic), "scheduler.json")
+
+
+def stop(epic: int) -> Place:
+    """What somebody asks of a run of an EPIC."""
+    return (*EPICS, str(epic), "stop.json")
 
 
 def unfinished(token: str) -> str:

@@ -54,6 +54,10 @@ class Root(Protocol):
     def remove(self, place: Place) -> bool:
         """Remove a file durably; False if there was none."""
 
+    def move(self, place: Place, name: str) -> bool:
+        """Give what is in a place, whatever it is, another name there, durably; False
+        if nothing is. A name that is taken is refused."""
+
 
 class ControllerLock(Protocol):
     """The right to admit issues of a repository. It is never given back but by closing.
@@ -77,6 +81,10 @@ class RunLock(Protocol):
 
     @property
     def issue(self) -> int: ...
+
+    @property
+    def held(self) -> bool:
+        """Whether this was not let go of yet, here; handed off or not."""
 
     def hand_off(self) -> int:
         """The descriptor for the worker; from here on `close` only closes.

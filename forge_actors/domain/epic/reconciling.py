@@ -124,10 +124,11 @@ def scheduler_problems(
         return (f"scheduler.json of EPIC {epic.number} cannot be read: {error}",)
     if found is None or found.repository.id == expected.repository_id:
         return ()
-    return (
+    why = (
         f"scheduler.json of EPIC {epic.number} is of the repository with the id"
-        f" {found.repository.id}; this one has {expected.repository_id}",
+        f" {found.repository.id}; this one has {expected.repository_id}"
     )
+    return (why,)
 
 
 def _strangers(
@@ -208,6 +209,6 @@ def tidy(
     namespaces: Namespaces, lock: RunLock, namespace: Namespace, now: Moment
 ) -> None:
     """Close the claims that later ones took over from before a crash."""
+    claims = namespace.claims
     for claim in namespace.outrun:
-        by = next(each for each in namespace.claims if each.supersedes == claim.ref)
-        namespaces.close_claim(lock, claim, superseded(by, now))
+        namespaces.close_claim(lock, claim, superseded(claims, claim, now))

@@ -140,6 +140,10 @@ class FakeRunLock(_Held):
     def issue(self) -> int:
         return int(self._opened.name)
 
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
+
     def hand_off(self) -> int:
         return self._share()
 
