@@ -47,8 +47,7 @@ async def run(context: Context) -> End:
         begun = await _begin(context, descriptor)
         if isinstance(begun, End):
             return begun
-        watch = context.watch(begun.epic.ref, context.bell.ring)
-        with context.signals(begun.signalled), watch:
+        with context.signals(begun.signalled):
             return await _Loop(begun).run()
     finally:
         controller.close()
@@ -114,6 +113,8 @@ class _Loop:
             return run.end()
         run.look_at_standalone()
         async with trio.open_nursery() as run.nursery:
+            watch, ring = run.context.watch, run.context.bell.ring
+            await run.nursery.start(watch, run.epic.ref, ring)
             while not await self._pass():
                 run.context.passed()
                 await run.context.bell.wait(self._next_moment())

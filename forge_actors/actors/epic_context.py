@@ -12,7 +12,7 @@ import trio
 from forge_actors.domain.epic.telling import line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractContextManager
 
     from forge_actors.domain.epic.graph import Graph
@@ -83,8 +83,9 @@ class Context:
     out: Callable[[str], None]
     #: Has signals counted by what it is given; None where nobody sends any.
     signals: Callable[[Callable[[], None]], AbstractContextManager[None]]
-    #: Has the request to stop watched, and what it is given called when that changes.
-    watch: Callable[[EpicRef, Callable[[], None]], AbstractContextManager[None]]
+    #: Watches the request to stop until it is cancelled, and calls what it is given
+    #: when that may have changed.
+    watch: Callable[..., Awaitable[None]]
     #: Once the EPIC is known, before anything of it is read or written.
     before_start: Callable[[EpicRef], None] = lambda _epic: None
     #: After each pass of the loop.
