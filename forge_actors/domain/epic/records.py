@@ -24,14 +24,14 @@ MAX_DETAIL = 500
 
 Number = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 Id = Annotated[int, Meta(ge=1, lt=MAX_ID)]
-Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
-Moment = Annotated[
-    str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$", max_length=32)
-]
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+Digest = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+Moment = Annotated[str, Meta(pattern=rf"\A{_DAY}T{_TIME}Z\Z", max_length=32)]
+Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,100}\Z")]
 Detail = Annotated[str, Meta(max_length=MAX_DETAIL)]
-ClaimId = Annotated[str, Meta(pattern=r"^c-[0-9a-z]{8,40}$")]
-InvocationId = Annotated[str, Meta(pattern=r"^i-[0-9a-z]{8,40}$")]
+ClaimId = Annotated[str, Meta(pattern=r"\Ac-[0-9a-z]{8,40}\Z")]
+InvocationId = Annotated[str, Meta(pattern=r"\Ai-[0-9a-z]{8,40}\Z")]
 Generation = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 SchemaNumber = Annotated[int, Meta(ge=SCHEMA, le=SCHEMA)]
 
@@ -159,7 +159,7 @@ class EffectDone(Struct, frozen=True, forbid_unknown_fields=True):
 
     effect: Literal["push", "pull_request"]
     #: The commit that it is about.
-    commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{40,64}$")]
+    commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")]
     #: `begun` is written before it; one that stays so is looked at, never repeated.
     state: Literal["begun", "done", "failed"]
     detail: Detail = ""
@@ -170,12 +170,12 @@ class EngineState(Record, frozen=True, kw_only=True):
 
     run_key: RunKey
     issue_url: Annotated[str, Meta(max_length=2048)]
-    run_id: Annotated[str, Meta(pattern=r"^r-[0-9a-z]{8,40}$")]
+    run_id: Annotated[str, Meta(pattern=r"\Ar-[0-9a-z]{8,40}\Z")]
     phase: Phase
     #: Of the settings that it began with.
     config_digest: Digest
     branch: Annotated[str, Meta(max_length=250)]
-    base_commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{40,64}$")] | None
+    base_commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")] | None
     #: Times that a phase was tried, by its name.
     tries: dict[str, int]
     #: What the review asked for last.
@@ -254,6 +254,20 @@ def encode(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 
+def checked(record: Record) -> bytes:
+    """The same of a record that will be read again.
+
+    Raises:
+        StateError: it would not be.
+    """
+    try:
+        data = encode(record)
+    except ValueError as error:
+        raise StateError(f"it cannot be written: {error}") from None
+    decode(type(record), data)
+    return data
+
+
 def decode(kind: type[R], data: bytes) -> R:
     """
     Raises:
@@ -286,5 +300,6 @@ def digest_of(data: bytes) -> str:
 
 def detail(text: str) -> str:
     """A text for a record: one line without secrets, not too long."""
-    line = " ".join(redact(text[: 8 * MAX_DETAIL]).split())
+    text = text[: 8 * MAX_DETAIL].encode("utf-8", "replace").decode()
+    line = " ".join(redact(text).split())
     return line if len(line) <= MAX_DETAIL else f"{line[: MAX_DETAIL - 1]}…"
