@@ -15,12 +15,15 @@ from msgspec import Meta, Struct
 
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.github.places import MAX_ID, MAX_NUMBER
-from forge_actors.domain.redaction import redact
+from forge_actors.domain.harmless import clean, clean_lines
+from forge_actors.domain.redaction import bounded, redact
 
 SCHEMA = 1
 #: Bytes of one record, and characters of a detail in it.
 MAX_RECORD = 256 * 1024
 MAX_DETAIL = 500
+#: Characters of the title and the body of an issue.
+MAX_TITLE, MAX_BODY = 300, 48 * 1024
 
 Number = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 Id = Annotated[int, Meta(ge=1, lt=MAX_ID)]
@@ -41,6 +44,7 @@ Phase = Literal[
     "implement",
     "check",
     "review",
+    "publish",
     "ready_for_merge",
     "done",
     "blocked",
@@ -176,14 +180,34 @@ class EngineState(Record, frozen=True, kw_only=True):
     config_digest: Digest
     branch: Annotated[str, Meta(max_length=250)]
     base_commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")] | None
-    #: Times that a phase was tried, by its name.
+    #: Times that a phase came to its end, by its name.
     tries: dict[str, int]
+    #: Times that a phase sent the work back, by its name, and that it failed, by its
+    #: name with `failed` behind it.
+    setbacks: dict[str, int] = {}
+    #: The last job of a phase, by its name: the next one may go on with its session.
+    jobs: dict[str, str] = {}
     #: What the review asked for last.
     findings: Annotated[str, Meta(max_length=65536)] = ""
     #: Why it is blocked or failed.
     detail: Detail = ""
     effects: list[EffectDone] = []
     updated_at: Moment
+
+
+class Assignment(Record, frozen=True, kw_only=True):
+    """`issue.json`: what a worker is to do, as the issue said when it was admitted.
+
+    The title and the body come from anybody: they are cleaned and cut when they are
+    written (`assignment`), and quoted where they are shown.
+    """
+
+    run_key: RunKey
+    issue_id: Id
+    #: Where people find it; of a plan its file and its number.
+    url: Annotated[str, Meta(min_length=1, max_length=2048)]
+    title: Annotated[str, Meta(max_length=MAX_TITLE)]
+    body: Annotated[str, Meta(max_length=MAX_BODY)]
 
 
 class RepositoryRef(Struct, frozen=True, forbid_unknown_fields=True):
@@ -291,6 +315,20 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse_constant(text: str) -> object:
     raise ValueError(f"{text} is no number")
+
+
+def assignment(
+    run_key: RunKey, issue_id: int, url: str, title: str, body: str
+) -> Assignment:
+    """What a worker is told of an issue, whatever that says."""
+    body = clean_lines(body.replace("\r\n", "\n"))
+    return Assignment(
+        run_key=run_key,
+        issue_id=issue_id,
+        url=url,
+        title=bounded(clean(title).strip(), MAX_TITLE),
+        body=bounded(body, MAX_BODY),
+    )
 
 
 def digest_of(data: bytes) -> str:
