@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.verdicts import KINDS
+from forge_actors.domain.harmless import clean
 from forge_actors.domain.redaction import redact
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ _WHY_HELD: dict[str, str] = {
 
 def line(text: str) -> str:
     """One line as it may be printed."""
-    flat = " ".join(redact(text[: 4 * MAX_LINE]).split())
-    shown = "".join(
-        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in flat
-    )
+    shown = clean(redact(text[: 4 * MAX_LINE])).strip()
     return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"
 
 
