@@ -116,7 +116,7 @@ class _Loop:
             watch, ring = run.context.watch, run.context.bell.ring
             await run.nursery.start(watch, run.epic.ref, ring)
             while not await self._pass():
-                run.context.passed()
+                run.context.passed(run.view)
                 await run.context.bell.wait(self._next_moment())
             run.nursery.cancel_scope.cancel()
         return run.end()

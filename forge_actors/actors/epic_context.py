@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.ports import Locks
     from forge_actors.domain.epic.record_ports import Namespaces
     from forge_actors.domain.epic.records import ConfigSummary, EndReason, EpicRef
+    from forge_actors.domain.epic.views import EpicView
     from forge_actors.domain.epic.workers import Slots, Workers
     from forge_actors.domain.ports import Clock
 
@@ -88,8 +89,8 @@ class Context:
     watch: Callable[..., Awaitable[None]]
     #: Once the EPIC is known, before anything of it is read or written.
     before_start: Callable[[EpicRef], None] = lambda _epic: None
-    #: After each pass of the loop.
-    passed: Callable[[], None] = lambda: None
+    #: After each pass of the loop, with what makes a view of it.
+    passed: Callable[[Callable[[], EpicView | None]], None] = lambda _view: None
     bell: Bell = field(default_factory=Bell)
 
     def say(self, text: str) -> None:

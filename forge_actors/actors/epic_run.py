@@ -15,6 +15,7 @@ from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.reconciling import reconcile
 from forge_actors.domain.epic.standalone import held_issue
 from forge_actors.domain.epic.stopping import Ending
+from forge_actors.domain.epic.views import child_view, epic_view
 from forge_actors.domain.timestamps import timestamp
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.reconciling import Report
     from forge_actors.domain.epic.records import Claim, Scheduler
     from forge_actors.domain.epic.verdicts import Fact
+    from forge_actors.domain.epic.views import EpicView
     from forge_actors.domain.epic.workers import Worker
 
 
@@ -135,6 +137,21 @@ class Run:
         issue = held_issue(state, self.expected)
         if issue is not None and issue not in self.progress.held:
             self.hold(issue, "standalone-state", "a run of its own works on it")
+
+    def view(self) -> EpicView | None:
+        """The EPIC as people are shown it; None before the graph was read."""
+        progress, snapshot = self.progress, self.progress.snapshot
+        if snapshot is None:
+            return None
+        known = {*progress.facts(), *progress.earlier}
+        children = []
+        for node, verdict in zip(snapshot.children, progress.verdicts(), strict=True):
+            number, kept = node.number, None
+            if node.place == snapshot.place and number in known:
+                kept = self.context.namespaces.look(number)
+            running = kept is not None and number in progress.live
+            children.append(child_view(node, verdict, kept, running=running))
+        return epic_view(snapshot, children, self.record)
 
     # -- the end ---------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.epic import End
     from forge_actors.domain.epic.ports import Root
     from forge_actors.domain.epic.records import EpicRef
+    from forge_actors.domain.epic.views import EpicView
 
 EPIC = 7
 
@@ -51,6 +52,7 @@ class World:
         #: After each pass.
         self.passed: Callable[[], None] = lambda: None
         self._signalled: Callable[[], None]
+        self.view: Callable[[], EpicView | None]
         self.handlers = 0
         self.locks: FakeLocks
         self.context: Context
@@ -129,7 +131,8 @@ class World:
     def _before_start(self, ref: EpicRef) -> None:
         self.before_start(ref)
 
-    def _passed(self) -> None:
+    def _passed(self, view: Callable[[], EpicView | None]) -> None:
+        self.view = view
         self.passed()
 
     def _token(self) -> str:
