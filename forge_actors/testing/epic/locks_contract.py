@@ -19,9 +19,12 @@ class Worker(Protocol):
 class World(Protocol):
     """One repository, and the processes that work in it."""
 
-    locks: Locks
-    #: Those of another process.
-    others: Locks
+    @property
+    def locks(self) -> Locks: ...
+
+    @property
+    def others(self) -> Locks:
+        """Those of another process."""
 
     def inherit(self, descriptor: int) -> Worker:
         """Start a process that inherits this."""
