@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.epic.places import Place
-    from forge_actors.testing.epic.namespaces_contract import World
+    from forge_actors.testing.epic.worlds import World
 
 
 class DiskWorld:

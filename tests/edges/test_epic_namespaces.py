@@ -8,10 +8,19 @@ import pytest
 from msgspec import structs
 
 from forge_actors.domain.epic import places
-from forge_actors.domain.epic.namespace import Namespace, classify
-from forge_actors.domain.epic.records import checked
-from forge_actors.testing.epic.namespaces_contract import (
-    CHECKS,
+from forge_actors.domain.epic.namespace import PLAN_OWNER, Namespace, classify
+from forge_actors.domain.epic.records import StopRequest, checked
+from forge_actors.edges.epic.namespaces import FileNamespaces
+from forge_actors.testing.epic.namespaces_contract import CHECKS
+from forge_actors.testing.epic.records import (
+    EXPECTED,
+    made_binding,
+    made_claim,
+    made_closed,
+    made_scheduler,
+    made_state,
+)
+from forge_actors.testing.epic.worlds import (
     ODD,
     bound,
     claimed,
@@ -19,20 +28,13 @@ from forge_actors.testing.epic.namespaces_contract import (
     read,
     saved,
 )
-from forge_actors.testing.epic.records import (
-    EXPECTED,
-    made_binding,
-    made_claim,
-    made_closed,
-    made_state,
-)
 from tests.edges.epic_records_kit import world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.domain.epic.namespace import Expected
-    from forge_actors.testing.epic.namespaces_contract import World
+    from forge_actors.testing.epic.worlds import World
 
 __all__ = ["world"]
 
@@ -176,6 +178,11 @@ def _open_below_a_closed_one(world: World) -> None:
     claimed(world, made_claim(12, 2, closed=made_closed()))
 
 
+def _resumes_nothing(world: World) -> None:
+    bound(world)
+    claimed(world, structs.replace(made_claim(12, 1), kind="resume"))
+
+
 def _names_another(world: World) -> None:
     bound(world)
     first = claimed(world, made_claim(12, 1))
@@ -235,6 +242,7 @@ WRONG: dict[str, tuple[Callable[[World], None], str]] = {
     "no first": (_no_first, "claim 1 is missing"),
     "two open": (_two_open, "claim 1 is open although 2 is there"),
     "left open": (_open_below_a_closed_one, "claim 1 is open although 2 is there"),
+    "resumes nothing": (_resumes_nothing, "not by the state it names"),
     "names another": (_names_another, "takes over from one that is not there"),
     "same id": (_same_id, "same id"),
     "same generation": (_twice_the_same_generation, "not the claim 2"),
@@ -303,12 +311,51 @@ def test_a_repository_may_be_renamed(world: World) -> None:
     assert found(world).kind == "uncertain"
 
 
+def test_an_issue_of_a_plan_is_named_by_its_file(world: World) -> None:
+    plan = structs.replace(EXPECTED, owner=PLAN_OWNER, name="importer")
+    bound(world)
+    for url, kind in (
+        ("importer.toml#12", "resumable"),
+        ("importer.toml#13", "uncertain"),
+        ("importer.toml#112", "uncertain"),
+        ("importer.toml", "uncertain"),
+    ):
+        saved(world, made_state(12, url=url))
+        assert classify(read(world), plan).kind == kind
+        assert found(world).kind == "uncertain"
+
+
 def test_of_two_open_claims_the_one_that_took_over_counts(world: World) -> None:
     bound(world)
     first = claimed(world, made_claim(12, 1))
     second = claimed(world, made_claim(12, 2, supersedes=first.ref))
     assert (found(world).kind, found(world).open_claim) == ("fresh", second)
     assert read(world).outrun == (first,)
+
+
+def test_issues_of_a_plan_are_kept_apart(world: World) -> None:
+    bound(world)
+    saved(world, made_state(12))
+    plan = FileNamespaces(world.faults, ("plans", "importer-1234"))
+    assert plan.issues().issues == ()
+    assert plan.look(12) == Namespace(12)
+    lock = world.locks.take_run(12)
+    plan.bind(lock, made_binding(12))
+    plan.open_claim(lock, made_claim(12))
+    plan.write_scheduler(made_scheduler())
+    plan.write_stop(7, StopRequest(mode="now"))
+    lock.close()
+    above = ("forge-actors", "plans", "importer-1234")
+    new = [each for each in world.files() if each[: len(above)] == above]
+    assert sorted(each[len(above) :] for each in new) == [
+        ("epics", "7", "scheduler.json"),
+        ("epics", "7", "stop.json"),
+        ("issues", "12", "binding.json"),
+        ("issues", "12", "claims", "1.json"),
+    ]
+    assert plan.issues().issues == (12,)
+    assert found(world).kind == "resumable"
+    assert world.namespaces.read_stop(7).kind == "none"
 
 
 def test_too_many_claims_are_not_read(world: World) -> None:

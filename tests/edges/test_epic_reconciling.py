@@ -10,14 +10,6 @@ from msgspec import structs
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.reconciling import MAX_PROBLEMS, reconcile
 from forge_actors.domain.epic.records import checked
-from forge_actors.testing.epic.namespaces_contract import (
-    ODD,
-    bound,
-    claimed,
-    found,
-    read,
-    saved,
-)
 from forge_actors.testing.epic.records import (
     EPIC,
     EXPECTED,
@@ -29,6 +21,14 @@ from forge_actors.testing.epic.records import (
     made_state,
     moment,
 )
+from forge_actors.testing.epic.worlds import (
+    ODD,
+    bound,
+    claimed,
+    found,
+    read,
+    saved,
+)
 from tests.edges.epic_records_kit import world
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.reconciling import Reconciled, Report
     from forge_actors.domain.epic.records import Claim
     from forge_actors.testing.epic.locks import FakeLocks
-    from forge_actors.testing.epic.namespaces_contract import World
+    from forge_actors.testing.epic.worlds import World
 
 __all__ = ["world"]
 
@@ -248,8 +248,8 @@ PROBLEMS: dict[str, tuple[Callable[[World], None], str]] = {
         f"issue {name!r}": (_put((*places.ISSUES, name, "run.lock"), b""), name.strip())
         for name in ("012", "+12", "twelve", "12 ", "0", "١٢", "-1", "2147483648")
     },
-    "issue a file": (_put((*places.ISSUES, "13"), b""), "issues/13"),
-    "issue a link": (_odd((*places.ISSUES, "13"), "a link"), "issues/13"),
+    "issue a file": (_put((*places.ISSUES, "13"), b""), "issues/13 is no folder"),
+    "issue a link": (_odd((*places.ISSUES, "13"), "a link"), "issues/13 is no folder"),
     "binding junk": (_put(places.binding(13), b"{}"), "binding of issue 13"),
     "binding a FIFO": (_odd(places.binding(13), "a FIFO"), "binding of issue 13"),
     "binding elsewhere": (_bound_elsewhere, "issue 13 is bound to the repository"),

@@ -114,6 +114,8 @@ def test_what_is_no_file_of_ours_is_refused_and_its_target_untouched(
         assert names(tmp_path) == ["root", "target"]
         expected = {"folder": "folder", "hard link": "file"}.get(kind, "other")
         assert root.entries(FILE[:-1]) == [Entry(FILE[-1], expected)]  # type: ignore[arg-type]
+        assert root.move(FILE, "aside")
+        assert root.move((*FILE[:-1], "aside"), FILE[-1])
         # The name of all but a folder can be removed; what it leads to is not.
         if kind == "folder":
             with pytest.raises(StateError):

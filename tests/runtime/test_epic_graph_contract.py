@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.github.issues import GitHubFailed
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 from forge_actors.runtime.epic_graph import GitHubGraph
+from forge_actors.runtime.epic_plan import PlanGraph
 from forge_actors.testing.epic.graph import ScriptedGraph
 from forge_actors.testing.epic.graph_contract import CHECKS, Ground
-from forge_actors.testing.epic.graph_people import ScriptedPeople, WorldPeople
+from forge_actors.testing.epic.graph_people import (
+    PlanPeople,
+    ScriptedPeople,
+    WorldPeople,
+)
 from forge_actors.testing.github import FakeGitHub
 from tests.edges.github_kit import bench, world_of_two
 
@@ -69,7 +77,25 @@ async def scripted() -> AsyncIterator[Ground]:
     yield Ground(graph, ScriptedPeople(graph), spoil, mend)
 
 
+@asynccontextmanager
+async def from_a_plan() -> AsyncIterator[Ground]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plan.toml")
+        people = PlanPeople(path)
+
+        def spoil() -> RefusalReason:
+            path.write_text("title = ")
+            return "malformed"
+
+        graph = PlanGraph(path, sleep=no_time)
+        yield Ground(graph, people, spoil, people.save)
+
+
+async def no_time(seconds: float) -> None:
+    await trio.lowlevel.checkpoint()
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("open_", [over_http, in_process, scripted])
+@pytest.mark.parametrize("open_", [over_http, in_process, scripted, from_a_plan])
 async def test_every_graph_keeps_the_contract(check: Check, open_: Open) -> None:
     await check(open_)

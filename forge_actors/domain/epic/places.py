@@ -72,6 +72,11 @@ def stop(epic: int) -> Place:
     return (*EPICS, str(epic), "stop.json")
 
 
+def within(place: Place, folder: Place) -> Place:
+    """The same place of issues that are kept apart, in a folder of ours."""
+    return (*place[:1], *folder, *place[1:])
+
+
 def unfinished(token: str) -> str:
     """The name of a file that is being written; the token is 16 hexadecimal digits."""
     return f".unfinished-{token}"

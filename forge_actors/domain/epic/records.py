@@ -180,7 +180,11 @@ class EngineState(Record, frozen=True, kw_only=True):
     config_digest: Digest
     branch: Annotated[str, Meta(max_length=250)]
     base_commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")] | None
+<<<<<<< HEAD
     #: Times that a phase was tried, by its name.
+=======
+    #: Times that a phase came to its end, by its name.
+>>>>>>> spaces
     tries: dict[str, int]
     #: Times that a phase sent the work back, by its name, and that it failed, by its
     #: name with `failed` behind it.

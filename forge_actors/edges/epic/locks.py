@@ -73,6 +73,10 @@ class FileRunLock:
     def issue(self) -> int:
         return self._issue
 
+    @property
+    def held(self) -> bool:
+        return self._descriptor.is_open
+
     def hand_off(self) -> int:
         number = self._descriptor.number
         self._handed_off = True

@@ -46,16 +46,21 @@ T = TypeVar("T")
 
 
 class FileNamespaces:
-    """The port `Namespaces` on the files of a root."""
+    """The port `Namespaces` on the files of a root.
 
-    def __init__(self, root: Root) -> None:
+    `folder` keeps them apart from those of other graphs: see `RepositoryNode.folder`.
+    """
+
+    def __init__(self, root: Root, folder: Place = ()) -> None:
         self._root = root
+        self._folder = folder
 
     # -- issues ----------------------------------------------------------------------
 
     def issues(self) -> Listing:
+        folder = self._at(places.ISSUES)
         try:
-            entries = self._root.entries(places.ISSUES) or []
+            entries = self._root.entries(folder) or []
         except StateError as error:
             return Listing(problems=(f"the issues cannot be listed: {error}",))
         found: list[int] = []
@@ -65,12 +70,12 @@ class FileNamespaces:
             if canonical and entry.kind == "folder" and int(entry.name) < MAX_NUMBER:
                 found.append(int(entry.name))
             elif len(problems) < MAX_STRANGERS:
-                where = places.told((*places.ISSUES, entry.name))
+                where = places.told((*folder, entry.name))
                 problems.append(f"{where} is no folder of an issue")
         return Listing(tuple(sorted(found)), tuple(problems))
 
     def binding(self, issue: int) -> Binding | None:
-        return self._record(Binding, places.binding(issue))
+        return self._record(Binding, self._at(places.binding(issue)))
 
     def look(self, issue: int) -> Namespace:
         problems: list[str] = []
@@ -94,7 +99,7 @@ class FileNamespaces:
     def bind(self, lock: RunLock, binding: Binding) -> None:
         issue = binding.run_key.issue_number
         _shown(lock, issue)
-        self._root.create(places.binding(issue), checked(binding))
+        self._root.create(self._at(places.binding(issue)), checked(binding))
 
     def open_claim(
         self, lock: RunLock, claim: Claim, supersede: Claim | None = None
@@ -102,12 +107,18 @@ class FileNamespaces:
         issue = claim.run_key.issue_number
         namespace = self.read(lock, issue)
         claiming.check_open(namespace, claim, supersede)
-        self._root.create(places.claim(issue, claim.generation), checked(claim))
-        claims = (*namespace.claims, claim)
-        for earlier in claims[:-1]:
-            if earlier.closed is None:
-                closing = claiming.superseded(claims, earlier, claim.opened_at)
-                self._replace(issue, claiming.closed(claims, earlier, closing))
+        for left in namespace.outrun:
+            self._take_over(namespace.claims, left, claim)
+        self._root.create(
+            self._at(places.claim(issue, claim.generation)), checked(claim)
+        )
+        if supersede is not None:
+            self._take_over((*namespace.claims, claim), supersede, claim)
+
+    def _take_over(self, claims: tuple[Claim, ...], earlier: Claim, by: Claim) -> None:
+        closing = claiming.superseded(claims, earlier, by.opened_at)
+        closed = claiming.closed(claims, earlier, closing)
+        self._replace(by.run_key.issue_number, closed)
 
     def close_claim(self, lock: RunLock, claim: Claim, closing: Closed) -> Claim:
         issue = claim.run_key.issue_number
@@ -126,19 +137,24 @@ class FileNamespaces:
         return noted
 
     def _replace(self, issue: int, claim: Claim) -> None:
-        self._root.write(places.claim(issue, claim.generation), checked(claim))
+        self._root.write(
+            self._at(places.claim(issue, claim.generation)), checked(claim)
+        )
+
+    def _at(self, place: Place) -> Place:
+        return places.within(place, self._folder)
 
     def _is_used(self, issue: int) -> bool:
-        entries = self._root.entries(places.namespace(issue)) or []
+        entries = self._root.entries(self._at(places.namespace(issue))) or []
         return any(entry.name != places.RUN_LOCK for entry in entries)
 
     def _saved(self, issue: int) -> Saved | None:
-        place = places.state(issue)
+        place = self._at(places.state(issue))
         data = self._root.read(place, MAX_RECORD)
         return None if data is None else Saved(data, _decoded(EngineState, data, place))
 
     def _claims(self, issue: int) -> tuple[Claim, ...]:
-        folder = places.claims(issue)
+        folder = self._at(places.claims(issue))
         entries = self._root.entries(folder) or []
         if len(entries) > MAX_CLAIMS:
             raise StateError(f"{places.told(folder)} has more than {MAX_CLAIMS} claims")
@@ -152,7 +168,7 @@ class FileNamespaces:
         return tuple(self._claim(issue, each) for each in sorted(generations))
 
     def _claim(self, issue: int, generation: int) -> Claim:
-        place = places.claim(issue, generation)
+        place = self._at(places.claim(issue, generation))
         claim = self._record(Claim, place)
         if claim is None or claim.generation != generation:
             raise StateError(f"{places.told(place)} is not the claim {generation}")
@@ -161,13 +177,15 @@ class FileNamespaces:
     # -- the run ---------------------------------------------------------------------
 
     def read_scheduler(self, epic: int) -> Scheduler | None:
-        return self._record(Scheduler, places.scheduler(epic))
+        return self._record(Scheduler, self._at(places.scheduler(epic)))
 
     def write_scheduler(self, scheduler: Scheduler) -> None:
-        self._root.write(places.scheduler(scheduler.epic.number), checked(scheduler))
+        self._root.write(
+            self._at(places.scheduler(scheduler.epic.number)), checked(scheduler)
+        )
 
     def move_scheduler_aside(self, epic: int, now: Moment) -> str | None:
-        place = places.scheduler(epic)
+        place = self._at(places.scheduler(epic))
         name = f"{place[-1]}.{now.replace(':', '-')}"
         taken = {entry.name for entry in self._root.entries(place[:-1]) or ()}
         names = (name, *(f"{name}-{each}" for each in range(2, MAX_ASIDE + 1)))
@@ -177,7 +195,7 @@ class FileNamespaces:
         raise StateError(f"{places.told(place)} was moved aside {MAX_ASIDE} times")
 
     def read_stop(self, epic: int) -> StopFound:
-        place = places.stop(epic)
+        place = self._at(places.stop(epic))
         try:
             data = self._root.read(place, MAX_RECORD)
         except StateError as error:
@@ -190,10 +208,10 @@ class FileNamespaces:
             return StopFound("unparsable", detail=detail(str(error)))
 
     def write_stop(self, epic: int, request: StopRequest) -> None:
-        self._root.write(places.stop(epic), checked(request))
+        self._root.write(self._at(places.stop(epic)), checked(request))
 
     def remove_stop(self, epic: int) -> bool:
-        return self._root.remove(places.stop(epic))
+        return self._root.remove(self._at(places.stop(epic)))
 
     # -- other runs ------------------------------------------------------------------
 

@@ -131,6 +131,17 @@ class FolderRoot:
             os.fsync(parent)
             return True
 
+    def move(self, place: Place, name: str) -> bool:
+        check((*place[:-1], name))
+        with _told(place), self._parent(place) as parent:
+            if parent is None or _status(place[-1], parent) is None:
+                return False
+            if _status(name, parent) is not None:
+                raise StateError(f"{told((*place[:-1], name))} is there already")
+            os.rename(place[-1], name, src_dir_fd=parent, dst_dir_fd=parent)
+            os.fsync(parent)
+            return True
+
     def remove_folder(self, place: Place) -> None:
         """Remove a folder, which has to be empty."""
         with _told(place), self._parent(place) as parent:

@@ -18,22 +18,23 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.testing.epic.root import FaultyRoot, MemoryRoot
 
 if TYPE_CHECKING:
+    from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.records import EngineState
 
 
 class MemoryNamespaces(FileNamespaces):
     """The port `Namespaces` on files of the memory, which fail when they are told."""
 
-    def __init__(self, files: MemoryRoot | None = None) -> None:
+    def __init__(self, files: MemoryRoot | None = None, folder: Place = ()) -> None:
         self.files = MemoryRoot() if files is None else files
         self.faults = FaultyRoot(self.files)
-        super().__init__(self.faults)
+        super().__init__(self.faults, folder)
 
     def save(self, state: EngineState) -> None:
         """Have a worker save how far it is."""
         issue = state.run_key.issue_number
-        self.files.write(places.state(issue), checked(state))
+        self.files.write(self._at(places.state(issue)), checked(state))
 
     def again(self) -> MemoryNamespaces:
         """The same files after a crash, as the next run finds them."""
-        return MemoryNamespaces(self.files)
+        return MemoryNamespaces(self.files, self._folder)

@@ -91,6 +91,20 @@ class MemoryRoot:
         del self.files[place]
         return True
 
+    def move(self, place: Place, name: str) -> bool:
+        to = (*place[:-1], name)
+        check(place)
+        check(to)
+        if not self._is_there(place):
+            return False
+        if self._is_there(to):
+            raise StateError(f"{told(to)} is there already")
+        self.files = {_moved(each, place, to): it for each, it in self.files.items()}
+        self.folders = {_moved(each, place, to) for each in self.folders}
+        moved = {_moved(each, place, to): it for each, it in self._appended.items()}
+        self._appended = moved
+        return True
+
     def close(self) -> None:
         """Close what is on the disk."""
         for file in self._appended.values():
@@ -99,6 +113,9 @@ class MemoryRoot:
 
     def _all(self) -> set[Place]:
         return {*self.files, *self.folders}
+
+    def _is_there(self, place: Place) -> bool:
+        return any(each[: len(place)] == place for each in self._all())
 
     def _make_folders(self, place: Place) -> None:
         self.folders.update(place[:end] for end in range(1, len(place)))
@@ -126,3 +143,7 @@ class MemoryRoot:
 
 def _is_below(place: Place, folder: Place) -> bool:
     return len(place) > len(folder) and place[: len(folder)] == folder
+
+
+def _moved(each: Place, place: Place, to: Place) -> Place:
+    return (*to, *each[len(place) :]) if each[: len(place)] == place else each

@@ -86,6 +86,21 @@ def check_what_is_removed_is_gone(root: Root) -> None:
     assert root.read(FILE, 10) is None
 
 
+def check_what_is_moved_has_another_name(root: Root) -> None:
+    assert not root.move(FILE, "aside")
+    root.write(FILE, b"one")
+    assert root.move(FILE, "aside")
+    assert root.read(FILE, 10) is None
+    assert root.read((*FILE[:-1], "aside"), 10) == b"one"
+    root.write(FILE, b"two")
+    assert _refused(root.move, FILE, "aside")
+    assert _refused(root.move, FILE, "../aside")
+    assert root.read(FILE, 10) == b"two"
+    assert root.read((*FILE[:-1], "aside"), 10) == b"one"
+    assert root.move(FILE[:-1], "folder")
+    assert root.read(("a", "folder", "aside"), 10) == b"one"
+
+
 def check_a_folder_is_no_file_and_a_file_no_folder(root: Root) -> None:
     root.write(FILE, b"one")
     folder, below = FILE[:-1], (*FILE, "below")
@@ -117,6 +132,7 @@ CHECKS = (
     check_a_log_goes_on_until_its_limit,
     check_a_folder_is_listed_by_name,
     check_what_is_removed_is_gone,
+    check_what_is_moved_has_another_name,
     check_a_folder_is_no_file_and_a_file_no_folder,
     check_what_leads_elsewhere_is_no_place,
 )
