@@ -15,7 +15,7 @@ from forge_actors.actors.epic_run import Live
 from forge_actors.domain.epic import telling
 from forge_actors.domain.epic.claims import opened
 from forge_actors.domain.epic.errors import Busy, StateError
-from forge_actors.domain.epic.graph import SnapshotRefused
+from forge_actors.domain.epic.graph import IssueText, SnapshotRefused
 from forge_actors.domain.epic.namespace import classify
 from forge_actors.domain.epic.records import (
     Admission,
@@ -23,6 +23,7 @@ from forge_actors.domain.epic.records import (
     Closed,
     RunKey,
     WorkerDiagnostics,
+    assignment,
     detail,
 )
 from forge_actors.domain.epic.workers import (
@@ -106,10 +107,10 @@ class Admissions:
         if found.kind == "settled":
             self._settle(issue, lock, found)
             return "skipped"
-        reread = await self._reread(issue)
-        if reread is None:
+        now = await self._reread(issue)
+        if now is None:
             return "stale"
-        return await self._begin(issue, lock, namespace, found, reread)
+        return await self._begin(issue, lock, namespace, found, *now)
 
     def _settle(self, issue: int, lock: RunLock, found: Classification) -> None:
         run = self._run
@@ -124,28 +125,33 @@ class Admissions:
         except StateError as error:
             run.say(f"#{issue}: its claim stays open: {error}")
 
-    async def _reread(self, issue: int) -> Reread | None:
+    async def _reread(self, issue: int) -> tuple[Reread, IssueText] | None:
         """The issue as it is now, if that is how the snapshot has it."""
         run = self._run
-        snapshot = run.progress.snapshot
+        snapshot, graph = run.progress.snapshot, run.context.graph
         assert snapshot is not None
+
+        async def read() -> tuple[Reread, IssueText]:
+            reread = await graph.reread(snapshot, issue)
+            none = IssueText("", "")
+            return reread, await graph.text(issue) if reread.unchanged else none
+
         try:
-            read = partial(run.context.graph.reread, snapshot, issue)
-            reread = await self._unless_stopped(read)
+            found = await self._unless_stopped(read)
         except SnapshotRefused as error:
             run.say(f"#{issue} could not be read again: {error}")
             return None
-        if reread is not None and not reread.unchanged:
-            run.say(telling.stale(issue, reread.differences))
+        if found is not None and not found[0].unchanged:
+            run.say(telling.stale(issue, found[0].differences))
             return None
-        return reread
+        return found
 
     async def _unless_stopped(
-        self, read: Callable[[], Awaitable[Reread]]
-    ) -> Reread | None:
+        self, read: Callable[[], Awaitable[tuple[Reread, IssueText]]]
+    ) -> tuple[Reread, IssueText] | None:
         """What is read; None if it takes too long or nothing is to begin any more."""
         run = self._run
-        found: list[Reread | SnapshotRefused] = []
+        found: list[tuple[Reread, IssueText] | SnapshotRefused] = []
 
         async def go() -> None:
             try:
@@ -175,10 +181,11 @@ class Admissions:
         namespace: Namespace,
         found: Classification,
         reread: Reread,
+        text: IssueText,
     ) -> Outcome:
         run = self._run
         try:
-            claim = self._write(issue, lock, namespace, found, reread)
+            claim = self._write(issue, lock, namespace, found, reread, text)
         except StateError as error:
             run.hold(issue, "uncertain", f"it is left alone: {error}")
             return "skipped"
@@ -194,12 +201,13 @@ class Admissions:
         namespace: Namespace,
         found: Classification,
         reread: Reread,
+        text: IssueText,
     ) -> Claim:
         run, records = self._run, self._run.context.namespaces
         snapshot, place = run.progress.snapshot, run.repository.place
         assert snapshot is not None
+        key = RunKey(run.repository.id, issue)
         if namespace.binding is None:
-            key = RunKey(run.repository.id, issue)
             binding = Binding(
                 run_key=key,
                 issue_id=reread.node.id,
@@ -211,6 +219,9 @@ class Admissions:
             )
             records.bind(lock, binding)
             namespace = records.read(lock, issue)
+        url = f"https://{place.host}/{place.repo}/issues/{issue}"
+        told = assignment(key, reread.node.id, url, text.title, text.body)
+        records.assign(lock, told)
         claim = opened(
             namespace,
             found,

@@ -101,6 +101,11 @@ class FileNamespaces:
         _shown(lock, issue)
         self._root.create(self._at(places.binding(issue)), checked(binding))
 
+    def assign(self, lock: RunLock, assignment: Assignment) -> None:
+        issue = assignment.run_key.issue_number
+        _shown(lock, issue)
+        self._root.write(places.assignment(issue), checked(assignment, MAX_ASSIGNMENT))
+
     def open_claim(
         self, lock: RunLock, claim: Claim, supersede: Claim | None = None
     ) -> None:
