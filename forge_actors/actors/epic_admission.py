@@ -6,7 +6,6 @@ then the claim, then the process.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import trio

@@ -7,9 +7,9 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from forge_actors.edges.epic.root import FolderRoot
 
 from forge_actors.edges.epic.namespaces import FileNamespaces
+from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.namespaces import MemoryNamespaces
 from forge_actors.testing.epic.root import FaultyRoot

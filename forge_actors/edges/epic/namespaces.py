@@ -11,7 +11,9 @@ from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import MAX_CLAIMS, Namespace, Saved
 from forge_actors.domain.epic.record_ports import Listing, StopFound
 from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
     MAX_RECORD,
+    Assignment,
     Binding,
     Claim,
     EngineState,
