@@ -15,7 +15,7 @@ from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.ports import Entry
 from forge_actors.edges.epic import root as edge
 from forge_actors.edges.epic.root import FolderRoot
-from forge_actors.testing.epic.roots import MemoryRoot
+from forge_actors.testing.epic.root import MemoryRoot
 from forge_actors.testing.epic.roots_contract import CHECKS
 
 if TYPE_CHECKING:

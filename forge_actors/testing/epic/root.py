@@ -9,6 +9,8 @@ faulty.crash_after(3)  # the third one is done, and then everything ends
 
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import TYPE_CHECKING, TypeVar
 
 from forge_actors.domain.epic.errors import StateError
@@ -30,25 +32,36 @@ class Crash(Exception):
 
 
 class MemoryRoot:
-    """The port `Root` without a disk; it has no descriptors, so that nothing can be
-    appended to."""
+    """The port `Root` without a disk, but for files that are appended to.
+
+    It keeps the contract of `roots_contract.py`, which the real one keeps too.
+    """
 
     def __init__(self) -> None:
         self.files: dict[Place, bytes] = {}
         #: What is neither a file nor a folder, and what it is.
         self.odd: dict[Place, str] = {}
         self.folders: set[Place] = {()}
+        #: Files that somebody writes to at the end; what is in them is on the disk.
+        self._logs: dict[Place, int] = {}
+
+    def close(self) -> None:
+        """Close what is on the disk."""
+        for log in self._logs.values():
+            os.close(log)
+        self._logs.clear()
 
     def plant(self, place: Place, what: str) -> None:
         """Have something be there that is no file, such as a link or a FIFO."""
         self._make(place[:-1])
+        self._forget_log(place)
         self.files.pop(place, None)
         self.odd[place] = what
 
     def read(self, place: Place, limit: int) -> bytes | None:
         if not self._looked_for(place):
             return None
-        content = self.files.get(place)
+        content = self._content(place)
         if content is not None and len(content) > limit:
             raise StateError(f"{told(place)} is longer than {limit} bytes")
         return content
@@ -56,6 +69,7 @@ class MemoryRoot:
     def write(self, place: Place, content: bytes) -> None:
         self._looked_for(place)
         self._make(place[:-1])
+        self._forget_log(place)
         self.files[place] = content
 
     def create(self, place: Place, content: bytes) -> None:
@@ -64,7 +78,15 @@ class MemoryRoot:
         self.write(place, content)
 
     def append(self, place: Place, limit: int) -> int:
-        raise StateError(f"{told(place)}: no file of the memory can be opened")
+        content = self.read(place, limit) or b""
+        if len(content) >= limit:
+            raise StateError(f"{told(place)} has {limit} bytes or more")
+        if place not in self._logs:
+            self.write(place, content)
+            self._logs[place], name = tempfile.mkstemp()
+            os.unlink(name)
+            os.write(self._logs[place], content)
+        return os.dup(self._logs[place])
 
     def entries(self, place: Place) -> list[Entry] | None:
         check(place)
@@ -88,6 +110,7 @@ class MemoryRoot:
         if place in self.folders:
             raise StateError(f"{told(place)} is a folder")
         there = place in self.files or place in self.odd
+        self._forget_log(place)
         self.files.pop(place, None)
         self.odd.pop(place, None)
         return there
@@ -102,7 +125,19 @@ class MemoryRoot:
         self.files = {_moved(each, place, to): it for each, it in self.files.items()}
         self.odd = {_moved(each, place, to): it for each, it in self.odd.items()}
         self.folders = {_moved(each, place, to) for each in self.folders}
+        self._logs = {_moved(each, place, to): it for each, it in self._logs.items()}
         return True
+
+    def _content(self, place: Place) -> bytes | None:
+        log = self._logs.get(place)
+        if log is not None:
+            return os.pread(log, os.fstat(log).st_size, 0)
+        return self.files.get(place)
+
+    def _forget_log(self, place: Place) -> None:
+        log = self._logs.pop(place, None)
+        if log is not None:
+            os.close(log)
 
     def _is_there(self, place: Place) -> bool:
         return place in self.files or place in self.odd or place in self.folders
