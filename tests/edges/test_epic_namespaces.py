@@ -77,6 +77,16 @@ def test_work_goes_on_from_a_state_between_two_phases(phase: Any, world: World) 
     assert (found(world).kind, found(world).open_claim) == ("resumable", claim)
 
 
+def test_a_worker_that_went_on_has_a_later_state(world: World) -> None:
+    bound(world)
+    saved(world, made_state(12, "implement", second=30))
+    claim = claimed(world, made_claim(12, state_ref=read(world).state_ref))
+    for second in (30, 31):  # the clock may stand still
+        saved(world, made_state(12, "review", second=second))
+        now = found(world)
+        assert (now.kind, now.open_claim) == ("resumable", claim)
+
+
 @pytest.mark.parametrize("phase", ["ready_for_merge", "done", "blocked", "failed"])
 def test_work_that_came_to_rest_is_settled(phase: Any, world: World) -> None:
     bound(world)
