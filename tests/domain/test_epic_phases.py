@@ -32,6 +32,7 @@ from forge_actors.domain.epic.phases import (
     with_effect,
 )
 from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
     MAX_BODY,
     MAX_DETAIL,
     MAX_TITLE,
@@ -253,7 +254,7 @@ def test_what_an_issue_says_is_harmless_and_whole_between_its_marks(
     title: str, body: str
 ) -> None:
     told = task(title, body)
-    assert decode(Assignment, encode(told)) == told
+    assert decode(Assignment, encode(told), MAX_ASSIGNMENT) == told
     for prompt in (
         implement_prompt(told, state("implement"), "k3y", again=False),
         review_prompt(told, state("review"), "k3y"),
@@ -271,7 +272,7 @@ def test_what_an_issue_says_is_harmless_and_whole_between_its_marks(
 def test_a_huge_issue_is_cut() -> None:
     told = task("t" * 10_000, "\x01\U0001f600" * 200_000)
     assert (len(told.title), len(told.body)) == (MAX_TITLE, MAX_BODY)
-    assert decode(Assignment, encode(told)) == told
+    assert decode(Assignment, encode(told), MAX_ASSIGNMENT) == told
 
 
 def test_an_agent_that_goes_on_in_its_session_is_told_only_what_is_new() -> None:

@@ -23,7 +23,9 @@ SCHEMA = 1
 MAX_RECORD = 256 * 1024
 MAX_DETAIL = 500
 #: Characters of the title and the body of an issue.
-MAX_TITLE, MAX_BODY = 300, 48 * 1024
+MAX_TITLE, MAX_BODY = 300, 64 * 1024
+#: Bytes of the record of one.
+MAX_ASSIGNMENT = 512 * 1024
 
 Number = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 Id = Annotated[int, Meta(ge=1, lt=MAX_ID)]
@@ -51,6 +53,9 @@ Phase = Literal[
     "failed",
 ]
 SETTLED: tuple[Phase, ...] = ("ready_for_merge", "done", "blocked", "failed")
+EndReason = Literal[
+    "nothing-admissible", "drained", "stopped", "interrupted", "degraded"
+]
 Classification = Literal["settled", "resumable", "abandoned", "superseded"]
 
 R = TypeVar("R", bound="Record")
@@ -177,6 +182,8 @@ class EngineState(Record, frozen=True, kw_only=True):
     config_digest: Digest
     branch: Annotated[str, Meta(max_length=250)]
     base_commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")] | None
+    #: Its worktree is there, whole.
+    made: bool = False
     #: Times that a phase came to its end, by its name.
     tries: dict[str, int]
     #: Times that a phase sent the work back, by its name, and that it failed, by its
@@ -217,10 +224,7 @@ class Invocation(Struct, frozen=True, forbid_unknown_fields=True):
     id: InvocationId
     started_at: Moment
     ended_at: Moment | None = None
-    end_reason: (
-        Literal["nothing-admissible", "drained", "stopped", "interrupted", "degraded"]
-        | None
-    ) = None
+    end_reason: EndReason | None = None
 
 
 class ConfigSummary(Struct, frozen=True, forbid_unknown_fields=True):
@@ -278,7 +282,7 @@ def encode(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 
-def checked(record: Record) -> bytes:
+def checked(record: Record, limit: int = MAX_RECORD) -> bytes:
     """The same of a record that will be read again.
 
     Raises:
@@ -288,17 +292,17 @@ def checked(record: Record) -> bytes:
         data = encode(record)
     except ValueError as error:
         raise StateError(f"it cannot be written: {error}") from None
-    decode(type(record), data)
+    decode(type(record), data, limit)
     return data
 
 
-def decode(kind: type[R], data: bytes) -> R:
+def decode(kind: type[R], data: bytes, limit: int = MAX_RECORD) -> R:
     """
     Raises:
         StateError: it is too large, no UTF-8, or no such record.
     """
-    if len(data) > MAX_RECORD:
-        raise StateError(f"it has more than {MAX_RECORD} bytes")
+    if len(data) > limit:
+        raise StateError(f"it has more than {limit} bytes")
     try:
         json.loads(data, object_pairs_hook=_once, parse_constant=_refuse_constant)
         return msgspec.json.decode(data, type=kind, strict=True)

@@ -11,7 +11,9 @@ from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import MAX_CLAIMS, Namespace, Saved
 from forge_actors.domain.epic.record_ports import Listing, StopFound
 from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
     MAX_RECORD,
+    Assignment,
     Binding,
     Claim,
     EngineState,
@@ -100,6 +102,11 @@ class FileNamespaces:
         issue = binding.run_key.issue_number
         _shown(lock, issue)
         self._root.create(self._at(places.binding(issue)), checked(binding))
+
+    def assign(self, lock: RunLock, assignment: Assignment) -> None:
+        issue = assignment.run_key.issue_number
+        _shown(lock, issue)
+        self._root.write(places.assignment(issue), checked(assignment, MAX_ASSIGNMENT))
 
     def open_claim(
         self, lock: RunLock, claim: Claim, supersede: Claim | None = None
