@@ -172,6 +172,8 @@ def test_issues_of_another_epic_are_none_of_this_one(world: World) -> None:
     before = world.files()
     assert report(world) is None
     assert world.files() == before
+    locks: FakeLocks = world.locks  # type: ignore[assignment]
+    assert locks.kernel.log == []
 
 
 def test_only_those_that_are_asked_for_are_locked(world: World) -> None:
