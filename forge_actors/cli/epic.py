@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
@@ -121,15 +121,15 @@ def _run(args: argparse.Namespace) -> int:
     plain = Plain()
     end = trio.run(run_epic, options, note, plain.passed)
     if args.json and (view := plain.view()) is not None:
-        print_json(_as_json(view))
+        _show(args, view)
     return end.status
 
 
 def _plan(args: argparse.Namespace) -> int:
     import trio
 
-    from forge_actors.cli.epic_text import detail, starts
-    from forge_actors.runtime.epic_looks import plan_epic
+    from forge_actors.cli.epic_text import starts
+    from forge_actors.runtime.epic_looks import as_json, plan_epic
     from forge_actors.runtime.epic_run import load_settings
     from forge_actors.runtime.epic_settings import parallel
 
@@ -137,7 +137,8 @@ def _plan(args: argparse.Namespace) -> int:
     limit = parallel(options.max_parallel, load_settings(options).epic)
     view = trio.run(plan_epic, options)
     if not _show(args, view):
-        print("\n".join([*detail(_as_json(view)), "", *starts(_as_json(view), limit)]))
+        _print(view)
+        print("\n".join(starts(as_json(view), limit)))
     return 0
 
 
@@ -151,7 +152,7 @@ def _status(args: argparse.Namespace) -> int:
 
 async def _look(args: argparse.Namespace) -> int:
     """All EPICs of the repository."""
-    from forge_actors.runtime.epic_looks import kept_epic, known_epics
+    from forge_actors.runtime.epic_looks import as_json, kept_epic, known_epics
 
     options, views = _options(args), []
     for known in await known_epics(options.folder):
@@ -160,7 +161,7 @@ async def _look(args: argparse.Namespace) -> int:
     if args.svg is not None:
         raise UsageError("--svg: belongs to one EPIC: name it")
     if args.json:
-        print_json([_as_json(view) for view in views])
+        print_json([as_json(view) for view in views])
         return 0
     for view in views:
         _print(view)
@@ -229,18 +230,14 @@ def _show(args: argparse.Namespace, view: EpicView) -> bool:
 
         write_out(args.svg, picture(view))
     elif args.json:
-        print_json(_as_json(view))
+        from forge_actors.runtime.epic_looks import as_json
+
+        print_json(as_json(view))
     return args.json or args.svg is not None
 
 
 def _print(view: EpicView) -> None:
     from forge_actors.cli.epic_text import detail
+    from forge_actors.runtime.epic_looks import as_json
 
-    print("\n".join([*detail(_as_json(view)), ""]), flush=True)
-
-
-def _as_json(view: EpicView) -> dict[str, Any]:
-    from msgspec import to_builtins
-
-    found: dict[str, Any] = to_builtins(view)
-    return found
+    print("\n".join([*detail(as_json(view)), ""]), flush=True)

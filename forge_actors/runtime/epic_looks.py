@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
+from msgspec import to_builtins
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import StateError
@@ -109,6 +110,12 @@ def _fact(
     if kind == "settled":
         return "settled-namespace"
     return "uncertain" if kind == "uncertain" else None
+
+
+def as_json(view: EpicView) -> dict[str, Any]:
+    """A view as JSON has it."""
+    found: dict[str, Any] = to_builtins(view)
+    return found
 
 
 class Kept:

@@ -91,9 +91,9 @@ async def run_epic(
     settings = load_settings(options)
     wanted = with_agent(settings.epic, options.agent)
     limit = parallel(options.max_parallel, wanted)
-    wanted.check_ready()
     graph = open_graph(options.target, settings.github, SecretFolder(options.home))
     try:
+        wanted.check_ready()
         place = await controller_place(options.folder)
         folder = await plan_folder(graph, options.target)
         with opened(place) as root:
