@@ -166,8 +166,8 @@ class EpicSettings(Struct, frozen=True, forbid_unknown_fields=True):
                 " or argv in the settings",
             )
 
-    def branch_of(self, epic: int, issue: int) -> str:
-        """The name of the branch of an issue."""
+    def branch_of(self, epic: int | str, issue: int) -> str:
+        """The name of the branch of an issue; `epic` is a number, or a plan."""
         names = {"epic": str(epic), "issue": str(issue)}
         return _PLACEHOLDER.sub(lambda found: names.get(found[1], ""), self.branch)
 
