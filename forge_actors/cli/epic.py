@@ -74,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let workers come to their next boundary (this is so without it)",
     )
     how.add_argument("--now", action="store_true", help="interrupt the workers")
-    stop.add_argument("--wait", action="store_true", help="return when it has ended")
+    stop.add_argument("--follow", action="store_true", help="return when it has ended")
     for action in (run_it, resume, plan, status, stop):
         action.add_argument(
             "--checkout", metavar="DIR", help="a folder of the repository (.)"
@@ -200,7 +200,7 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
         mode = "now" if args.now else "drain"
         invocation = kept.ask_to_stop("now" if args.now else "drain")
         note(f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}")
-        while args.wait and _goes_on(kept, invocation):
+        while args.follow and _goes_on(kept, invocation):
             await kept.changed()
     return 0
 

@@ -256,6 +256,13 @@ def repository_of(key: str) -> RepositoryNode:
     return RepositoryNode(_id(key, 0), Place(PLAN_HOST, "plan", slug), folder)
 
 
+def issue_url(place: Place, number: int) -> str:
+    """Where people find an issue: of a plan its name and the number."""
+    if place.host == PLAN_HOST:
+        return f"{place.name}#{number}"
+    return f"https://{place.host}/{place.repo}/issues/{number}"
+
+
 def epic_of(plan: Plan, key: str) -> EpicNode:
     home = repository_of(key).place
     return EpicNode(
