@@ -240,3 +240,4 @@ def test_the_groups_of_circles_come_in_their_order() -> None:
     edges = {5: [4], 4: [5, 9], 3: [3], 2: [1], 1: [0, 2], 0: [7], 7: []}
     assert circles(edges) == ((5, 4), (3,), (2, 1))
     assert circles({}) == ()
+    assert circles({1: [], 2: [1, 3], 3: [1, 2]}) == ((2, 3),)

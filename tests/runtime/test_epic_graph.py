@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forge_actors.domain.epic.graph import MAX_BLOCKERS, MAX_CHILDREN
 from forge_actors.domain.epic.verdicts import evaluate
-from forge_actors.domain.github.issues import PARALLEL
+from forge_actors.domain.github.issues import PARALLEL, GitHubFailed
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 from forge_actors.runtime.epic_graph import GitHubGraph
 from forge_actors.testing.epic.graph_contract import refusal
@@ -202,16 +202,19 @@ async def test_a_renamed_repository_is_the_same_one() -> None:
         )
 
 
-async def test_a_repository_that_is_renamed_meanwhile_is_read_once_more() -> None:
+@pytest.mark.parametrize("path", ["/demo$", "/issues/7$", "/sub_issues$"])
+async def test_a_repository_that_is_renamed_meanwhile_is_one_place_all_the_same(
+    path: str,
+) -> None:
     async with bench() as made:
         scene = Scene(made)
         rename = partial(made.world.rename, made.demo, "renamed")
-        made.troubles.after("/sub_issues$", rename)
-        snapshot = await scene.graph.snapshot()
-        assert snapshot.place.name in ("demo", "renamed")
-        again = await scene.graph.snapshot()
-        assert again.place.name == "renamed"
-        assert {child.place for child in again.children} == {again.place}
+        made.troubles.after(path, rename)
+        for _ in range(2):
+            made_of = await scene.graph.snapshot()
+            places = {child.place for child in made_of.children}
+            assert places == {made_of.place} == {made_of.epic.at.place}
+        assert made_of.place.name == "renamed"
 
 
 async def test_another_repository_in_the_place_of_the_old_one_is_refused() -> None:
@@ -295,6 +298,44 @@ async def test_a_server_may_tell_less_with_an_issue() -> None:
     people.give_away(2)
     [found] = (await graph.reread(snapshot, 2)).differences
     assert found == "parent: #7 -> #8"
+
+    for number in range(100, 100 + MAX_CHILDREN):
+        people.add(number)
+    assert (await refusal(graph.snapshot())).reason == "too-large"
+
+
+class Counting(FakeGitHub):
+    """One that says how many of its reads are under way at once."""
+
+    now = most = asked = 0
+    broken = False
+
+    async def blockers(self, at: IssueAt) -> tuple[Issue, ...]:
+        self.asked += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await trio.lowlevel.checkpoint()
+        self.now -= 1
+        if self.broken:
+            raise GitHubFailed("denied", "no")
+        return await super().blockers(at)
+
+
+async def test_no_reader_is_asked_for_more_than_it_answers_at_once() -> None:
+    world = world_of_two()
+    demo, _ = world.repositories.values()
+    people = WorldPeople(world, demo)
+    people.add(1)
+    for number in range(10, 30):
+        people.add(number, blocked_by=(1,))
+    reader = Counting(world)
+    graph = GitHubGraph(reader, EPIC)
+    await graph.snapshot()
+    assert reader.most == PARALLEL
+    assert len(reader.reads) == 3 + 20
+    reader.asked, reader.broken = 0, True
+    assert (await refusal(graph.snapshot())).reason == "denied"
+    assert reader.asked <= 2 * PARALLEL  # what is not asked yet is not asked any more
 
 
 async def test_a_shared_reader_is_left_open() -> None:

@@ -28,6 +28,7 @@ from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.epic import flock
 from forge_actors.edges.epic.descriptor import Descriptor
 from forge_actors.edges.epic.filesystem import check_filesystem
+from forge_actors.edges.epic.mounted import mount_of, read_mounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,9 +208,12 @@ class FileLocks:
 
     def _is_listed(self) -> bool:
         """Whether the kernel lists the lock: it is not everywhere that it does."""
-        device, inode = self._root.identity()
-        numbers = os.major(device), os.minor(device)
-        return exclusive_holder(_kernel_locks(), numbers, inode) is not None
+        # Of the mount: some file systems say another device of each of their files.
+        mount = mount_of(self._root, read_mounts() or "")
+        if mount is None:
+            return False
+        _, inode = self._root.identity()
+        return exclusive_holder(_kernel_locks(), mount.device, inode) is not None
 
 
 def _checked(issue: int) -> int:

@@ -132,7 +132,9 @@ async def check_a_child_reads_the_same_again(open_: Open) -> None:
     async with open_() as ground:
         ground.people.add(1)
         ground.people.add(2, blocked_by=(1,))
+        ground.people.add(3, blocked_by=(1,))
         ground.people.finish(1)
+        ground.people.finish(3)
         made = await ground.graph.snapshot()
         for child in made.children:
             again = await ground.graph.reread(made, child.number)
