@@ -159,10 +159,7 @@ class Keeper(Generic[M]):
                 while await self._again(history, task_status):
                     task_status = None
         finally:
-            self._stops = True
             self.over.set()
-            self._life.begun.set()
-            self._life.over.set()
 
     async def _again(
         self, history: RestartHistory, told: trio.TaskStatus[None] | None
