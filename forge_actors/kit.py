@@ -21,7 +21,7 @@ its messages one at a time. It alone owns its state, so nothing is locked.
 
     async with open_supervisor() as supervisor:
         adder = await supervisor.start(add_up, name="the adder")
-        assert await adder.ask(partial(Add, 3)) == 3
+        assert await adder.ask(lambda reply: Add(3, reply)) == 3
 """
 
 from __future__ import annotations

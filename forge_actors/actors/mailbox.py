@@ -70,6 +70,8 @@ class Reply(Generic[A]):
             self.refuse(ActorStopped())
 
     async def wait(self) -> A:
+        """What the asker does: wait until it is settled."""
+
         def abandon(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             self._task = None
             return trio.lowlevel.Abort.SUCCEEDED
@@ -273,6 +275,7 @@ class Inbox(Generic[M]):
 
     @property
     def empty(self) -> bool:
+        """Every message that was sent was taken."""
         return self._taken == self._mailbox.sent
 
     def load(self) -> tuple[int, bool]:
