@@ -31,6 +31,7 @@ from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
+from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.github_settings import GitHubSettings
 from forge_actors.runtime.log_settings import LogSettings
@@ -162,6 +163,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     power: PowerSettings = PowerSettings()
     effects: EffectSettings = EffectSettings()
     github: GitHubSettings = GitHubSettings()
+    epic: EpicSettings = EpicSettings()
     webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
@@ -183,6 +185,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.watchdog.seconds, self.power.grace
         self.notify.check()
         self.github.check()
+        self.epic.check()
         check_hooks(self.webhooks)
         _ = self.log.size
 
@@ -294,10 +297,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section in ("providers", "budgets", "webhooks", "github"):
+            if section in ("providers", "budgets", "webhooks", "github", "epic"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
         values |= self.budgets.values() | self.notify.values() | self.github.values()
+        values |= self.epic.values()
         for hook in self.webhooks:
             values |= hook.values()
         for name, provider in sorted(self.providers.items()):

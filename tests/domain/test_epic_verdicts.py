@@ -20,13 +20,11 @@ from forge_actors.domain.epic.verdicts import (
     FACTS,
     KINDS,
     MAX_NAMED,
-    check_satisfied_by,
     counts,
     cycles,
     evaluate,
     ready_set,
 )
-from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 
 HOME = Place(GITHUB, "octo", "demo")
@@ -53,7 +51,7 @@ def snapshot(*children: ChildNode) -> Snapshot:
 def reasons(
     *children: ChildNode,
     facts: dict[int, str] | None = None,
-    by: tuple[str, ...] = ("completed",),
+    by: tuple[str, ...] = (),
 ) -> list[str]:
     found = evaluate(snapshot(*children), facts or {}, satisfied_by=by)
     for each in found:
@@ -126,20 +124,14 @@ def test_only_a_completed_blocker_is_out_of_the_way() -> None:
     assert reasons(child(3, dropped, double, silent, far)) == [
         "blocked:#13(not-planned),#14(duplicate),#15(closed),octo/other#16"
     ]
-    by = ("completed", "not-planned")
+    by = ("not-planned",)
+    assert reasons(child(3, done), by=by) == ["ready"]
     assert reasons(child(3, dropped), by=by) == ["ready"]
     assert reasons(child(3, double), by=by) == ["blocked:#14(duplicate)"]
     assert reasons(child(3, dropped, double, silent), by=("any",)) == ["ready"]
     assert reasons(child(3, far), by=("any",)) == ["blocked:octo/other#16"]
     odd = blocker(12, "\x1b[2J")
     assert reasons(child(3, odd)) == ["blocked:#12"]
-
-
-def test_what_satisfies_is_said_in_known_words() -> None:
-    assert check_satisfied_by([], field="f") == ("completed",)
-    assert check_satisfied_by(["duplicate"], field="f") == ("completed", "duplicate")
-    with pytest.raises(InvalidInput, match=r"^f: 'not_planned' is no way .*duplicate"):
-        check_satisfied_by(["not_planned"], field="f")
 
 
 def test_a_reason_names_so_many_blockers() -> None:
@@ -248,3 +240,4 @@ def test_the_groups_of_circles_come_in_their_order() -> None:
     edges = {5: [4], 4: [5, 9], 3: [3], 2: [1], 1: [0, 2], 0: [7], 7: []}
     assert circles(edges) == ((5, 4), (3,), (2, 1))
     assert circles({}) == ()
+    assert circles({1: [], 2: [1, 3], 3: [1, 2]}) == ((2, 3),)

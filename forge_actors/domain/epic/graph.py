@@ -11,10 +11,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from forge_actors.domain.epic.records import EpicRef, digest_of
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.github.issues import IssueText as IssueText
 from forge_actors.domain.github.places import IssueAt, Place
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Children of one EPIC, as many as GitHub allows, and issues that block one of them.
 MAX_CHILDREN, MAX_BLOCKERS = 100, 100
-#: Characters of the text of an issue.
-MAX_TEXT = 65_536
 #: Differences of one issue that are told.
 MAX_DIFFERENCES = 20
 OPEN, CLOSED = "open", "closed"
@@ -132,13 +131,6 @@ class ChildNode(Struct, frozen=True):
     @property
     def place(self) -> Place:
         return self.at.place
-
-
-class IssueText(Struct, frozen=True):
-    """What an issue says, of bounded length. None of it is to be trusted."""
-
-    title: str
-    body: str
 
 
 class Snapshot(Struct, frozen=True):
@@ -315,13 +307,6 @@ def _state(node: ChildNode | BlockerNode) -> str:
 
 def _parent(node: ChildNode, home: Place) -> str:
     return "none" if node.parent is None else issue_name(node.parent, home)
-
-
-def with_parent(node: ChildNode, epic: EpicNode) -> ChildNode:
-    """With the id of its parent, where that is the EPIC."""
-    if node.parent != epic.at:
-        return node
-    return structs.replace(node, parent_id=epic.id)
 
 
 def _digest(value: object) -> str:

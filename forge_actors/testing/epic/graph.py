@@ -73,6 +73,8 @@ class ScriptedGraph:
         self.reads: list[str] = []
         self.seconds = 0.0
         self.gate: trio.Event | None = None
+        #: Every read is refused with this.
+        self.down: SnapshotRefused | None = None
         self.closed = False
         self.wall: Callable[[], float] = lambda: BEGIN + trio.current_time()
         self._failures: dict[Read, list[SnapshotRefused]] = {}
@@ -220,6 +222,8 @@ class ScriptedGraph:
         if self.gate is not None:
             await self.gate.wait()
         await trio.sleep(self.seconds)
+        if self.down is not None:
+            raise self.down
         if failures := self._failures.get(what):
             raise failures.pop(0)
 
