@@ -14,7 +14,7 @@ from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.workflow_views import WorkflowRequest
 from forge_actors.runtime.automation_handles import ScheduleHandle, WorkflowHandle
 from forge_actors.runtime.event_stream import EventStream
-from forge_actors.runtime.job_handle import JobHandle
+from forge_actors.runtime.job_handle import JobHandle as JobHandle
 from forge_actors.runtime.repository_handle import RepositoryHandle, submit
 
 if TYPE_CHECKING:

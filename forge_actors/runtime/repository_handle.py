@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class RepositoryHandle:
-    """A repository that is registered. `id` is its own for ever; `name` and `path` are
-    those with which it was found.
+    """A repository that is registered. `id` is its own for ever; the rest is as it was
+    when it was found, see `show`.
 
     Raises:
         NotFound: from every method, once it was removed.
@@ -31,6 +31,7 @@ class RepositoryHandle:
         self.id = view.id
         self.name = view.name
         self.path = view.path
+        self.enabled = view.enabled
         #: What was noticed when it was found, such as that it was moved.
         self.note = view.note
 
