@@ -109,17 +109,12 @@ class GitHubGraph:
         if old is None:
             raise SnapshotRefused("not-found", f"{self._at} has no sub-issue #{number}")
         try:
-            new = await self._again(snapshot, number)
+            new, text = await self._again(snapshot, number)
         except SnapshotRefused as error:
             if error.reason != "inconsistent":
                 raise
-            new = await self._again(snapshot, number)
-        return Reread(new, node_digest(new), differences(old, new))
-
-    async def text(self, number: int) -> IssueText:
-        """See the port."""
-        with _refusals():
-            return await self._github.text(IssueAt(self._at.place, number))
+            new, text = await self._again(snapshot, number)
+        return Reread(new, node_digest(new), differences(old, new), text)
 
     async def close(self) -> None:
         """See the port."""
@@ -190,10 +185,12 @@ class GitHubGraph:
 
     # -- one of it -------------------------------------------------------------------
 
-    async def _again(self, snapshot: Snapshot, number: int) -> ChildNode:
+    async def _again(
+        self, snapshot: Snapshot, number: int
+    ) -> tuple[ChildNode, IssueText]:
         at = IssueAt(self._at.place, number)
         with _refusals():
-            issue = await self._github.issue(at)
+            issue, text = await self._github.text(at)
             parent = issue.parent
             if parent is None:
                 # Not each server tells it with the issue.
@@ -204,9 +201,9 @@ class GitHubGraph:
         node = structs.replace(
             node, parent=parent, parent_id=snapshot.epic.id if mine else None
         )
-        if not issue.open:
-            return node
-        return structs.replace(node, blockers=await self._blockers(issue))
+        if issue.open:
+            node = structs.replace(node, blockers=await self._blockers(issue))
+        return node, text
 
 
 def _child(issue: Issue, epic: EpicNode) -> ChildNode:

@@ -24,7 +24,7 @@ from tests.edges.github_kit import Bench, bench, world_of_two
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forge_actors.domain.github.issues import Issue
+    from forge_actors.domain.github.issues import Issue, IssueText
     from forge_actors.testing.github.world import Repository, World
 
 HOME = Place(GITHUB, "octo", "demo")
@@ -276,6 +276,10 @@ class Terse(FakeGitHub):
 
     async def issue(self, at: IssueAt) -> Issue:
         return self._less(await super().issue(at))
+
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
+        issue, text = await super().text(at)
+        return self._less(issue), text
 
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         return tuple(map(self._less, await super().sub_issues(at)))
