@@ -168,8 +168,10 @@ class Told:
             self.world.end(self.workers.pop())
 
 
-ACTS = ("controller", "run", "share", "hand off")
-ACTS += ("close controller", "close run", "end", "die")
+ACTS = (
+    *("controller", "run", "share", "hand off"),
+    *("close controller", "close run", "end", "die"),
+)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(ACTS), st.sampled_from(PROCESSES), st.sampled_from(ISSUES)
