@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--controller-fd", metavar="N", type=int, required=True)
     parser.add_argument("--run-fd", metavar="N", type=int, required=True)
     parser.add_argument("--agent", metavar="NAME")
-    parser.add_argument("--inside", metavar="A/B", default="")
+    parser.add_argument("--folder", metavar="A/B", default="")
     parser.add_argument("--accept-config-change", action="store_true")
 
 
@@ -53,6 +53,6 @@ def run(args: argparse.Namespace) -> int:
         controller_fd=args.controller_fd,
         run_fd=args.run_fd,
         agent=args.agent,
-        folder=tuple(filter(None, args.inside.split("/"))),
+        folder=tuple(filter(None, args.folder.split("/"))),
     )
     return work(options, resolve_home(args.home))

@@ -212,7 +212,7 @@ class Bench:
             "controller-fd": controller,
             "run-fd": run,
             "home": str(self.home),
-            "inside": "/".join(self.inside),
+            "folder": "/".join(self.inside),
             **more,
         }
         if options.pop("swapped", False):
