@@ -14,6 +14,7 @@ from forge_actors.domain.epic.records import (
     EffectDone,
     Record,
     SnapshotSummary,
+    StateRef,
     StopRequest,
     checked,
     decode,
@@ -60,6 +61,86 @@ def test_a_record_is_read_as_it_was_written(record: Record) -> None:
     assert decode(type(record), data) == record
     assert data.endswith(b"}\n")
     assert json.loads(data)["schema"] == 1
+
+
+def test_how_a_claim_is_written() -> None:
+    """As earlier versions of the program have it on the disk."""
+    before = made_claim(12, 2)
+    ref = StateRef("present", DIGEST, "review", "r-00000001", moment(2))
+    closed = made_closed("settled", "ready_for_merge")
+    claim = made_claim(12, 3, state_ref=ref, supersedes=before.ref, closed=closed)
+    claim = structs.replace(claim, worker=made_worker())
+    assert _object(claim) == {
+        "schema": 1,
+        "claim_id": "c-00120003",
+        "generation": 3,
+        "kind": "resume",
+        "run_key": {"repository_id": 101, "issue_number": 12},
+        "issue_id": 9012,
+        "epic": {"number": 7, "id": 9007},
+        "invocation_id": "i-00000003",
+        "admission": {
+            "snapshot_digest": DIGEST,
+            "node_digest": DIGEST,
+            "observed_at": "2026-11-29T20:00:00Z",
+        },
+        "state_ref": {
+            "kind": "present",
+            "digest": DIGEST,
+            "phase": "review",
+            "run_id": "r-00000001",
+            "updated_at": "2026-11-30T00:00:02Z",
+        },
+        "supersedes": {"claim_id": "c-00120002", "generation": 2},
+        "opened_at": "2026-11-30T00:00:03Z",
+        "worker": {
+            "pid": 4242,
+            "start_time": 987654,
+            "recorded_at": "2026-11-30T00:00:50Z",
+            "log": "/octo/demo/workers/1.log",
+        },
+        "closed": {
+            "classification": "settled",
+            "settlement": "ready_for_merge",
+            "exit_status": 0,
+            "detail": "it ended",
+            "at": "2026-11-30T00:01:40Z",
+        },
+    }
+
+
+def test_how_a_run_is_told_of() -> None:
+    assert _object(RECORDS[3]) == {
+        "schema": 1,
+        "repository": {"id": 101, "owner": "octo", "name": "demo"},
+        "epic": {"number": 7, "id": 9007},
+        "invocation": {
+            "id": "i-00000001",
+            "started_at": "2026-11-30T00:00:00Z",
+            "ended_at": None,
+            "end_reason": None,
+        },
+        "config": {
+            "max_parallel": 3,
+            "poll_interval_seconds": 60.0,
+            "stop_grace_seconds": 30.0,
+            "digest": DIGEST,
+        },
+        "admission": {"status": "open", "reason": None},
+        "last_snapshot": {
+            "digest": DIGEST,
+            "observed_at": "2026-11-30T00:00:01Z",
+            "children": 5,
+            "ready": 1,
+            "blocked": 2,
+            "closed": 1,
+            "unsupported": 0,
+            "owned": 1,
+            "held": 0,
+        },
+        "created_at": "2026-11-30T00:00:00Z",
+        "updated_at": "2026-11-30T00:00:00Z",
+    }
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=kind_of)

@@ -14,6 +14,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.testing.epic.namespaces_contract import CHECKS
 from forge_actors.testing.epic.records import (
     EXPECTED,
+    made_assignment,
     made_binding,
     made_claim,
     made_closed,
@@ -75,6 +76,16 @@ def test_work_goes_on_from_a_state_between_two_phases(phase: Any, world: World) 
     assert now.open_claim is None
     claim = claimed(world, made_claim(12))
     assert (found(world).kind, found(world).open_claim) == ("resumable", claim)
+
+
+def test_a_worker_that_went_on_has_a_later_state(world: World) -> None:
+    bound(world)
+    saved(world, made_state(12, "implement", second=30))
+    claim = claimed(world, made_claim(12, state_ref=read(world).state_ref))
+    for second in (30, 31):  # the clock may stand still
+        saved(world, made_state(12, "review", second=second))
+        now = found(world)
+        assert (now.kind, now.open_claim) == ("resumable", claim)
 
 
 @pytest.mark.parametrize("phase", ["ready_for_merge", "done", "blocked", "failed"])
@@ -341,6 +352,7 @@ def test_issues_of_a_plan_are_kept_apart(world: World) -> None:
     assert plan.look(12) == Namespace(12)
     lock = world.locks.take_run(12)
     plan.bind(lock, made_binding(12))
+    plan.assign(lock, made_assignment(12))
     plan.open_claim(lock, made_claim(12))
     plan.write_scheduler(made_scheduler())
     plan.write_stop(7, StopRequest(mode="now"))
@@ -352,6 +364,7 @@ def test_issues_of_a_plan_are_kept_apart(world: World) -> None:
         ("epics", "7", "stop.json"),
         ("issues", "12", "binding.json"),
         ("issues", "12", "claims", "1.json"),
+        ("issues", "12", "issue.json"),
     ]
     assert plan.issues().issues == (12,)
     assert found(world).kind == "resumable"

@@ -10,6 +10,8 @@ from msgspec import structs
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.reconciling import MAX_PROBLEMS, reconcile
 from forge_actors.domain.epic.records import checked
+from forge_actors.edges.epic.locks import FileLocks
+from forge_actors.edges.machine import lives, own_identity
 from forge_actors.testing.epic.records import (
     EPIC,
     EXPECTED,
@@ -29,10 +31,11 @@ from forge_actors.testing.epic.worlds import (
     read,
     saved,
 )
-from tests.edges.epic_records_kit import world
+from tests.edges.epic_records_kit import DiskWorld, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from pathlib import Path
 
     from forge_actors.domain.epic.reconciling import Reconciled, Report
     from forge_actors.domain.epic.records import Claim
@@ -172,6 +175,8 @@ def test_issues_of_another_epic_are_none_of_this_one(world: World) -> None:
     before = world.files()
     assert report(world) is None
     assert world.files() == before
+    locks: FakeLocks = world.locks  # type: ignore[assignment]
+    assert locks.kernel.log == []
 
 
 def test_only_those_that_are_asked_for_are_locked(world: World) -> None:
@@ -302,3 +307,27 @@ def test_closed_claims_stay_as_they_are(world: World) -> None:
     assert now is not None
     assert (now.classification, now.closed) == ("fresh", None)
     assert world.files() == before
+
+
+def test_with_the_locks_of_the_kernel_too(tmp_path: Path) -> None:
+    world = DiskWorld(tmp_path)
+    ours, others = (
+        FileLocks(world.root, own_identity(), lives, check=lambda root: None)
+        for _ in range(2)
+    )
+    for issue in (12, 13):
+        bound(world, issue)
+        claimed(world, made_claim(issue))
+    held = others.take_run(13)
+    namespaces = world.namespaces
+    first = reconcile(namespaces, ours, EPIC, EXPECTED, now=moment(1)).reports
+    assert [(each.live, each.closed is None) for each in first] == [
+        (False, False),
+        (True, True),
+    ]
+    held.close()
+    then = reconcile(namespaces, ours, EPIC, EXPECTED, {13, 14}, now=moment(2)).reports
+    assert [(each.issue, each.live) for each in then] == [(13, False)]
+    assert then[0].closed is not None
+    assert not world.path(places.namespace(14)).exists()
+    world.root.close()

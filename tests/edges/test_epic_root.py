@@ -305,13 +305,16 @@ def test_no_access_leaves_a_descriptor_open(tmp_path: Path) -> None:
         root.write(FILE, b"x")
         root.read(FILE, 10)
         root.entries(FILE[:-1])
-        for place in (("a", "..", "b"), (*FILE, "below"), FILE[:-1]):
+        (tmp_path / "twice").hardlink_to(tmp_path.joinpath("root", *FILE))
+        os.mkfifo(tmp_path / "root" / "fifo")
+        odd = [("a", "..", "b"), (*FILE, "below"), FILE[:-1], FILE, ("fifo",)]
+        for place in odd:
             for act in (
-                lambda: root.read(place, 10),  # noqa: B023
-                lambda: root.write(place, b""),  # noqa: B023
-                lambda: root.append(place, 10),  # noqa: B023
-                lambda: root.open_lock(place),  # noqa: B023
+                lambda place: root.read(place, 10),
+                lambda place: root.write(place, b""),
+                lambda place: root.append(place, 10),
+                root.open_lock,
             ):
                 with pytest.raises(StateError):
-                    act()
+                    act(place)
         assert names(Path("/proc/self/fd")) == before

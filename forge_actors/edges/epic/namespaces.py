@@ -106,7 +106,8 @@ class FileNamespaces:
     def assign(self, lock: RunLock, assignment: Assignment) -> None:
         issue = assignment.run_key.issue_number
         _shown(lock, issue)
-        self._root.write(places.assignment(issue), checked(assignment, MAX_ASSIGNMENT))
+        place = self._at(places.assignment(issue))
+        self._root.write(place, checked(assignment, MAX_ASSIGNMENT))
 
     def open_claim(
         self, lock: RunLock, claim: Claim, supersede: Claim | None = None

@@ -10,11 +10,19 @@ from msgspec import structs
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.claims import by_state
 from forge_actors.domain.epic.namespace import Namespace, classify
-from forge_actors.domain.epic.records import StopRequest, checked
+from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
+    MAX_BODY,
+    Assignment,
+    StopRequest,
+    checked,
+    decode,
+)
 from forge_actors.testing.epic.records import (
     EPIC,
     EXPECTED,
     OTHER_EPIC,
+    made_assignment,
     made_binding,
     made_claim,
     made_closed,
@@ -66,6 +74,20 @@ def check_a_namespace_is_bound_once(world: World) -> None:
     assert world.namespaces.binding(12) == binding
     assert world.namespaces.issues().issues == (12,)
     assert read(world).binding == binding
+
+
+def check_a_worker_is_told_its_work_anew_each_time(world: World) -> None:
+    lock, place = world.locks.take_run(12), places.assignment(12)
+    for body in ("Do it.", "é\U0001f980" * (MAX_BODY // 2), "Do something else."):
+        told = made_assignment(12, body)
+        world.namespaces.assign(lock, told)
+        assert decode(Assignment, world.files()[place], MAX_ASSIGNMENT) == told
+    before = world.files()
+    with refused():
+        world.namespaces.assign(lock, structs.replace(told, body="x" * (MAX_BODY + 1)))
+    assert world.files() == before
+    lock.close()
+    assert found(world).kind == "fresh"
 
 
 def check_claims_are_numbered_and_all_kept(world: World) -> None:
@@ -131,8 +153,13 @@ def check_a_claim_that_does_not_follow_is_refused(world: World) -> None:
             world.namespaces.open_claim(lock, wrong, over)
     assert world.files() == before
     world.namespaces.open_claim(lock, second, first)
+    world.namespaces.close_claim(lock, second, made_closed())
+    before = world.files()
+    third = made_claim(12, 3, state_ref=later, supersedes=second.ref)
+    with refused():  # there is nothing to take over from
+        world.namespaces.open_claim(lock, third, second)
+    assert world.files() == before
     lock.close()
-    assert found(world).open_claim == second
 
 
 def check_a_claim_is_closed_once(world: World) -> None:
@@ -186,6 +213,7 @@ def check_whoever_writes_has_the_lock(world: World) -> None:
         for write in (
             lambda lock=lock: namespaces.read(lock, 12),
             lambda lock=lock: namespaces.bind(lock, made_binding(12)),
+            lambda lock=lock: namespaces.assign(lock, made_assignment(12)),
             lambda lock=lock: namespaces.open_claim(lock, claim),
             lambda lock=lock: namespaces.close_claim(lock, claim, made_closed()),
             lambda lock=lock: namespaces.note_worker(lock, claim, made_worker()),
@@ -339,6 +367,7 @@ def check_a_run_of_a_single_issue(world: World) -> None:
 CHECKS: tuple[Callable[[World], None], ...] = (
     check_nothing_is_kept_at_first,
     check_a_namespace_is_bound_once,
+    check_a_worker_is_told_its_work_anew_each_time,
     check_claims_are_numbered_and_all_kept,
     check_a_claim_that_does_not_follow_is_refused,
     check_a_claim_is_closed_once,

@@ -9,6 +9,7 @@ from forge_actors.domain.epic.records import (
     ABSENT,
     Admission,
     AdmissionStatus,
+    Assignment,
     Binding,
     Claim,
     Closed,
@@ -62,6 +63,16 @@ def made_binding(
         epic=epic,
         worktree=f"/octo/demo/.git/forge-actors/worktrees/{issue}",
         created_at=moment(0),
+    )
+
+
+def made_assignment(issue: int, body: str = "Do it.") -> Assignment:
+    return Assignment(
+        run_key=RunKey(REPOSITORY_ID, issue),
+        issue_id=issue_id(issue),
+        url=f"https://github.com/{OWNER}/{NAME}/issues/{issue}",
+        title="A thing to do",
+        body=body,
     )
 
 

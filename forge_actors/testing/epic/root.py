@@ -1,10 +1,12 @@
 """The files of EPIC runs in memory, and failures at chosen writes.
 
-files = MemoryRoot()
-files.plant(("forge-actors", "issues", "12", "binding.json"), "a link")
-faulty = FaultyRoot(files)  # any other root as well
-faulty.fail_at(2)  # the second write from now on fails, and changes nothing
-faulty.crash_after(3)  # the third one is done, and then everything ends
+    files = MemoryRoot()
+    files.plant(("forge-actors", "issues", "12", "binding.json"), "a link")
+    faulty = FaultyRoot(files)  # any other root as well
+    faulty.fail_at(2)  # the second write from now on fails, and changes nothing
+    faulty.crash_after(3)  # the third one is done, and then everything ends
+
+They keep the contract of `roots_contract.py`, which the real root keeps too.
 """
 
 from __future__ import annotations
