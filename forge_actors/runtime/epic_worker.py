@@ -94,7 +94,13 @@ async def _work(options: WorkerOptions, home: str) -> int:
         checkout = await GitProgram().checkout(options.checkout)
         root = FolderRoot(checkout.common_dir)
         try:
-            inherited.prove(root, given.issue, options.controller_fd, options.run_fd)
+            inherited.prove(
+                root,
+                given.issue,
+                options.controller_fd,
+                options.run_fd,
+                options.folder,
+            )
             settings = _settings(options, home)
             task = _admitted(root, options, settings.epic)
         except BaseException:
