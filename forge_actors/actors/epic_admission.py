@@ -133,8 +133,7 @@ class Admissions:
 
         async def read() -> tuple[Reread, IssueText]:
             reread = await graph.reread(snapshot, issue)
-            none = IssueText("", "")
-            return reread, await graph.text(issue) if reread.unchanged else none
+            return reread, reread.text
 
         try:
             found = await self._unless_stopped(read)

@@ -16,6 +16,7 @@ from forge_actors.domain.epic.graph import (
     Snapshot,
     snapshot_of,
 )
+from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.verdicts import (
     FACTS,
     KINDS,
@@ -111,6 +112,14 @@ def test_facts_are_about_the_repository_itself() -> None:
     stranger = child(3, at=IssueAt(OTHER, 3), id=1)
     found = reasons(stranger, child(3), facts={3: "owned"})
     assert found == ["unsupported:other-repository", "owned"]
+
+
+def test_a_run_goes_by_the_numbers_of_the_repository_itself() -> None:
+    progress: Progress[None] = Progress(1, 60.0)
+    stranger = child(3, at=IssueAt(OTHER, 3), id=1)
+    progress.snapshot = snapshot(child(3), stranger, structs.replace(stranger, id=2))
+    [verdict] = progress.graph_verdicts().values()
+    assert (verdict.issue_id, verdict.kind) == (9003, "ready")
 
 
 def test_only_a_completed_blocker_is_out_of_the_way() -> None:
