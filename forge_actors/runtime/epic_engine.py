@@ -33,7 +33,7 @@ from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.settings import Settings, StatusSettings
+from forge_actors.runtime.settings import PressureSettings, Settings, StatusSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
 
 if TYPE_CHECKING:
@@ -205,6 +205,8 @@ def _of_phases(settings: Settings) -> Settings:
         webhooks=(),
         effects=EffectSettings(wrappers="all"),
         epic=EpicSettings(),
+        # Whoever admitted the issue has found the room for it.
+        pressure=PressureSettings(min_free_memory_mb=64, max_load_per_cpu=1e9),
     )
 
 

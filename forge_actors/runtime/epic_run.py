@@ -179,7 +179,7 @@ def worker_command(
         *("--controller-fd", str(order.controller), "--run-fd", str(order.run)),
     ]
     if folder:
-        words += ["--inside", "/".join(folder)]
+        words += ["--folder", "/".join(folder)]
     if options.agent is not None:
         words += ["--agent", options.agent]
     if options.accept_config_change and claim.kind == "resume":
