@@ -25,7 +25,7 @@ from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
 from forge_actors.runtime.effect_guard import EffectSettings
-from forge_actors.runtime.epic_effects import Publisher
+from forge_actors.runtime.epic_effects import NotNow, Publisher
 from forge_actors.runtime.epic_phases import PhaseJobs
 from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.github import open_pull_requests
@@ -148,6 +148,8 @@ class Engine:
                 self._save(state)
                 words = f": {detail(outcome.text)}" if outcome.text else ""
                 self._say(f"{phase} {outcome.kind}{words}")
+                if outcome.kind == "later":
+                    raise NotNow(f"see to it, and run the EPIC again: {state.detail}")
                 if self._is_told_to_stop():
                     break
         return state
