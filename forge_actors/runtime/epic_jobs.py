@@ -56,6 +56,8 @@ class _Candidate:
         self.job: str | None = None
         #: It is not wanted any more.
         self.withdrawn = False
+        #: The pause before the next try to queue one.
+        self.pause = trio.CancelScope()
         #: Set once the scheduler has answered.
         self.answered = trio.Event()
         self.answer: Admitted | NotAdmitted | None = None
@@ -180,11 +182,17 @@ class IssueJobs:
         lost, self._lost = self._lost, []
         return lost
 
+    def close(self) -> None:
+        """Have nobody wait any more. What works goes on."""
+        for issue in list(self._candidates):
+            self._withdraw(issue, "the scheduler of the EPIC has ended")
+
     def _withdraw(self, issue: int, reason: str) -> None:
         candidate = self._candidates.pop(issue, None)
         if candidate is None:
             return
         candidate.withdrawn = True
+        candidate.pause.cancel()
         candidate.reply(NotAdmitted(reason))
         if candidate.job is not None and not candidate.asks:
             self._nursery.start_soon(self._cancel_job, candidate.job)
@@ -200,7 +208,8 @@ class IssueJobs:
             [accepted] = await self._submit([request])
         except _FOR_NOW as error:
             log.info("issue #%d of %s is not queued: %s", issue, self._work, error)
-            await trio.sleep(TRY_AGAIN)
+            with candidate.pause:
+                await trio.sleep(TRY_AGAIN)
             self._drop(issue, candidate)
             return
         except ForgeError as error:
