@@ -1,4 +1,4 @@
-"""What begins jobs by itself in one runtime: schedules, workflows, controllers, EPICs."""
+"""What begins jobs by itself in one runtime, and works through EPICs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import trio
 from forge_actors.actors.schedules_messages import HeldNoMore
 from forge_actors.runtime.activations import consume
 from forge_actors.runtime.controllers import RunningControllers
-from forge_actors.runtime.epic_sites import ServedEpics
-from forge_actors.runtime.epics import RunningEpics
+from forge_actors.runtime.epics import RunningEpics, ServedEpics
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.goal_turns import Turns
 from forge_actors.runtime.issue_watching import IssueWatching

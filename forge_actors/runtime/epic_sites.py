@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from forge_actors.domain.descriptors import FIRST
 from forge_actors.domain.errors import NotFound, Refused
@@ -29,8 +29,7 @@ from forge_actors.runtime.epic_source import epic_at, open_graph
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Sequence
 
     import trio
 
@@ -38,32 +37,11 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.graph import Graph
     from forge_actors.domain.epic.runs import EpicRequest, EpicRun
     from forge_actors.domain.epic.workers import WorkerOrder
-    from forge_actors.domain.ports import Clock
-    from forge_actors.domain.requests import Accepted, JobRequest
-    from forge_actors.edges.sqlite.store import SqliteStore
-    from forge_actors.runtime.candidates import AdmissionDesk
     from forge_actors.runtime.epic_settings import EpicSettings
-    from forge_actors.runtime.github import GitHubAccess
+    from forge_actors.runtime.epics import ServedEpics
     from forge_actors.runtime.github_settings import GitHubSettings
-    from forge_actors.runtime.in_force import SettingsInForce
-    from forge_actors.runtime.registry import Registry
 
 log = logging.getLogger(__name__)
-
-
-class ServedEpics(Struct, frozen=True):
-    """What the schedulers of a runtime share."""
-
-    store: SqliteStore
-    clock: Clock
-    home: Path
-    settings: SettingsInForce
-    registry: Registry
-    github: GitHubAccess
-    candidates: AdmissionDesk
-    submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]]
-    cancel: Callable[[str], Awaitable[object]]
-    new_id: Callable[[], str]
 
 
 def checked(served: ServedEpics, request: EpicRequest) -> tuple[EpicSettings, int]:

@@ -13,10 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import trio
-from msgspec import structs
+from msgspec import Struct, structs
 
-from forge_actors.actors import epic
-from forge_actors.domain.epic.errors import LockHeld
 from forge_actors.domain.epic.runs import (
     KEPT,
     MAX_ACTIVE,
@@ -38,20 +36,43 @@ from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.runtime.epic_sites import JobSite, ServedEpics, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
 
     from forge_actors.domain.epic.runs import EpicRequest
     from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.domain.events import Event
     from forge_actors.domain.jobs import State
+    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.requests import Accepted, JobRequest
+    from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.candidates import AdmissionDesk
+    from forge_actors.runtime.epic_sites import JobSite
+    from forge_actors.runtime.github import GitHubAccess
+    from forge_actors.runtime.in_force import SettingsInForce
+    from forge_actors.runtime.registry import Registry
 
 log = logging.getLogger(__name__)
 
 Mode = Literal["drain", "now"]
+
+
+class ServedEpics(Struct, frozen=True):
+    """What the schedulers of a runtime share."""
+
+    store: SqliteStore
+    clock: Clock
+    home: Path
+    settings: SettingsInForce
+    registry: Registry
+    github: GitHubAccess
+    candidates: AdmissionDesk
+    submit: Callable[[Sequence[JobRequest]], Awaitable[list[Accepted]]]
+    cancel: Callable[[str], Awaitable[object]]
+    new_id: Callable[[], str]
 
 
 class _Kept:
@@ -114,6 +135,8 @@ class RunningEpics:
             Refused: too many have not ended, or this one goes on already.
             Unavailable: the service ends.
         """
+        from forge_actors.runtime.epic_sites import checked
+
         await self._loaded.wait()
         while request.request_id is not None and (
             known := self._store.epic_of_request(request.request_id)
@@ -240,6 +263,10 @@ class RunningEpics:
 
     async def _pass(self, kept: _Kept) -> End | None:
         """One scheduler, from its start to its end; None if there is to be another."""
+        # A runtime that works through no EPIC does not pay for it.
+        from forge_actors.domain.epic.errors import LockHeld
+        from forge_actors.runtime.epic_sites import JobSite
+
         site = JobSite(self._served, kept.run)
         async with site.opened():
             await self._wait_for_others(kept, site)
@@ -265,6 +292,8 @@ class RunningEpics:
         return None
 
     async def _schedule(self, kept: _Kept, site: JobSite) -> End:
+        from forge_actors.actors import epic
+
         async with trio.open_nursery() as nursery:
             context = site.context(
                 nursery,
