@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forge_actors.domain.admissions import AdmissionWanted
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
 from forge_actors.domain.inputs import InputsWanted
@@ -101,12 +102,17 @@ class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     artifacts: ArtifactOrder | None = None
     #: It finds a file for its outputs.
     outputs: bool = False
+    #: It has no time budgets and runs until it ends by itself. A stop is a stop signal
+    #: to its first process, twice at most, and nothing else.
+    lasting: bool = False
     #: It finds wrappers of git and gh, which keep it from effects.
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.
     wanted: WorktreeWanted | None = None
     #: Files of earlier jobs, which are to be in their places before it is launched.
     inputs: InputsWanted | None = None
+    #: It is to be admitted before it is launched.
+    admission: AdmissionWanted | None = None
     #: None could be made, and the job can do without: `problem` says why.
     no_worktree: bool = False
     #: Where its process has to be; checked before it starts.

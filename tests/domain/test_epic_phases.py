@@ -26,12 +26,14 @@ from forge_actors.domain.epic.phases import (
     effect_of,
     findings,
     is_settled,
+    moment,
     not_published,
     published,
     said_outcome,
     with_effect,
 )
 from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
     MAX_BODY,
     MAX_DETAIL,
     MAX_TITLE,
@@ -87,6 +89,7 @@ STEPS: list[tuple[str, str, Plan, Phase]] = [
     *[(p, "failed", Plan(frozenset(WORK), failures=1), "failed") for p in WORK],
     *[(phase, "blocked", ALL, "blocked") for phase in WORK],
     *[(phase, "done", ALL, "done") for phase in WORK],
+    *[(p, "later", Plan(frozenset(WORK), failures=1), p) for p in WORK],
 ]
 
 
@@ -141,6 +144,15 @@ def test_a_failure_of_a_phase_is_no_round_of_mending() -> None:
     assert (told.phase, told.detail) == ("check", "check: no disk")
     told = after(told, "check", Outcome("findings", "c"), plan, LATER)
     assert told.phase == "implement"
+
+
+def test_what_has_to_be_seen_to_first_is_neither_a_failure_nor_a_round() -> None:
+    told = state("check")
+    for number in range(1, 20):
+        told = after(told, "check", Outcome("later", "log in"), ALL, LATER)
+        assert (told.phase, told.setbacks) == ("check", {})
+        assert told.tries == {"check": number}, "each try has a number of its own"
+    assert told.detail == "check: log in"
 
 
 outcomes = st.builds(
@@ -202,6 +214,12 @@ def test_what_was_published_is_ready_and_what_may_not_be_takes_a_person() -> Non
     assert (told.phase, told.detail) == ("blocked", "publish: rejected")
 
 
+def test_the_time_of_a_state_does_not_go_back() -> None:
+    assert moment(NOW, None) == NOW
+    assert moment(LATER, state("check")) == LATER
+    assert moment("2025-01-01T00:00:00Z", state("check")) == NOW
+
+
 def test_of_each_effect_the_last_that_is_known_counts() -> None:
     begun = EffectDone("push", COMMIT, "begun")
     told = with_effect(state("publish"), begun, LATER)
@@ -253,7 +271,7 @@ def test_what_an_issue_says_is_harmless_and_whole_between_its_marks(
     title: str, body: str
 ) -> None:
     told = task(title, body)
-    assert decode(Assignment, encode(told)) == told
+    assert decode(Assignment, encode(told), MAX_ASSIGNMENT) == told
     for prompt in (
         implement_prompt(told, state("implement"), "k3y", again=False),
         review_prompt(told, state("review"), "k3y"),
@@ -271,7 +289,7 @@ def test_what_an_issue_says_is_harmless_and_whole_between_its_marks(
 def test_a_huge_issue_is_cut() -> None:
     told = task("t" * 10_000, "\x01\U0001f600" * 200_000)
     assert (len(told.title), len(told.body)) == (MAX_TITLE, MAX_BODY)
-    assert decode(Assignment, encode(told)) == told
+    assert decode(Assignment, encode(told), MAX_ASSIGNMENT) == told
 
 
 def test_an_agent_that_goes_on_in_its_session_is_told_only_what_is_new() -> None:

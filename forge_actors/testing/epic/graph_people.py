@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import json
+from typing import TYPE_CHECKING, Any, Protocol
 
 from forge_actors.domain.epic.graph import IssueText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from forge_actors.testing.epic.graph import ScriptedGraph
     from forge_actors.testing.github.world import Issue, Repository, World
@@ -99,8 +101,61 @@ class ScriptedPeople:
         self.graph.texts[number] = IssueText(title, body)
 
 
+class PlanPeople:
+    """Of a plan that is one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.issues: dict[int, dict[str, Any]] = {}
+        self.save()
+
+    def save(self) -> None:
+        """Have the file say what is in `issues`."""
+        lines = ['title = "The EPIC"']
+        for number, issue in self.issues.items():
+            told = {"number": number, **issue}
+            lines += ["", "[[issue]]"]
+            lines += [f"{key} = {json.dumps(value)}" for key, value in told.items()]
+        self.path.write_text("\n".join([*lines, ""]))
+
+    def add(self, number: int, *, blocked_by: Iterable[int] = ()) -> None:
+        self.issues[number] = {"title": f"Issue {number}"}
+        self._change(number, blocked_by=list(blocked_by))
+
+    def finish(self, number: int, reason: str = "completed") -> None:
+        self._change(number, state="closed", reason=reason.replace("_", "-"))
+
+    def reopen(self, number: int) -> None:
+        self.issues[number].pop("reason", None)
+        self._change(number, state="open")
+
+    def block(self, number: int, by: int) -> None:
+        self.issues[number]["blocked_by"].append(by)
+        self.save()
+
+    def unblock(self, number: int, by: int) -> None:
+        self.issues[number]["blocked_by"].remove(by)
+        self.save()
+
+    def give_away(self, number: int) -> None:
+        del self.issues[number]
+        self.save()
+
+    def order(self, *numbers: int) -> None:
+        self.issues = {number: self.issues[number] for number in numbers}
+        self.save()
+
+    def say(self, number: int, title: str, body: str) -> None:
+        self._change(number, title=title, body=body)
+
+    def _change(self, number: int, **fields: Any) -> None:
+        self.issues[number].update(fields)
+        self.save()
+
+
 if TYPE_CHECKING:
 
     def _are_people(
-        one: WorldPeople, other: ScriptedPeople
-    ) -> tuple[People, People]: ...
+        one: WorldPeople, other: ScriptedPeople, third: PlanPeople
+    ) -> tuple[People, People, People]:
+        return one, other, third
