@@ -17,6 +17,7 @@ import trio
 
 from forge_actors.domain.admissions import AdmissionWanted, Admitted, NotAdmitted
 from forge_actors.domain.disk import DiskLow
+from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.workers import NotStarted
 from forge_actors.domain.errors import (
     ActorStopped,
@@ -275,10 +276,14 @@ class IssueJobs:
         if candidate is None or candidate.withdrawn or candidate.job is None:
             raise NotStarted("its job was cancelled meanwhile")
         job = candidate.job
+        try:
+            command = tuple(self._command(order))
+        except StateError as error:
+            candidate.reply(NotAdmitted(str(error)))
+            raise NotStarted(str(error)) from None
         worker = candidate.worker = JobWorker(job, partial(self._interrupt, job))
         self.jobs[issue] = job
         descriptors = OpenDescriptors([os.dup(order.controller), os.dup(order.run)])
-        command = tuple(self._command(order))
         candidate.reply(Admitted(command, {}, descriptors, worker.began, worker.ended))
         await worker.settled.wait()
         if worker.identity is None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import structs
+from msgspec.json import encode as to_json
 
 from forge_actors.domain.descriptors import FIRST
+from forge_actors.domain.epic import places
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.github.places import is_cloud
 from forge_actors.edges.agents.finding import adapter
@@ -168,7 +171,12 @@ class JobSite:
     def _command(self, order: WorkerOrder) -> Sequence[str]:
         handed = structs.replace(order, controller=FIRST, run=FIRST + 1)
         site = self._site
-        return worker_command(site.options, self._checkout, site.folder, handed)
+        # The worker goes by what its scheduler goes by, whatever the files say by now.
+        place = places.within(places.settings(self._number), site.folder)
+        site.root.write(place, to_json(self._served.settings()))
+        config = Path(places.path(site.root.path, place))
+        options = structs.replace(site.options, config=config)
+        return worker_command(options, self._checkout, site.folder, handed)
 
 
 async def _number_of(graph: Graph, target: str, settings: GitHubSettings) -> int:

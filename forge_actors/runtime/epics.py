@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from forge_actors.domain.changes import Change
     from forge_actors.domain.epic.runs import EpicRequest
     from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
@@ -362,7 +363,7 @@ class RunningEpics:
         )
         event = self._event("epic_ended", kept.run, reason=reason or why)
         with suppress(StoreFailed):  # another runtime has the home
-            changes = [saved(kept.run, event), EpicsForgotten(KEPT)]
+            changes: list[Change] = [saved(kept.run, event), EpicsForgotten(KEPT)]
             await self._store.save(changes).wait()
 
     def _event(self, kind: str, run: EpicRun, **data: Any) -> Event:
