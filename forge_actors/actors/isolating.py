@@ -100,7 +100,7 @@ class Isolating(Struct, frozen=True):
             return structs.replace(order, wanted=None, problem=why, no_worktree=back)
 
     async def admit(self, order: LaunchOrder) -> Admitted | NotAdmitted:
-        """Whether a job that has to be admitted is; what fails on the way is why not."""
+        """Whether one that has to be admitted is; what fails on the way is why not."""
         if self.admissions is None:
             return NotAdmitted("nobody here can admit it")
         try:

@@ -32,8 +32,9 @@ WORK = "epic:1"
 class Locking:
     """Admits everybody, with two locks."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, argv: tuple[str, ...] = ("sleep", "600")) -> None:
         self.home = home
+        self.argv = argv
         self.orders: list[LaunchOrder] = []
         self.given: list[OpenDescriptors] = []
         self.began: list[ProcessIdentity] = []
@@ -43,7 +44,7 @@ class Locking:
         self.orders.append(order)
         self.given.append(locked(self.home, "a", "b"))
         return Admitted(
-            ("sleep", "600"),
+            self.argv,
             {"GIVEN": "yes"},
             self.given[-1],
             self.began.append,
