@@ -10,10 +10,14 @@ import trio
 from forge_actors.domain.epic.admitted import NotAdmitted
 from forge_actors.domain.epic.records import StopRequest
 from forge_actors.domain.errors import InvalidInput, Refused
-from tests.acceptance.epic_worker_kit import INVOCATION, Bench, git
+from forge_actors.runtime.epic_effects import NotNow
+from tests.acceptance.epic_worker_kit import CALM, INVOCATION, Bench, git
+from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from forge_actors.testing.agents import FakeAgent
 
 PHASES = ["implement", "check", "review"]
 #: Steps of tasks, of some 500 that all of it takes here.
@@ -104,6 +108,22 @@ async def test_a_phase_that_needs_a_person_settles_the_issue_as_blocked(
     state = bench.state
     assert (state.phase, state.detail) == ("blocked", "implement: which colour")
     assert state.effects == []
+
+
+async def test_an_agent_that_nobody_has_logged_in_leaves_the_issue_where_it_is(
+    tmp_path: Path, agents: dict[str, FakeAgent]
+) -> None:
+    bench = Bench(tmp_path)
+    lines = [CALM, "[epic.phases.implement]", "agent = 'claude'"]
+    bench.config.write_text("\n".join(lines))
+    agents["claude"].play("auth")
+    with pytest.raises(NotNow, match="run the EPIC again"):
+        await bench.work_here()
+    assert (bench.state.phase, bench.state.setbacks) == ("implement", {})
+    agents["claude"].play(file="done")
+    assert await bench.work_here() == 0
+    assert bench.state.phase == "ready_for_merge"
+    assert git(bench.worktree, "show", "HEAD:done") == "made"
 
 
 async def test_what_keeps_it_from_beginning_is_said_and_nothing_is_written(

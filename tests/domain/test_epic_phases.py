@@ -89,6 +89,7 @@ STEPS: list[tuple[str, str, Plan, Phase]] = [
     *[(p, "failed", Plan(frozenset(WORK), failures=1), "failed") for p in WORK],
     *[(phase, "blocked", ALL, "blocked") for phase in WORK],
     *[(phase, "done", ALL, "done") for phase in WORK],
+    *[(p, "later", Plan(frozenset(WORK), failures=1), p) for p in WORK],
 ]
 
 
@@ -143,6 +144,15 @@ def test_a_failure_of_a_phase_is_no_round_of_mending() -> None:
     assert (told.phase, told.detail) == ("check", "check: no disk")
     told = after(told, "check", Outcome("findings", "c"), plan, LATER)
     assert told.phase == "implement"
+
+
+def test_what_has_to_be_seen_to_first_is_neither_a_failure_nor_a_round() -> None:
+    told = state("check")
+    for number in range(1, 20):
+        told = after(told, "check", Outcome("later", "log in"), ALL, LATER)
+        assert (told.phase, told.setbacks) == ("check", {})
+        assert told.tries == {"check": number}, "each try has a number of its own"
+    assert told.detail == "check: log in"
 
 
 outcomes = st.builds(
