@@ -53,6 +53,9 @@ class Admissions(Protocol):
     async def admit(self, order: LaunchOrder) -> Admitted | NotAdmitted:
         """Whether the job of this order may begin now; it may take a while to find out.
 
-        Cancelled, nothing is open. Once it has returned the descriptors are the
-        caller's, who gives them to a launcher or closes them.
+        Cancelled or failed, nothing is open. Once it has returned the descriptors are
+        the caller's, who gives them to a launcher or closes them.
+
+        Raises:
+            ForgeError: it could not be found out, so the job is not admitted.
         """
