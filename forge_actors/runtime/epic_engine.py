@@ -63,7 +63,7 @@ class Task(Struct, frozen=True):
 
 
 class Engine:
-    """Goes from phase to phase. `saved` is the state that the disk has."""
+    """Goes from phase to phase, and saves the state at each boundary."""
 
     def __init__(
         self,
