@@ -11,13 +11,12 @@ import logging
 import os
 import signal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import trio
 
 from forge_actors.domain.admissions import AdmissionWanted, Admitted, NotAdmitted
 from forge_actors.domain.disk import DiskLow
-from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.workers import NotStarted
 from forge_actors.domain.errors import (
     ActorStopped,
@@ -42,6 +41,10 @@ log = logging.getLogger(__name__)
 #: Seconds until the next try of a candidate that could not be queued for now.
 TRY_AGAIN = 30.0
 _FOR_NOW = (StoreFailed, Unavailable, ActorStopped, DiskLow, AdmissionBlocked)
+
+
+#: Arguments, variables, and those that are keys.
+Begun: TypeAlias = tuple[tuple[str, ...], dict[str, str], dict[str, str]]
 
 
 class Ends(Protocol):
@@ -138,10 +141,10 @@ class IssueJobs:
         cancel: Callable[[str], Awaitable[object]],
         ring: Callable[[], None],
         request: Callable[[int], Mapping[str, Any]],
-        command: Callable[[WorkerOrder], Sequence[str]],
+        command: Callable[[WorkerOrder], Begun],
     ) -> None:
-        """`request` is what the job of an issue is, `command` its arguments once it is
-        admitted, and `ring` wakes the scheduler."""
+        """`request` is what the job of an issue is, `command` what it begins as once it
+        is admitted, and `ring` wakes the scheduler."""
         self._work = work
         self._nursery = nursery
         self._store = store
@@ -277,14 +280,15 @@ class IssueJobs:
             raise NotStarted("its job was cancelled meanwhile")
         job = candidate.job
         try:
-            command = tuple(self._command(order))
-        except StateError as error:
+            command, variables, keys = self._command(order)
+        except ForgeError as error:
             candidate.reply(NotAdmitted(str(error)))
             raise NotStarted(str(error)) from None
         worker = candidate.worker = JobWorker(job, partial(self._interrupt, job))
         self.jobs[issue] = job
         descriptors = OpenDescriptors([os.dup(order.controller), os.dup(order.run)])
-        candidate.reply(Admitted(command, {}, descriptors, worker.began, worker.ended))
+        told = worker.began, worker.ended
+        candidate.reply(Admitted(command, variables, descriptors, *told, keys))
         await worker.settled.wait()
         if worker.identity is None:
             why = None if worker.receipt is None else worker.receipt.error

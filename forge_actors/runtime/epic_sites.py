@@ -16,7 +16,12 @@ from forge_actors.domain.epic import places
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.github.places import is_cloud
 from forge_actors.edges.agents.finding import adapter
-from forge_actors.runtime.epic_environment import check_programs, worker_environment
+from forge_actors.runtime.epic_environment import (
+    check_programs,
+    worker_environment,
+    worker_secrets,
+    worker_variables,
+)
 from forge_actors.runtime.epic_jobs import IssueJobs
 from forge_actors.runtime.epic_looks import Kept
 from forge_actors.runtime.epic_place import controller_place, opened
@@ -32,7 +37,7 @@ from forge_actors.runtime.epic_source import epic_at, open_graph
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     import trio
 
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.graph import Graph
     from forge_actors.domain.epic.runs import EpicRequest, EpicRun
     from forge_actors.domain.epic.workers import WorkerOrder
+    from forge_actors.runtime.epic_jobs import Begun
     from forge_actors.runtime.epic_settings import EpicSettings
     from forge_actors.runtime.epics import ServedEpics
     from forge_actors.runtime.github_settings import GitHubSettings
@@ -168,7 +174,7 @@ class JobSite:
             "stop_signal": "SIGINT",
         }
 
-    def _command(self, order: WorkerOrder) -> Sequence[str]:
+    def _command(self, order: WorkerOrder) -> Begun:
         handed = structs.replace(order, controller=FIRST, run=FIRST + 1)
         site = self._site
         # The worker goes by what its scheduler goes by, whatever the files say by now.
@@ -176,7 +182,9 @@ class JobSite:
         site.root.write(place, to_json(self._served.settings()))
         config = Path(places.path(site.root.path, place))
         options = structs.replace(site.options, config=config)
-        return worker_command(options, self._checkout, site.folder, handed)
+        words = worker_command(options, self._checkout, site.folder, handed)
+        wanted = site.settings
+        return tuple(words), worker_variables(wanted), worker_secrets(wanted)
 
 
 async def _number_of(graph: Graph, target: str, settings: GitHubSettings) -> int:
