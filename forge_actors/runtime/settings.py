@@ -78,9 +78,13 @@ _SHOWN = 60
 class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How much may run at once."""
 
+    #: Jobs of all kinds.
     workers: Count = 4
+    #: Repositories in which jobs run.
     active_repositories: Count = 4
+    #: Of the jobs those of the kinds `check` and `verify-edit`, and checks of agents.
     heavy_checks: Count = 2
+    #: Of the jobs those with an agent token, whatever their provider.
     agents: Count = 4
     #: Workers of one repository; the global limit where it is not given.
     repository_workers: Count | None = None
