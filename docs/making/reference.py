@@ -27,6 +27,24 @@ if TYPE_CHECKING:
 
 #: Columns of the help on a page.
 COLUMNS = "88"
+#: How the pages begin.
+COMMANDS = """\
+`forge-actors VERB [options]`; what the verbs mean in detail is in [its own
+page](../design/command-line.md). Every verb has `--json` and `--home`.
+"""
+SETTINGS = """\
+The tables of `settings.toml` in the home. `forge-actors settings show` says
+what is in force and where it comes from. A table that is *live* holds at once
+after `settings reload`; the others are taken over by the next start.
+"""
+EVENTS = """\
+What each carries in its `data`; [how to read them](../design/events.md) is told
+elsewhere.
+"""
+API = """\
+Every public name of `forge_actors`; names that are not here may change at any
+time.
+"""
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -57,9 +75,7 @@ def _commands() -> str:
     lines = [
         "# The command line",
         "",
-        "`forge-actors VERB [options]`; what the verbs mean in detail is in"
-        " [its own page](../design/command-line.md). Every verb has `--json` and"
-        " `--home`.",
+        COMMANDS,
         "",
         "```{toctree}",
         ":hidden:",
@@ -67,9 +83,16 @@ def _commands() -> str:
         "```",
     ]
     for title, verbs in groups().items():
-        lines += ["", f"## {title[0].upper()}{title[1:]}", "", "| verb | |", "|---|---|"]
         lines += [
-            f"| [`{verb}`]({_slug(title)}.md#{verb}) | {VERBS[verb]} |" for verb in verbs
+            "",
+            f"## {title[0].upper()}{title[1:]}",
+            "",
+            "| verb | |",
+            "|---|---|",
+        ]
+        lines += [
+            f"| [`{verb}`]({_slug(title)}.md#{verb}) | {VERBS[verb]} |"
+            for verb in verbs
         ]
     return "\n".join(lines) + "\n"
 
@@ -93,8 +116,8 @@ def _verbs(title: str, verbs: tuple[str, ...]) -> str:
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     yield parser
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to them
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():
                 yield from _parsers(each)
 
@@ -106,9 +129,7 @@ def _settings() -> str:
     lines = [
         "# Settings",
         "",
-        "The tables of `settings.toml` in the home. `forge-actors settings show` says"
-        " what is in force and where it comes from. A table that is *live* holds at"
-        " once after `settings reload`; the others are taken over by the next start.",
+        SETTINGS,
     ]
     for field in msgspec.structs.fields(Settings):
         lines += _section(field.name, field.type, _told(Settings).get(field.name, ""))
@@ -200,8 +221,7 @@ def _events() -> str:
     lines = [
         "# Kinds of events",
         "",
-        "What each carries in its `data`; [how to read them](../design/events.md) is"
-        " told elsewhere.",
+        EVENTS,
         "",
         "| kind | data |",
         "|---|---|",
@@ -258,8 +278,7 @@ def _api() -> str:
     lines = [
         "# The Python interface",
         "",
-        "Every public name of `forge_actors`; names that are not here may change at any"
-        " time.",
+        API,
         "",
     ]
     for module in (forge_actors, forge_actors.client):

@@ -25,9 +25,9 @@ OTHERS = {
     "README.md": "index.md",
 }
 _PAGES = (".md", ".svg", ".png")
-_FENCED = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2 *$", re.M | re.S)
+_FENCED = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-_COMMENT = re.compile(r"^<!--.*?-->\n", re.M | re.S)
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 
 
 def gather(folder: Path) -> None:
@@ -112,11 +112,13 @@ def _relinked(text: str, path: str) -> str:
             place: str | None = target.removeprefix("docs/")
         else:
             if not (ROOT / target).exists():
-                raise FileNotFoundError(f"{path} has a link to {link}: nothing is there")
+                raise FileNotFoundError(
+                    f"{path} has a link to {link}: nothing is there"
+                )
             place = site_place(target)
         if place is None:
             return words
-        anchor = link.partition("#")[1:]
-        return f"{mark}[{words}]({os.path.relpath(place, PurePosixPath(here).parent)}{''.join(anchor)})"
+        way = os.path.relpath(place, PurePosixPath(here).parent)
+        return f"{mark}[{words}]({way}{''.join(link.partition('#')[1:])})"
 
     return _LINK.sub(exchange, text)
