@@ -74,6 +74,8 @@ BARS = {
     "looks": at_most(60.0),
     "looks-cpu": at_most(20.0),
     "w2-quiet_of_w2-looking": Bar(0.85),
+    "epic-requests": at_most(3.0),
+    "epic-evaluate": at_most(10.0),
     "accept-batch": Bar(20_000.0),
     "accept-callers": Bar(5_000.0),
     "list": at_most(5.0),

@@ -60,6 +60,8 @@ class Bench:
     spin_seconds: float = 60.0
     registered: int = 10_000
     looked_at: int = 1000
+    #: Of one EPIC.
+    children: int = 100
     idle_seconds: float = 30.0
     idle_readers: int = 1000
     active_readers: int = 100

@@ -21,6 +21,7 @@ import forge_actors
 from forge_actors.domain import jobfile
 from forge_actors.domain.forge_files import ForgeFile, read_contents
 from forge_actors.domain.requests import convert
+from forge_actors.runtime.epic_plan import read_files as read_plan
 from tests.acceptance.conftest import limit
 from tests.acceptance.service import CALL_SECONDS
 from tests.docs.blocks import NO_CODE, Block, blocks_of, commands_of, pages
@@ -77,6 +78,8 @@ def _toml(block: Block, stage: Stage) -> None:
         stage.cli("schedule", "check", file, status=0)
     elif "job" in table:
         jobfile.check(convert(table, jobfile.JobFile))
+    elif "issue" in table:
+        read_plan(file)
     elif "worktree" not in table:
         stage.cli("settings", "check", file, status=0)
     file.unlink()
@@ -86,6 +89,9 @@ def _python(block: Block, stage: Stage) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code = compile(block.text, str(block), "exec", flags)
     names: dict[str, Any] = {"forge_actors": forge_actors, "home": None}
+    if "\ntrio.run(" in block.text:
+        exec(code, names)
+        return
 
     async def run() -> object:
         with trio.fail_after(CALL_SECONDS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import inspect
 import os
 import re
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import forge_actors
-import forge_actors.client
 from docs.making.sources import ROOT
 from forge_actors.cli.main import GROUPS, VERBS, _load
 from forge_actors.cli.verb import make_parser
@@ -25,6 +24,14 @@ from forge_actors.runtime.sources import _VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: The modules whose `__all__` is public.
+PUBLIC = (
+    "forge_actors",
+    "forge_actors.kit",
+    "forge_actors.adapters",
+    "forge_actors.client",
+    "forge_actors.testing",
+)
 #: Columns of the help on a page.
 COLUMNS = "88"
 #: How the pages begin.
@@ -42,8 +49,8 @@ What each carries in its `data`; [how to read them](../design/events.md) is told
 elsewhere.
 """
 API = """\
-Every public name of `forge_actors`; names that are not here may change at any
-time.
+Every public name; those that are not here may change at any time. What they are
+for is told in [the API for programs](../design/api.md).
 """
 
 
@@ -281,15 +288,18 @@ def _api() -> str:
         API,
         "",
     ]
-    for module in (forge_actors, forge_actors.client):
-        lines += [f"## {module.__name__}", "", "```{eval-rst}"]
-        for name in module.__all__:
-            lines += _directive(module.__name__, name, getattr(module, name))
+    for name in PUBLIC:
+        module = importlib.import_module(name)
+        lines += [f"## {name}", "", "```{eval-rst}"]
+        for each in getattr(module, "__all__", ()):
+            lines += _directive(name, each, getattr(module, each))
         lines += ["```", ""]
     return "\n".join(lines)
 
 
 def _directive(module: str, name: str, value: object) -> list[str]:
+    if isinstance(value, int | str):
+        return [f".. py:data:: {module}.{name}", f"   :value: {value!r}", ""]
     kind = "autodata"
     if isinstance(value, type):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"

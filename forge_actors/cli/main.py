@@ -47,6 +47,7 @@ VERBS = {
     "schedule": "jobs that are submitted by themselves",
     "controller": "agent sessions that are woken to go on",
     "workflow": "jobs that depend on each other, from a file",
+    "epic": "the issues of a GitHub issue, worked through one by one",
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
@@ -72,6 +73,8 @@ VERBS = {
     "man": "the manual page",
     "completions": "a script that completes all this in a shell",
 }
+#: Started by ourselves alone: in no list, no completion and no manual.
+HIDDEN = ("epic-worker",)
 #: How the list of verbs is divided; a verb that is in none of them comes last.
 GROUPS = {
     "the service": (
@@ -91,7 +94,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": (
         *("submit", "run", "retry", "continue", "template", "schedule"),
-        *("workflow", "controller"),
+        *("workflow", "epic", "controller"),
     ),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),
@@ -171,7 +174,7 @@ def _dispatch(words: list[str]) -> int:
     verb, *rest = words
     if verb == "--home":
         raise _incomplete()
-    if verb not in VERBS:
+    if verb not in VERBS and verb not in HIDDEN:
         raise _unknown(verb)
     from forge_actors.cli.verb import run_verb
 
@@ -193,7 +196,8 @@ def _usage() -> str:
 
 def module_of(verb: str) -> str:
     """The module of a verb: its name, with a line behind it if Python has that word."""
-    return f"forge_actors.cli.{verb}{'_' if verb in ('import', 'continue') else ''}"
+    name = verb.replace("-", "_")
+    return f"forge_actors.cli.{name}{'_' if verb in ('import', 'continue') else ''}"
 
 
 def _load(verb: str) -> ModuleType:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -24,6 +22,7 @@ from forge_actors.domain.templates import (
     check_folder,
     checked,
 )
+from forge_actors.domain.toml import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,15 +37,7 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_BYTES = 1024 * 1024
 #: Schedules, and templates, of one repository.
 MAX_ENTRIES = 500
-#: Parts of one dotted key.
-MAX_PARTS = 32
 _KEYS = ("schedule", "template")
-#: Strings and comments as a whole, an unfinished one up to the end; what ends a key.
-_TOKEN = re.compile(
-    r'''"""(?:\\.|[^\\])*?(?:"""|\Z)|\'{3}.*?(?:\'{3}|\Z)|"(?:\\.|[^"\\\n])*+"?'''
-    r"""|'[^'\n]*+'?|\#[^\n]*+|\.|(?P<sign>[\[\]{}=,\n])""",
-    re.DOTALL,
-)
 WORKFLOW = "workflow"
 
 
@@ -135,7 +126,7 @@ def read_contents(files: Sequence[ForgeFile]) -> Contents:
     workflows: dict[str, FiledWorkflow] = {}
     for file in sorted(files, key=lambda each: each.name):
         path = f"{FOLDER}/{file.name}"
-        table = _table(file.text, path)
+        table = read_table(file.text, path)
         if WORKFLOW in table:
             workflow = _workflow(table, file, path)
             other = workflows.get(workflow.name)
@@ -179,7 +170,7 @@ def own_templates(text: str, path: str) -> tuple[Template, ...]:
     Raises:
         InvalidInput: naming the file and the field that is wrong.
     """
-    table = _table(text, path)
+    table = read_table(text, path)
     for key in table:
         if key != "template":
             raise InvalidInput(f"{path}: {key}", "is not known; it has [[template]]s")
@@ -252,31 +243,6 @@ def _said(value: object, key: str) -> Iterator[object]:
 def _check_new(name: str, known: str, field: str) -> None:
     if known:
         raise InvalidInput(field, f"{name!r} is there twice: see {known}")
-
-
-def _table(text: str, path: str) -> dict[str, Any]:
-    if _nested(text) > MAX_PARTS:
-        raise InvalidInput(path, f"has a key of more than {MAX_PARTS} dotted parts")
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        problem = (
-            str(error) if isinstance(error, ValueError) else "it is nested too deep"
-        )
-        raise InvalidInput(path, f"is no valid TOML: {problem}") from None
-
-
-def _nested(text: str) -> int:
-    """The most dots between two other signs, which is how deep a key can lead: what is
-    deep is slow to read."""
-    most = dots = 0
-    for token in _TOKEN.finditer(text):
-        if token[0] == ".":
-            dots += 1
-            most = max(most, dots)
-        elif token.lastgroup == "sign":
-            dots = 0
-    return most
 
 
 def _entries(

@@ -101,6 +101,9 @@ class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     artifacts: ArtifactOrder | None = None
     #: It finds a file for its outputs.
     outputs: bool = False
+    #: It has no time budgets and runs until it ends by itself. A stop is a stop signal
+    #: to its first process, twice at most, and nothing else.
+    lasting: bool = False
     #: It finds wrappers of git and gh, which keep it from effects.
     guarded: bool = False
     #: To be made before it is launched. No launcher sees one.

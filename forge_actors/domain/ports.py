@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.claims import Claim
     from forge_actors.domain.cleaning import CleanClass
     from forge_actors.domain.day_budgets import DayUse
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.git_status import Sample
     from forge_actors.domain.inbox import Mark
     from forge_actors.domain.jobs import Job, JobSpec, State
@@ -76,6 +77,9 @@ class RunningAttempt(Protocol):
         """Ask for the end of the tree: its stop signal, `grace` seconds, then kill.
 
         Without `grace` the order's own holds. A second call can only shorten it.
+
+        One that lasts is only asked: each of the first two calls is a stop signal to
+        its first process.
         """
 
     def pause(self) -> None:
@@ -99,8 +103,14 @@ class Launcher(Protocol):
     def ping(self) -> None:
         """Ask for a sign of life."""
 
-    def launch(self, order: LaunchOrder) -> RunningAttempt:
+    def launch(
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> RunningAttempt:
         """Start one attempt. The same job and attempt again is the same process.
+
+        Its process, and no other one, has the descriptors, from 3 on. They are the
+        launcher's from now on, which closes them here as soon as the process has them
+        or certainly never will; also when this raises.
 
         Raises:
             LauncherDown: nothing can be started now.

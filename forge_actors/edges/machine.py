@@ -83,12 +83,42 @@ def own_identity() -> ProcessIdentity:
     """What names this process for ever; zeros where there is no /proc to tell it."""
     try:
         boot_id = _BOOT_ID.read_text("ascii").strip()
-        # After the name, which is in brackets and may hold anything.
-        words = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        _, start_ticks = _state(os.getpid())
         namespace = os.stat("/proc/self/ns/pid").st_ino
     except OSError:
         return ProcessIdentity("", os.getpid(), 0)
-    return ProcessIdentity(boot_id, os.getpid(), int(words[19]), namespace)
+    return ProcessIdentity(boot_id, os.getpid(), start_ticks, namespace)
+
+
+def lives(process: ProcessIdentity) -> bool:
+    """Whether a process is seen to run: one in another pid namespace never is."""
+    me = own_identity()
+    if (process.boot_id, process.namespace) != (me.boot_id, me.namespace):
+        return False
+    if not me.boot_id:
+        return _is_there(process.pid)
+    try:
+        state, start_ticks = _state(process.pid)
+    except OSError:
+        return False
+    return start_ticks == process.start_ticks and state not in (b"Z", b"X")
+
+
+def _state(pid: int) -> tuple[bytes, int]:
+    """The state of a process, and when it began."""
+    # After the name, which is in brackets and may hold anything.
+    words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return words[0], int(words[19])
+
+
+def _is_there(pid: int) -> bool:
+    if pid <= 0:  # a group of processes, to the system
+        return False
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 #: Open files that this process may have, however many the system would let it.

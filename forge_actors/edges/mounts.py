@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
+
+from forge_actors.domain import mounts
 
 #: File systems whose locks, or whose memory that processes share, do not hold between
 #: all who can write to them: a store there is damaged sooner or later.
@@ -18,13 +19,14 @@ SHARED = frozenset(
     }
 )
 
-_ESCAPE = re.compile(r"\\([0-7]{3})")
-
 
 def read_mounts() -> str:
     """What is mounted where, as Linux says it; nothing elsewhere."""
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+        # Like paths are: what is no UTF-8 in them is compared all the same.
+        with open(
+            "/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape"
+        ) as file:
             return file.read()
     except OSError:
         return ""
@@ -32,20 +34,8 @@ def read_mounts() -> str:
 
 def filesystem(path: str) -> str:
     """The kind of file system a path is, or will be, on; empty if nobody can tell."""
-    path = os.path.realpath(path)
-    best, kind = "", ""
-    for line in read_mounts().splitlines():
-        # id parent device root place options [more ...] - kind source options
-        left, _, right = line.partition(" - ")
-        fields = left.split(" ")
-        if len(fields) < 5 or not right:
-            continue
-        place = _ESCAPE.sub(lambda found: chr(int(found[1], 8)), fields[4])
-        inside = path == place or path.startswith(f"{place.rstrip('/')}/")
-        # Of two on one place the later one hides the other.
-        if inside and len(place) >= len(best):
-            best, kind = place, right.split(" ")[0]
-    return kind
+    mount = mounts.nearest(read_mounts(), os.path.realpath(path))
+    return "" if mount is None else mount.kind
 
 
 def shared_with_others(path: str) -> str | None:

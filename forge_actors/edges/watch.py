@@ -22,7 +22,7 @@ from msgspec import Struct
 from forge_actors.domain.looking import Unwatchable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from forge_actors.domain.repositories import Repository
 
@@ -31,12 +31,15 @@ MAX_FOLDERS = 2048
 #: Bytes of events that are read at once, others having their turn in between, and
 #: before those who wait are told.
 PIECE, MOST = 16 * 1024, 1024 * 1024
+#: Seconds between two looks where files cannot be watched.
+WITHOUT = 0.1
 #: Folders that are added before others have their turn.
 TURN = 64
 
 # From <sys/inotify.h>.
 _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x004, 0x008, 0x040, 0x080
 _CREATE, _DELETE, _Q_OVERFLOW, _IGNORED = 0x100, 0x200, 0x4000, 0x8000
+_MOVE_SELF = 0x800
 _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK = 0x01000000, 0x02000000, 0x04000000
 _ISDIR = 0x40000000
 _MASK = _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
@@ -186,6 +189,58 @@ class FolderWatch:
             # It may be gone again, or be one too many: the safety round is left.
             with contextlib.suppress(OSError):
                 self._add(_Folder(parent.repo, path, parent.kind))
+
+
+async def watch_folder(
+    path: str, changed: Callable[[], object], *, task_status: trio.TaskStatus[None]
+) -> None:
+    """Call `changed` whenever a file of one folder may have changed, until cancelled.
+
+    Where files cannot be watched, and once the folder is gone, that is every `WITHOUT`
+    seconds.
+    """
+    fd = _watched(path)
+    try:
+        task_status.started()
+        while fd is not None and not await _is_gone(fd):
+            changed()
+    finally:
+        if fd is not None:
+            os.close(fd)
+    while True:
+        changed()
+        await trio.sleep(WITHOUT)
+
+
+def _watched(path: str) -> int | None:
+    """What tells of one folder; None if nothing can."""
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = -1
+    try:
+        fd = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        _checked(libc.inotify_add_watch(fd, os.fsencode(path), _MASK | _MOVE_SELF))
+    except OSError:
+        if fd >= 0:
+            os.close(fd)
+        return None
+    return fd
+
+
+async def _is_gone(fd: int) -> bool:
+    """Wait for something to happen; whether it was the end of the folder."""
+    await trio.lowlevel.wait_readable(fd)
+    try:
+        piece = os.read(fd, PIECE)
+    except BlockingIOError:
+        return False
+    place, gone = 0, False
+    while place < len(piece):
+        _, mask, _, length = _EVENT.unpack_from(piece, place)
+        place += _EVENT.size + length
+        gone = gone or bool(mask & (_IGNORED | _MOVE_SELF))
+    return gone
 
 
 def _tells(folder: _Folder, name: str) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.agents import AgentRun
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.jobs import JobSpec
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity, Receipt
     from forge_actors.domain.ports import Clock, Launcher, RunningAttempt, Store
@@ -76,11 +77,13 @@ class AgentLauncher:
     def ping(self) -> None:
         self._launcher.ping()
 
-    def launch(self, order: LaunchOrder) -> RunningAttempt:
+    def launch(
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> RunningAttempt:
         plain = order.plain() if isinstance(order, AgentOrder) else order
         if order.inputs is not None:
             plain = structs.replace(plain, inputs=None)
-        running = self._launcher.launch(plain)
+        running = self._launcher.launch(plain, descriptors)
         if order.inputs is not None:
             running = AttemptWithInputs(running, order.inputs.folder)
         if order.guarded:

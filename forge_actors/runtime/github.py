@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.errors import Refused
+from forge_actors.domain.github.places import parse_issue_url
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.domain.github.issues import GitHub
+    from forge_actors.domain.github.pulls import PullRequests
     from forge_actors.edges.github.tokens import Tokens
     from forge_actors.runtime.github_settings import GitHubSettings
 
@@ -75,6 +77,28 @@ def open_github(
 
     tokens = tokens_of(lambda: settings, secrets, environ, named)
     return GitHubReader(tokens, base, seconds=settings.seconds)
+
+
+def open_pull_requests(
+    settings: GitHubSettings,
+    secrets: SecretFolder,
+    issue_url: str,
+    environ: Mapping[str, str] = os.environ,
+) -> PullRequests:
+    """Who opens pull requests where an issue is; nothing is asked before it is used.
+
+    Raises:
+        Refused: the extra is not installed.
+        InvalidInput: the environment says of GitHub what cannot be.
+    """
+    base = settings.base(environ)
+    host = parse_issue_url(issue_url).place.host
+    if not is_here():
+        raise Refused(NOT_HERE)
+    from forge_actors.edges.github.pulls import GitHubPullRequests
+
+    tokens = tokens_of(lambda: settings, secrets, environ, (host,))
+    return GitHubPullRequests(host, tokens, base, seconds=settings.seconds)
 
 
 def tokens_of(

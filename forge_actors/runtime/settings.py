@@ -31,8 +31,14 @@ from forge_actors.edges.machine import open_files
 from forge_actors.runtime.artifact_settings import ArtifactSettings
 from forge_actors.runtime.budget_settings import BudgetSettings
 from forge_actors.runtime.effect_guard import EffectSettings
+from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.github_settings import GitHubSettings
+from forge_actors.runtime.limit_settings import (
+    Count,
+    LimitSettings,
+    PressureSettings,
+)
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
@@ -49,8 +55,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import Value
 
 T = TypeVar("T")
-
-Count = Annotated[int, Meta(ge=1, le=10_000)]
 
 DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
@@ -73,31 +77,6 @@ CPU_OVERTIME = 20
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
-
-
-class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much may run at once."""
-
-    #: Jobs of all kinds.
-    workers: Count = 4
-    #: Repositories in which jobs run.
-    active_repositories: Count = 4
-    #: Of the jobs those of the kinds `check` and `verify-edit`, and checks of agents.
-    heavy_checks: Count = 2
-    #: Of the jobs those with an agent token, whatever their provider.
-    agents: Count = 4
-    #: Workers of one repository; the global limit where it is not given.
-    repository_workers: Count | None = None
-    #: Jobs that may wait or run; further ones are refused.
-    queued_jobs: Annotated[int, Meta(ge=1, le=10_000_000)] = 200_000
-
-
-class PressureSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """When the machine counts as under pressure, and how many jobs may run then."""
-
-    min_free_memory_mb: Annotated[int, Meta(ge=64, le=1 << 30)] = 512
-    max_load_per_cpu: Annotated[float, Meta(ge=0.25, le=1e9)] = 1.5
-    pressure_workers: Count = 1
 
 
 class SchedulingSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,6 +145,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     power: PowerSettings = PowerSettings()
     effects: EffectSettings = EffectSettings()
     github: GitHubSettings = GitHubSettings()
+    epic: EpicSettings = EpicSettings()
     webhooks: tuple[WebhookTable, ...] = ()
     providers: dict[str, ProviderSettings] = field(default_factory=_default_providers)
 
@@ -187,6 +167,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         _ = self.watchdog.seconds, self.power.grace
         self.notify.check()
         self.github.check()
+        self.epic.check()
         check_hooks(self.webhooks)
         _ = self.log.size
 
@@ -205,6 +186,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def backoff(self) -> Backoff:
+        """How long a job waits that is tried again."""
         first = parse_duration(self.retries.first_delay, field="retries.first_delay")
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
@@ -249,6 +231,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def repository_workers(self) -> int:
+        """Jobs that may run at once in one repository."""
         return self.limits.repository_workers or self.limits.workers
 
     def look_limits(self) -> LookLimits:
@@ -296,10 +279,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         """Every setting by its full name, such as `limits.workers`."""
         values: dict[str, Value] = {}
         for section in self.__struct_fields__:
-            if section in ("providers", "budgets", "webhooks", "github"):
+            if section in ("providers", "budgets", "webhooks", "github", "epic"):
                 continue  # what there is of them is not fixed
             values |= _values(section, getattr(self, section))
         values |= self.budgets.values() | self.notify.values() | self.github.values()
+        values |= self.epic.values()
         for hook in self.webhooks:
             values |= hook.values()
         for name, provider in sorted(self.providers.items()):

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from forge_actors.domain.github.issues import ChangedQuery, GitHubFailed
+from forge_actors.domain.github.issues import (
+    MAX_TEXT,
+    ChangedQuery,
+    GitHubFailed,
+    IssueText,
+)
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 
 if TYPE_CHECKING:
@@ -81,6 +86,24 @@ async def check_an_issue_is_told_with_what_counts(open_: Open) -> None:
         assert not told.pull_request
         assert told.node_id
         assert (await ground.reader.issue(at(7))).children == 1
+
+
+async def check_what_an_issue_says_is_told_to_those_who_ask(open_: Open) -> None:
+    async with open_() as ground:
+        world, demo, reader = ground.world, ground.demo, ground.reader
+        said = world.issue(demo, 1, title="First", body="Do it.\n\x1b[31mNow.")
+        world.issue(demo, 2)
+        long = world.issue(demo, 3, body="x" * (MAX_TEXT + 1))
+        world.transfer(long, demo, 4)
+        issue, text = await reader.text(at(1))
+        assert text == IssueText("First", said.body or "")
+        assert issue == await reader.issue(at(1))
+        assert (await reader.text(at(2)))[1].body == ""
+        assert len((await reader.text(at(4)))[1].body) == MAX_TEXT
+        for number in (3, 5):
+            assert await failure(reader.text(at(number))) == "not-found"
+        world.rename(demo, "renamed")
+        assert (await reader.text(at(1)))[1].title == "First"
 
 
 async def check_what_closes_an_issue_is_told(open_: Open) -> None:
@@ -243,6 +266,7 @@ async def check_a_closed_reader_can_be_used_again(open_: Open) -> None:
 CHECKS: tuple[Check, ...] = (
     check_a_repository_has_an_id_that_its_name_does_not_change,
     check_an_issue_is_told_with_what_counts,
+    check_what_an_issue_says_is_told_to_those_who_ask,
     check_what_closes_an_issue_is_told,
     check_a_pull_request_is_told_apart,
     check_what_is_not_there_is_not_found,

@@ -27,13 +27,18 @@ from forge_actors.domain.launch import (
     ProcessIdentity,
     Receipt,
 )
+from forge_actors.testing.lost_attempt import LostAttempt
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.ownership import Owner
 
 Key = tuple[str, int]
+
+#: Stop signals that one gets that lasts.
+MOST_STOPS = 2
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -71,6 +76,8 @@ class FakeAttempt:
         self.identity: ProcessIdentity | None = identity
         self.receipt: Receipt | None = None
         self.output_bytes = 0
+        #: How many stops it was asked for.
+        self.stops = 0
         #: When the present pause began; None while it runs.
         self.paused_since: float | None = None
         self.paused_seconds = 0.0
@@ -100,7 +107,8 @@ class FakeAttempt:
         self.launcher.asked_to_stop(self, grace, ending)
 
     def pause(self) -> None:
-        if self.receipt is None and self.paused_since is None:
+        lasts = self.order.lasting
+        if self.receipt is None and self.paused_since is None and not lasts:
             self.paused_since = trio.current_time()
 
     def resume(self) -> None:
@@ -112,34 +120,6 @@ class FakeAttempt:
         """Wake whoever waits for something of this attempt."""
         self.changed.set()
         self.changed = trio.Event()
-
-
-class LostAttempt:
-    """One of which nothing is known but that it may have begun."""
-
-    def __init__(self, job: str, attempt: int, now: float) -> None:
-        self.receipt: Receipt | None = Receipt(job, attempt, 0, "lost", now)
-
-    async def started(self) -> ProcessIdentity | None:
-        await trio.lowlevel.checkpoint()
-        return None
-
-    def once_settled(self, notify: Callable[[], object]) -> bool:
-        return False
-
-    async def exited(self) -> Receipt:
-        await trio.lowlevel.checkpoint()
-        assert self.receipt is not None
-        return self.receipt
-
-    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
-        """It has ended."""
-
-    def pause(self) -> None:
-        """It has ended."""
-
-    def resume(self) -> None:
-        """It has ended."""
 
 
 class FakeNode:
@@ -157,7 +137,9 @@ class FakeLauncher:
     Attempts run until `finish`, a stop, or the end of the launcher. `paused` names
     those that stand still; pauses are measured by the trio clock. With `auto` each
     order is shown to it first: an `Outcome` ends the attempt at once, None lets it run.
-    With `obeys_stop=False` a stop is only noted in `stops`. Leaving a `durable` one
+    With `obeys_stop=False` a stop is only noted in `stops`. One that lasts is neither
+    lost nor ended but by itself. `descriptors` are the numbers that orders came with,
+    which are closed at once. Leaving a `durable` one
     ends nothing: it may be opened again, or another one on the same `node`, for an
     `owner` who is no earlier. `now` gives the times of receipts.
     """
@@ -175,6 +157,7 @@ class FakeLauncher:
         self.orders: list[LaunchOrder] = []
         self.stops: list[StopRequest] = []
         self.forgotten: list[Key] = []
+        self.descriptors: dict[Key, tuple[int, ...]] = {}
         self._auto = auto
         self._obeys_stop = obeys_stop
         self._durable = durable
@@ -234,7 +217,13 @@ class FakeLauncher:
 
     # The port.
 
-    def launch(self, order: LaunchOrder) -> FakeAttempt:
+    def launch(
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> FakeAttempt:
+        numbers: tuple[int, ...] = ()
+        if descriptors is not None:
+            numbers = descriptors.numbers
+            descriptors.close()
         known = self._attempts.get((order.job, order.attempt))
         if known is not None:
             return known
@@ -245,6 +234,8 @@ class FakeLauncher:
         identity = ProcessIdentity("fake-boot", pid=1000 + number, start_ticks=number)
         attempt = FakeAttempt(self, order, identity, self._now())
         self._attempts[attempt.key] = attempt
+        if numbers:
+            self.descriptors[attempt.key] = numbers
         outcome = self._auto(order)
         if outcome is not None:
             self._end(attempt, "exit", outcome)
@@ -342,7 +333,9 @@ class FakeLauncher:
     def asked_to_stop(
         self, attempt: FakeAttempt, grace: float | None, ending: Ending
     ) -> None:
-        if attempt.receipt is not None:
+        attempt.stops += 1
+        deaf = attempt.order.lasting and attempt.stops > MOST_STOPS
+        if attempt.receipt is not None or deaf:
             return
         self.stops.append(StopRequest(*attempt.key, grace, ending))
         if self._obeys_stop:
@@ -357,6 +350,8 @@ class FakeLauncher:
 
     def _end_all(self, ending: Ending) -> None:
         for attempt in self.running:
+            if attempt.order.lasting:
+                continue
             signal = None if ending == "lost" else attempt.order.stop_signal
             self._end(attempt, ending, Outcome(exit_code=None, signal=signal))
 

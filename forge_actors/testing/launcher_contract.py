@@ -7,6 +7,7 @@ orders. An implementation needs four commands: `true` exits with 0 and says noth
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,7 @@ from msgspec import structs
 
 from forge_actors.domain.errors import LauncherDown
 from forge_actors.domain.launch import AfterJob, ArtifactOrder, Secrets
+from forge_actors.edges.node.descriptors import OpenDescriptors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     Check = Callable[[Open, "MakeOrder"], Awaitable[None]]
 
 SLEEP = ("sleep", "4711.5")
+
+
+def some_descriptors() -> OpenDescriptors:
+    return OpenDescriptors([os.open(os.devnull, os.O_RDONLY) for _ in range(2)])
 
 
 class MakeOrder(Protocol):
@@ -304,6 +310,51 @@ async def check_whoever_asks_is_called_once_an_attempt_has_settled(
                 assert called == [attempt.receipt]
 
 
+async def check_descriptors_are_closed_once_it_has_begun_or_never_will(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        for job, argv in (("a", SLEEP), ("b", ("/no/such/program",))):
+            given = some_descriptors()
+            attempt = launcher.launch(order(*argv, job=job), given)
+            identity = await attempt.started()
+            assert (identity is None) == (argv != SLEEP)
+            assert given.numbers == ()
+            again = some_descriptors()
+            assert await launcher.launch(order(*argv, job=job), again).started() == (
+                identity
+            )
+            assert again.numbers == (), "it has begun without these"
+            attempt.stop()
+            await attempt.exited()
+    late = some_descriptors()
+    try:
+        launcher.launch(order("true", job="late"), late)
+    except LauncherDown:
+        assert late.numbers == ()
+        return
+    raise AssertionError("launch after the end did not raise LauncherDown")
+
+
+async def check_what_lasts_has_no_budgets_and_ends_when_it_obeys(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        brief = structs.replace(order(*SLEEP), lasting=True, wall=0.001, idle=0.001)
+        attempt = launcher.launch(brief)
+        assert await attempt.started() is not None
+        attempt.pause()  # changes nothing
+        other = launcher.launch(order("true", job="other"))
+        assert (await other.exited()).ending == "exit"
+        assert attempt.receipt is None
+        attempt.stop(grace=0.0)
+        attempt.stop(grace=0.0)
+        attempt.stop(grace=0.0)
+        receipt = await attempt.exited()
+        assert (receipt.ending, receipt.signal) == ("stop", brief.stop_signal)
+        assert not receipt.forced
+
+
 CHECKS: tuple[Check, ...] = (
     check_one_attempt_is_one_process,
     check_the_next_attempt_is_another_process,
@@ -325,4 +376,6 @@ CHECKS: tuple[Check, ...] = (
     check_wait_output_ends_with_the_attempt,
     check_a_cancelled_wait_harms_nobody,
     check_whoever_asks_is_called_once_an_attempt_has_settled,
+    check_descriptors_are_closed_once_it_has_begun_or_never_will,
+    check_what_lasts_has_no_budgets_and_ends_when_it_obeys,
 )

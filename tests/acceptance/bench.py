@@ -16,6 +16,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
+
+from tests.processes import command_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Longest that something may take which a test waits for.
 PATIENCE = 60.0
@@ -31,15 +37,30 @@ def marker() -> str:
 def survivors(mark: str) -> list[str]:
     """The processes whose command line has the marker, as `pid words`."""
     found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes()
-            if mark.encode() in words:
-                text = words.replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{folder.name} {text}")
+    for pid, words in command_lines():
+        if mark.encode() in words:
+            text = words.replace(b"\0", b" ").decode(errors="replace")
+            found.append(f"{pid} {text}")
     return found
+
+
+def gather(mark: str, count: int) -> list[str]:
+    """The same, as soon as there are so many; the limit of the test is that of the
+    wait. What a shell has begun looks like the shell until it is another program."""
+    while len(found := survivors(mark)) != count:
+        os.sched_yield()
+    return found
+
+
+def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """The files below a folder and what is in each; some may go while we read."""
+    for place, _, names in os.walk(folder):
+        for path in (Path(place, name) for name in names):
+            content = None
+            with contextlib.suppress(FileNotFoundError):
+                content = path.read_bytes() if path.is_file() else None
+            if content is not None:
+                yield path, content
 
 
 def wait_until_ended(pid: int, seconds: float = PATIENCE) -> bool:

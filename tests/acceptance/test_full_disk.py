@@ -11,7 +11,7 @@ import pytest
 
 from forge_actors.client.sync import Service as Connection
 from forge_actors.domain.errors import ForgeError
-from tests.acceptance.bench import wait_until_ended
+from tests.acceptance.bench import PATIENCE, wait_until_ended
 from tests.acceptance.service import PROGRAM
 from tests.small_disk import needs_root, read_only, remount, small_disk
 
@@ -194,7 +194,7 @@ def test_a_running_job_is_not_killed_for_a_full_disk(crowded: LiveService) -> No
     gate.open()
     (crowded.home / "ballast").unlink()
     assert crowded.end_of(job)["state"] == "succeeded"
-    assert crowded.cli("status", "--wait", "ready", "--timeout", "15s").status == 0
+    assert crowded.cli("status", "--wait", "ready", "--timeout", "60s").status == 0
     assert crowded.end_of(crowded.bash("app", "true"))["state"] == "succeeded"
 
 
@@ -206,7 +206,7 @@ def test_a_waiting_service_is_stopped_like_another_one(crowded: LiveService) -> 
         crowded.cli("stop", status=0)
         assert ready.readline() == b""
     assert crowded._child is not None
-    assert crowded._child.wait(10) == 0
+    assert crowded._child.wait(PATIENCE) == 0
 
 
 def test_a_detached_start_on_a_full_disk_says_that_it_waits(

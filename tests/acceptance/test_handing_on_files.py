@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.acceptance.bench import contents
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -17,8 +19,8 @@ def holding(folder: Path, content: bytes) -> list[str]:
     """The files below a folder that have this in them."""
     return [
         str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and content in path.read_bytes()
+        for path, held in contents(folder)
+        if content in held
     ]
 
 

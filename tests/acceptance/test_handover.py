@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.bench import survivors, wait_until_ended
+from tests.acceptance.bench import gather, survivors, wait_until_ended
 from tests.acceptance.service import call, finished, started
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_however_a_service_ends_what_runs_goes_on(
     said = "the service ends; 2 jobs run on, and the next service takes over"
     log = (service.home / "service.log").read_text()
     assert (said in log) == (way != "SIGKILL")
-    assert len(survivors(f"sleep\0{mark}")) == 1
+    gather(f"sleep\0{mark}", 1)
     service.start()
     for one in (job, still):
         assert service.show(one)["state"] == "running"
@@ -159,7 +159,7 @@ def test_jobs_that_were_left_running_can_be_ended_without_a_service(
     again = service.bash("app", script, "--read-only", "--replay", "safe")
     bell.wait(2)
     service.cli("stop", status=0)
-    assert len(survivors(f"sleep\0{mark}")) == 4
+    gather(f"sleep\0{mark}", 4)
     out = service.cli("stop", "--jobs", status=0).out
     assert "without a service ended" in out
     assert survivors(mark) == []
@@ -288,7 +288,7 @@ def test_a_helper_that_may_stay_outlives_a_stop(service: LiveService) -> None:
     assert service.end_of(job)["state"] == "succeeded"
     service.cli("stop", status=0)
     assert wait_until_ended(service.agent_pid)
-    assert len(survivors(f"sleep\0{mark}")) == 1
+    gather(f"sleep\0{mark}", 1)
 
 
 #: Kills the service around the commit with the first end of a job.

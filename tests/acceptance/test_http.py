@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.bench import contents
 from tests.acceptance.service import PROGRAM, call
 from tests.acceptance.tcp import SETTINGS, Tcp
 
@@ -84,8 +85,7 @@ def test_the_token_is_told_to_nobody(served: LiveService, tcp: Tcp) -> None:
         copy.read_bytes(),
         (served.root / "backup.sqlite").read_bytes(),
     ]
-    files = [path for path in served.home.rglob("*") if path.is_file()]
-    told += [path.read_bytes() for path in files if path.name != "api-token"]
+    told += [held for path, held in contents(served.home) if path.name != "api-token"]
     for pid in (served.pid, served.agent_pid):
         told.append(Path(f"/proc/{pid}/cmdline").read_bytes())
         told.append(Path(f"/proc/{pid}/environ").read_bytes())

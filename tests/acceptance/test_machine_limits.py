@@ -74,10 +74,10 @@ def test_with_few_files_starts_are_held_back_and_say_why(
             assert descriptors(service.agent_pid) > FIT * FILES_PER_JOB
             gate.open()
             for follower in followers:
-                done = finished(follower, 40)
+                done = finished(follower)
                 assert (done.status, done.err) == (0, "")
                 assert done.raw.endswith(b"end\n")
-        for end in service.wait(*jobs, seconds=40):
+        for end in service.wait(*jobs):
             assert (end["state"], end["attempt"]) == ("succeeded", 1)
             assert end["problem"] is None
             assert end["usage"]["stdout_bytes"] == 2 * KEPT + 4

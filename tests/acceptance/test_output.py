@@ -38,7 +38,7 @@ def test_a_gigabyte_of_output_is_kept_at_both_ends_in_flat_memory(
     before = [resident_kib(pid) for pid in pids]
     script = f"yes | head -c {GIGABYTE}; echo TAIL; exit 3"
     job = service.bash("app", script)
-    end = service.end_of(job, seconds=20)
+    end = service.end_of(job)
     assert (end["state"], end["exit_code"]) == ("failed", 3)
     assert end["usage"]["stdout_bytes"] == GIGABYTE + 5
     assert service.log(job, "--tail", "1") == b"TAIL\n"
@@ -63,7 +63,7 @@ def test_a_job_past_its_limit_of_output_ends_in_its_own_time(
     service.add("app")
     script = "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo LAST; exit 3"
     job = service.bash("app", script)
-    end = service.end_of(job, seconds=5)
+    end = service.end_of(job)
     assert end["exit_code"] == 3
     log = service.log(job)
     assert log.endswith(b"xx\nLAST\n")

@@ -127,7 +127,7 @@ def test_a_follower_sees_all_of_each_attempt(service: LiveService, stream: str) 
         f"echo second; {gate.wait}; echo end"
     )
     script = f"if [ $FORGE_ATTEMPT = 1 ]; then echo 00000001; fi; {script}"
-    job = service.bash("app", script, "--replay", "always", "--timeout", "10s")
+    job = service.bash("app", script, "--replay", "always", "--timeout", "60s")
     words = ["--home", service.home, "logs", "-f", "--stream", stream, job]
     mark = b"[forge-actors: attempt 2]\n"
     with started(*words) as follower:

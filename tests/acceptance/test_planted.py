@@ -5,25 +5,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.acceptance.bench import contents
+from tests.processes import command_lines
 
 if TYPE_CHECKING:
     import pytest
 
     from forge_actors.testing.agents import FakeAgent
     from tests.acceptance.service import LiveService
-
-
-def command_lines() -> str:
-    """Those of all processes that there are."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            found.append((folder / "cmdline").read_bytes().decode(errors="replace"))
-        except OSError:
-            continue
-    return "\n".join(found)
 
 
 def test_no_key_no_secret_and_no_prompt_is_kept_or_told(
@@ -50,9 +41,9 @@ def test_no_key_no_secret_and_no_prompt_is_kept_or_told(
         )
         for _ in range(attempt):
             next(starts)
-        lines = command_lines()
-        assert str(fake.path) in lines
-        assert not [mark for mark in (prompt, key, token) if mark in lines]
+        lines = b" ".join(words for _, words in command_lines())
+        assert str(fake.path).encode() in lines
+        assert not [mark for mark in (prompt, key, token) if mark.encode() in lines]
         gate.write_bytes(b"")
     end = service.end_of(job)
     assert end["error"]["code"] == "VERIFY_FAILED"
@@ -86,8 +77,8 @@ def test_no_key_no_secret_and_no_prompt_is_kept_or_told(
     assert '"ANTHROPIC_API_KEY"' in "".join(told), "the agent had it"
     for mark in (prompt, key, token):
         assert not [text for text in told if mark in text]
-        kept = [p for p in service.home.rglob("*") if p.is_file()]
-        found = [p for p in kept if mark.encode() in p.read_bytes()]
+        kept = contents(service.home)
+        found = [path for path, content in kept if mark.encode() in content]
         own = {prompt: ["prompts"], key: [], token: ["secrets"]}[mark]
         assert sorted({p.parent.name for p in found}) == own, found
         assert all(p.stat().st_mode & 0o077 == 0 for p in found)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 #: Holds the port that it is given, in a session of its own, when its parent ends.
 SERVE = """
 import os, socket, sys
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
 if os.fork() == 0:
     os.setsid()
-    os.execvp("sleep", ["sleep", sys.argv[2]])
+    os.execvp("sleep", ["sleep", sys.argv[3]])
 """
 #: The agent of such a service has no right to end what belongs to another user.
 NO_KILL = "import ctypes\nctypes.CDLL(None).prctl(24, 5, 0, 0, 0)"
@@ -174,15 +174,17 @@ def test_a_server_that_a_successful_job_left_holds_no_port(
     service: LiveService,
 ) -> None:
     """P-23: the next job has the port, unless the first one asked to keep it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
+    # No other test on this machine takes a port of an address that is ours alone.
+    host = f"127.{os.getpid() >> 16 | 64}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
+    with socket.create_server((host, 0)) as free:
         port = str(free.getsockname()[1])
     inherited = SERVE.replace("\nif", "\nlistener.set_inheritable(True)\nif")
     for options, state in (((), "succeeded"), (("--keep-leftovers",), "failed")):
         mark = service.marker()
-        serve = [sys.executable, "-c", inherited, port, mark]
+        serve = [sys.executable, "-c", inherited, host, port, mark]
         first = service.submit("--repo", "app", *options, "--", *serve)
         assert service.end_of(first)["state"] == "succeeded"
-        bind = f"import socket; socket.create_server(('127.0.0.1', {port}))"
+        bind = f"import socket; socket.create_server(('{host}', {port}))"
         second = service.submit("--repo", "app", "--", sys.executable, "-c", bind)
         assert service.end_of(second)["state"] == state
     [left] = survivors(mark)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.bench import Bench, survivors, wait_until_ended
+from tests.acceptance.bench import Bench, gather, survivors, wait_until_ended
 from tests.acceptance.service import LiveService, finished, started
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def test_a_helper_may_stay_where_the_job_said_so(service: LiveService) -> None:
     job = service.bash(
         "app", f"setsid sleep {mark} & sleep 1; echo done", "--keep-leftovers"
     )
-    assert service.end_of(job, seconds=10)["state"] == "succeeded"
-    assert len(survivors(mark)) == 1
+    assert service.end_of(job)["state"] == "succeeded"
+    gather(mark, 1)
 
 
 def test_stopping_a_pipeline_ends_every_part_of_it(service: LiveService) -> None:
@@ -87,7 +87,7 @@ def test_children_in_sessions_of_their_own_are_ended_too(service: LiveService) -
     with started("--home", service.home, "logs", "-f", job) as follower:
         assert follower.stdout is not None
         assert follower.stdout.readline() == b"ready\n"
-        assert len(survivors(f"sleep\0{mark}")) == 3
+        gather(f"sleep\0{mark}", 3)
         end = cancelled(service, job)
         assert finished(follower).status == 0
     assert (end["state"], end["forced"]) == ("cancelled", False)

@@ -204,17 +204,20 @@ def test_a_job_that_waited_too_long_for_its_claim_is_not_overtaken(
     first = service.bash(
         "app", f"{bell.ring}; {gates[0].wait}", "--claim", "read:path:a"
     )
-    big = service.submit("--repo", "app", "--priority", "P1", "--", "true")
-    readers = [
-        service.bash("app", f"{bell.ring}; {gates[1].wait}", "--claim", "read:path:a")
+    bell.wait()
+    reads = ["bash", "-c", f"{bell.ring}; {gates[1].wait}"]
+    lines: list[Json] = [
+        {"repo": "app", "argv": ["true"], "priority": "P1"},
+        {"repo": "app", "argv": reads, "claims": ["read:path:a"]},
     ]
-    bell.wait(2)  # the first reader may overtake what could not start anyway
+    big, reader = service.batch(lines)
+    bell.wait()  # it may overtake what could not start anyway
     # A job that runs for the time of the setting passes it without a sleep of ours.
     service.end_of(service.submit("--repo", "app", "--read-only", "--", "sleep", "1.2"))
     late = service.bash("app", "true", "--claim", "read:path:a")
     service.json("jobs", "--active")
     gates[1].open()
-    service.wait(*readers)
+    service.wait(reader)
     waiting = service.json("why", late)["waiting"]
     assert (waiting["kind"], waiting["holders"]) == ("reservation", [big])
     assert big in service.why(late)
@@ -271,7 +274,7 @@ def test_no_limit_is_passed_and_no_slot_stands_empty(
     assert status["providers"]["local"]["limit"] == 1
     assert status["pressure"]["active"] is False
     gate.open()
-    assert {end["state"] for end in service.wait(*jobs, seconds=18)} == {"succeeded"}
+    assert {end["state"] for end in service.wait(*jobs)} == {"succeeded"}
 
     wishes = {
         job: Wish.of({**MIXED[n % 8], "repo": names[n % 5]})

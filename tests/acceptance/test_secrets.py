@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.bench import contents
+from tests.processes import command_lines
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.acceptance.service import LiveService
 
 VALUE = "s3cret/of the-house+42"
@@ -30,20 +34,9 @@ def found_in(folder: Path, value: bytes) -> list[str]:
     """Files of a home that hold the value, its folder of secrets left out."""
     return [
         str(file.relative_to(folder))
-        for file in folder.rglob("*")
-        if file.is_file() and file.parent.name != "secrets"
-        if value in file.read_bytes()
+        for file, content in contents(folder)
+        if file.parent.name != "secrets" and value in content
     ]
-
-
-def command_lines() -> bytes:
-    lines = b""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            lines += (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-    return lines
 
 
 def set_secret(service: LiveService, name: str, value: bytes) -> str:
@@ -59,7 +52,7 @@ def test_a_job_has_its_secret_and_nothing_else_of_the_home_has_it(
     (service.root / "app" / "printer.py").write_text(PRINTER)
     job = service.bash("app", shell, "--secret", "TOKEN", "--request-id", "r1")
     bell.wait()
-    assert VALUE.encode() not in command_lines()
+    assert not [words for _, words in command_lines() if VALUE.encode() in words]
     gate.open()
     end = service.end_of(job)
     assert (end["state"], end["exit_code"]) == ("failed", len(VALUE))

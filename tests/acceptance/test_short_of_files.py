@@ -65,7 +65,10 @@ def test_an_agent_without_files_fails_no_job(service: LiveService) -> None:
         service.until(held, "job_dispatched")
         assert service.show(runs)["state"] == "running"
         assert service.show(held)["state"] == "dispatched"
-        [said] = service.json("status")["degraded"]
+        # The agent tells of it a little later; the limit of the test is that of this.
+        while not (told := service.json("status")["degraded"]):
+            pass
+        [said] = told
         assert said.startswith("1 starts wait for the system: ")
         assert said.endswith("Too many open files")
         gate.open()

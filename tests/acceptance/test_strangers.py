@@ -56,7 +56,7 @@ CALM = ["succeeded", 0, None]
 
 def told(script: str) -> Any:
     command = [*UNSHARE, sys.executable, "-c", PRELUDE + script]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=50)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=100)
     return json.loads(done.stdout)
 
 

@@ -102,6 +102,7 @@ def test_every_bar_belongs_to_a_row_or_a_comparison() -> None:
         "status-spin",
         "looks",
         "looks-cpu",
+        *("epic-requests", "epic-evaluate"),
     }
     assert set(BARS) <= rows | {comparison.name for comparison in COMPARISONS}
 

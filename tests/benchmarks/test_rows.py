@@ -10,6 +10,7 @@ import pytest
 from benchmarks import (
     agent_output,
     clean,
+    epic,
     looks,
     memory,
     restart,
@@ -70,6 +71,16 @@ def test_all_that_wait_for_a_limit_return_once_it_ends(bench: Bench) -> None:
     [sample] = returning.measure(replace(bench, parked=8))
     assert sample.value is not None
     assert sample.value > 0
+
+
+def test_a_large_epic_takes_no_more_requests_than_it_must(bench: Bench) -> None:
+    samples = {
+        sample.name: sample for sample in epic.measure(replace(bench, children=20))
+    }
+    assert samples["epic-requests"].value == 3
+    assert samples["epic-requests"].note.startswith("and one for each of 19 children")
+    assert samples["epic-unchanged"].value
+    assert samples["epic-evaluate"].note.endswith("1 ready, 19 blocked")
 
 
 def test_the_output_of_agents_is_read_in_little_memory(bench: Bench) -> None:

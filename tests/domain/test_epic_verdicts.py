@@ -16,17 +16,16 @@ from forge_actors.domain.epic.graph import (
     Snapshot,
     snapshot_of,
 )
+from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.verdicts import (
     FACTS,
     KINDS,
     MAX_NAMED,
-    check_satisfied_by,
     counts,
     cycles,
     evaluate,
     ready_set,
 )
-from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 
 HOME = Place(GITHUB, "octo", "demo")
@@ -53,7 +52,7 @@ def snapshot(*children: ChildNode) -> Snapshot:
 def reasons(
     *children: ChildNode,
     facts: dict[int, str] | None = None,
-    by: tuple[str, ...] = ("completed",),
+    by: tuple[str, ...] = (),
 ) -> list[str]:
     found = evaluate(snapshot(*children), facts or {}, satisfied_by=by)
     for each in found:
@@ -115,6 +114,14 @@ def test_facts_are_about_the_repository_itself() -> None:
     assert found == ["unsupported:other-repository", "owned"]
 
 
+def test_a_run_goes_by_the_numbers_of_the_repository_itself() -> None:
+    progress: Progress[None] = Progress(1, 60.0)
+    stranger = child(3, at=IssueAt(OTHER, 3), id=1)
+    progress.snapshot = snapshot(child(3), stranger, structs.replace(stranger, id=2))
+    [verdict] = progress.graph_verdicts().values()
+    assert (verdict.issue_id, verdict.kind) == (9003, "ready")
+
+
 def test_only_a_completed_blocker_is_out_of_the_way() -> None:
     done = blocker(12, "closed", "completed")
     dropped = blocker(13, "closed", "not_planned")
@@ -126,20 +133,14 @@ def test_only_a_completed_blocker_is_out_of_the_way() -> None:
     assert reasons(child(3, dropped, double, silent, far)) == [
         "blocked:#13(not-planned),#14(duplicate),#15(closed),octo/other#16"
     ]
-    by = ("completed", "not-planned")
+    by = ("not-planned",)
+    assert reasons(child(3, done), by=by) == ["ready"]
     assert reasons(child(3, dropped), by=by) == ["ready"]
     assert reasons(child(3, double), by=by) == ["blocked:#14(duplicate)"]
     assert reasons(child(3, dropped, double, silent), by=("any",)) == ["ready"]
     assert reasons(child(3, far), by=("any",)) == ["blocked:octo/other#16"]
     odd = blocker(12, "\x1b[2J")
     assert reasons(child(3, odd)) == ["blocked:#12"]
-
-
-def test_what_satisfies_is_said_in_known_words() -> None:
-    assert check_satisfied_by([], field="f") == ("completed",)
-    assert check_satisfied_by(["duplicate"], field="f") == ("completed", "duplicate")
-    with pytest.raises(InvalidInput, match=r"^f: 'not_planned' is no way .*duplicate"):
-        check_satisfied_by(["not_planned"], field="f")
 
 
 def test_a_reason_names_so_many_blockers() -> None:
@@ -248,3 +249,4 @@ def test_the_groups_of_circles_come_in_their_order() -> None:
     edges = {5: [4], 4: [5, 9], 3: [3], 2: [1], 1: [0, 2], 0: [7], 7: []}
     assert circles(edges) == ((5, 4), (3,), (2, 1))
     assert circles({}) == ()
+    assert circles({1: [], 2: [1, 3], 3: [1, 2]}) == ((2, 3),)

@@ -19,6 +19,7 @@ from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.finding import read_card
 from forge_actors.edges.node.journals import read_journal
 from forge_actors.edges.node.launcher import NodeLauncher, open_launcher
+from tests.processes import command_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -37,13 +38,10 @@ def lasting_time() -> str:
 def survivors(lasting: str) -> list[str]:
     """The command lines of living processes that contain the sleeping time."""
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-        if lasting in line and int(folder.name) != os.getpid():
-            found.append(f"{folder.name} {line}")
+    for pid, words in command_lines():
+        line = words.replace(b"\0", b" ").decode(errors="replace")
+        if lasting in line and pid != os.getpid():
+            found.append(f"{pid} {line}")
     return found
 
 
@@ -141,13 +139,22 @@ def text(wanted: LaunchOrder, stream: logs.Stream = "stdout") -> str:
     return chunk.data.decode()
 
 
+#: Leaves a daemon that sleeps, with `-i` one without an environment, and ends when that
+#: has begun: until then it looks like the program that started it.
 DOUBLE_FORK = """
 import os, sys
+environ = {} if sys.argv[2:] == ["-i"] else dict(os.environ)
+reading, writing = os.pipe()  # closed by exec, and so the sign that it happened
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.execvp("env", ["env", *sys.argv[2:], "sleep", sys.argv[1]])
+        os.execvpe("sleep", ["sleep", sys.argv[1]], environ)
     os._exit(0)
 os.wait()
+os.close(writing)
+os.read(reading, 1)
 os.write(1, b"forked")
 """
+
+#: A part of a script: what it has just begun in the background is a sleeper by then.
+ASLEEP = 'until read -r name < /proc/$!/comm && [ "$name" = sleep ]; do :; done'

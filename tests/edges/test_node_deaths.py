@@ -36,11 +36,13 @@ from tests.edges.node_jobs import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from forge_actors.domain.launch import ProcessIdentity
 
     Lost = Mapping[tuple[str, int], ProcessIdentity | None]
     Agents = Mapping[tuple[str, int], str]
+    Lasting = AbstractSet[tuple[str, int]]
     Remaining = dict[tuple[str, int], tuple[ProcessIdentity, ...]]
 
 OWNER = """
@@ -212,10 +214,12 @@ async def test_what_is_launched_between_two_agents_waits_for_the_next(
         between: list[Attempt] = []
         real = adoption.sweep
 
-        async def sweep_and_launch(lost: Lost, agents: Agents) -> Remaining:
+        async def sweep_and_launch(
+            lost: Lost, agents: Agents, lasting: Lasting
+        ) -> Remaining:
             wanted = order(home, "true", job=f"between-{len(between)}")
             between.append(launcher.launch(wanted))
-            return await real(lost, agents)
+            return await real(lost, agents, lasting)
 
         monkeypatch.setattr(adoption, "sweep", sweep_and_launch)
         for number in range(5):

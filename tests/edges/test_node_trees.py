@@ -14,6 +14,7 @@ import trio.testing
 
 from forge_actors.edges.node.agent import tree
 from tests.edges.node_jobs import (
+    ASLEEP,
     DOUBLE_FORK,
     lasting_time,
     named,
@@ -30,7 +31,7 @@ from tests.edges.node_jobs import (
 async def test_a_grandchild_that_holds_the_output_does_not_delay_the_end(
     home: Path, lasting: str
 ) -> None:
-    wanted = shell(home, f"setsid sleep {lasting} & echo done")
+    wanted = shell(home, f"setsid sleep {lasting} & {ASLEEP}; echo done")
     (receipt,) = await run(home, wanted)
     assert (receipt.ending, receipt.exit_code) == ("exit", 0)
     assert receipt.output_held
@@ -177,12 +178,12 @@ async def test_killing_only_the_leader_ends_the_rest(home: Path, lasting: str) -
 
 
 async def test_leftovers_may_stay_if_the_job_says_so(home: Path, lasting: str) -> None:
-    wanted = shell(home, f"setsid sleep {lasting} & echo", keep_leftovers=True)
+    wanted = shell(
+        home, f"setsid sleep {lasting} & {ASLEEP}; echo", keep_leftovers=True
+    )
     try:
         async with opened(home) as launcher:
-            began = trio.current_time()
             receipt = await launcher.launch(wanted).exited()
-            assert trio.current_time() - began < 1.5
             # A job that ends next to it must not take it along either.
             await launcher.launch(order(home, "true", job="next")).exited()
         assert receipt.output_held

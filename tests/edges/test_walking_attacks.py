@@ -177,19 +177,32 @@ def test_a_clean_up_that_is_killed_at_any_moment_is_ended_by_the_next(
     assert killed > 30
 
 
-#: Exchanges names for links, over and over, until it is ended.
+#: Exchanges names for links, over and over, until it is ended. It follows none of them
+#: itself: the victim's own folders are not what it is to put into the home.
 SWAPS = """
 import ctypes, os, sys
 home, victim = map(os.fsencode, sys.argv[1:])
 libc = ctypes.CDLL(None)
-names = [b"/logs", b"/logs/tree", b"/logs/tree/inner", b"/logs/tree/inner/deep", b""]
+place, name = os.path.split(home)
 link = home + b"-link"
+down = [name, b"logs", b"tree", b"inner", b"deep"]
+folder = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+def exchange_at_depth(depth):
+    opened = [os.open(place, folder)]
+    try:
+        for part in down[:depth]:
+            opened.append(os.open(part, folder, dir_fd=opened[-1]))
+        libc.renameat2(opened[-1], down[depth], -100, link, 2)
+    except OSError:
+        pass
+    for fd in opened:
+        os.close(fd)
 os.symlink(victim, link)
 print("ready", flush=True)
 while True:
-    for name in names:
-        libc.renameat2(-100, home + name, -100, link, 2)
-        libc.renameat2(-100, home + name, -100, link, 2)
+    for depth in range(len(down)):
+        exchange_at_depth(depth)
+        exchange_at_depth(depth)
         try:
             os.symlink(victim, link)
         except OSError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from forge_actors.runtime.runtime import Runtime, open_runtime
+from tests.processes import command_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -78,15 +79,11 @@ def children() -> set[int]:
 
 def processes_with(mark: str) -> list[str]:
     """The command lines of living processes that contain the mark."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-        if mark in line and int(folder.name) != os.getpid():
-            found.append(line)
-    return found
+    return [
+        words.replace(b"\0", b" ").decode(errors="replace")
+        for pid, words in command_lines()
+        if mark.encode() in words.replace(b"\0", b" ") and pid != os.getpid()
+    ]
 
 
 class Leftovers:

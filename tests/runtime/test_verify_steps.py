@@ -138,8 +138,8 @@ async def test_a_round_that_was_interrupted_goes_on_in_its_session(
         job = await runtime.submit(
             repo, [], agent="codex", prompt="Go.", verify=check, replay="safe"
         )
-        # Its work, the check, and the round.
-        await until(runtime, job.id, "job_running", times=3)
+        # Its work, the check, and the round, whose program has got what it was asked.
+        await until(runtime, job.id, "agent_session", times=2)
     agents["codex"].play("echoes")
     async with running(home) as runtime:
         [view] = await runtime.control.wait([job.id])

@@ -11,6 +11,12 @@ class StateError(ForgeError):
     code = "EPIC_STATE"
 
 
+class LockFailed(Refused):
+    """There is no lock of a controller here."""
+
+    code = "LOCK_FAILED"
+
+
 class LockHeld(Refused):
     """Another scheduler has this repository, or a worker of an earlier one lives."""
 

@@ -11,10 +11,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from forge_actors.domain.epic.records import EpicRef, digest_of
 from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.github.issues import IssueText as IssueText
 from forge_actors.domain.github.places import IssueAt, Place
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Children of one EPIC, as many as GitHub allows, and issues that block one of them.
 MAX_CHILDREN, MAX_BLOCKERS = 100, 100
-#: Characters of the text of an issue.
-MAX_TEXT = 65_536
 #: Differences of one issue that are told.
 MAX_DIFFERENCES = 20
 OPEN, CLOSED = "open", "closed"
@@ -134,13 +133,6 @@ class ChildNode(Struct, frozen=True):
         return self.at.place
 
 
-class IssueText(Struct, frozen=True):
-    """What an issue says, of bounded length. None of it is to be trusted."""
-
-    title: str
-    body: str
-
-
 class Snapshot(Struct, frozen=True):
     """The graph as it was at one moment; made by `snapshot_of`."""
 
@@ -179,7 +171,9 @@ class Reread(Struct, frozen=True):
 
     node: ChildNode
     node_digest: str
-    differences: tuple[str, ...] = ()
+    differences: tuple[str, ...]
+    #: What it says, in no digest, for the one who is to work on it.
+    text: IssueText
 
     @property
     def unchanged(self) -> bool:
@@ -199,10 +193,7 @@ class Graph(Protocol):
         """All of it, or nothing."""
 
     async def reread(self, snapshot: Snapshot, number: int) -> Reread:
-        """One child of a snapshot, and its blockers, read again."""
-
-    async def text(self, number: int) -> IssueText:
-        """What a child says, for the one who works on it."""
+        """One child of a snapshot, and its blockers, read again, with what it says."""
 
     async def close(self) -> None:
         """Let go of what is open."""
@@ -315,13 +306,6 @@ def _state(node: ChildNode | BlockerNode) -> str:
 
 def _parent(node: ChildNode, home: Place) -> str:
     return "none" if node.parent is None else issue_name(node.parent, home)
-
-
-def with_parent(node: ChildNode, epic: EpicNode) -> ChildNode:
-    """With the id of its parent, where that is the EPIC."""
-    if node.parent != epic.at:
-        return node
-    return structs.replace(node, parent_id=epic.id)
 
 
 def _digest(value: object) -> str:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Claims that one issue may have.
 MAX_CLAIMS = 1000
+#: Who owns the repository that stands for a plan: its issues are named by the file and
+#: their number, `plan.toml#3`.
+PLAN_OWNER = "plan"
 
 Kind: TypeAlias = Literal["absent", "fresh", "resumable", "settled", "uncertain"]
 
@@ -235,6 +238,9 @@ def _state_problem(namespace: Namespace, expected: Expected) -> str | None:
 
 
 def _url_problem(namespace: Namespace, expected: Expected, url: str) -> str | None:
+    if expected.owner == PLAN_OWNER and "://" not in url:
+        of_it = url.endswith(f"#{namespace.issue}")
+        return None if of_it else "its state is about another issue of a plan"
     try:
         at = parse_issue_url(url)
     except InvalidInput:

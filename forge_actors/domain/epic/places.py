@@ -57,6 +57,21 @@ def state(issue: int) -> Place:
     return (*namespace(issue), "state", STATE)
 
 
+def assignment(issue: int) -> Place:
+    """What the worker of an issue is to do."""
+    return (*namespace(issue), "issue.json")
+
+
+def worker_home(issue: int) -> Place:
+    """The home of the runtime in which the phases of an issue are jobs."""
+    return (*namespace(issue), "state", "runtime")
+
+
+def worktree(issue: int) -> Place:
+    """Where the work on an issue is done."""
+    return (FOLDER, "worktrees", str(issue))
+
+
 def log(issue: int, generation: int) -> Place:
     """What the worker of one claim printed."""
     return (*namespace(issue), "workers", f"{generation}.log")
@@ -72,6 +87,11 @@ def stop(epic: int) -> Place:
     return (*EPICS, str(epic), "stop.json")
 
 
+def within(place: Place, folder: Place) -> Place:
+    """The same place of issues that are kept apart, in a folder of ours."""
+    return (*place[:1], *folder, *place[1:])
+
+
 def unfinished(token: str) -> str:
     """The name of a file that is being written; the token is 16 hexadecimal digits."""
     return f".unfinished-{token}"
@@ -80,6 +100,11 @@ def unfinished(token: str) -> str:
 def is_unfinished(name: str) -> bool:
     """Whether this is what a write has left that was cut short."""
     return _UNFINISHED.fullmatch(name) is not None
+
+
+def path(root: str, place: Place) -> str:
+    """A place as the path of a file."""
+    return "/".join((root.rstrip("/"), *place))
 
 
 def told(place: Place) -> str:

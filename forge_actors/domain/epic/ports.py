@@ -139,5 +139,5 @@ class Holder(Struct, frozen=True):
 
     #: None where that was not recorded.
     pid: int | None
-    #: It has ended, and what it started has the lock.
+    #: It is not seen to run any more, and what it started has the lock.
     ended: bool = False

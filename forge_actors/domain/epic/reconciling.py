@@ -87,7 +87,7 @@ def reconcile(
         wanted = only is None or issue in only
         if not wanted or (binding is not None and binding.epic != epic):
             continue
-        report = _look_at(namespaces, locks, issue, epic, expected, now)
+        report = _look_at(namespaces, locks, issue, expected, now)
         if report is not None:
             reports.append(report)
     return Reconciled(tuple(reports))
@@ -156,7 +156,6 @@ def _look_at(
     namespaces: Namespaces,
     locks: Locks,
     issue: int,
-    epic: EpicRef,
     expected: Expected,
     now: Moment,
 ) -> Report | None:
@@ -168,8 +167,6 @@ def _look_at(
         return Report(issue, fact="uncertain", detail=detail(str(error)))
     try:
         namespace = namespaces.read(lock, issue)
-        if namespace.is_of_another(epic):
-            return None
         found = classify(namespace, expected)
         return _settle(namespaces, lock, namespace, found, now)
     except StateError as error:

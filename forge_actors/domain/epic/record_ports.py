@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.namespace import Namespace
     from forge_actors.domain.epic.ports import RunLock
     from forge_actors.domain.epic.records import (
+        Assignment,
         Binding,
         Claim,
         Closed,
@@ -68,6 +69,9 @@ class Namespaces(Protocol):
 
     def bind(self, lock: RunLock, binding: Binding) -> None:
         """Say whose a namespace is, once; a second time is refused."""
+
+    def assign(self, lock: RunLock, assignment: Assignment) -> None:
+        """Write what the next worker of an issue is to do, in place of what was."""
 
     def open_claim(
         self, lock: RunLock, claim: Claim, supersede: Claim | None = None

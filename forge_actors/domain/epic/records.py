@@ -15,23 +15,28 @@ from msgspec import Meta, Struct
 
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.github.places import MAX_ID, MAX_NUMBER
-from forge_actors.domain.redaction import redact
+from forge_actors.domain.harmless import clean, clean_lines
+from forge_actors.domain.redaction import bounded, redact
 
 SCHEMA = 1
 #: Bytes of one record, and characters of a detail in it.
 MAX_RECORD = 256 * 1024
 MAX_DETAIL = 500
+#: Characters of the title and the body of an issue.
+MAX_TITLE, MAX_BODY = 300, 64 * 1024
+#: Bytes of the record of one.
+MAX_ASSIGNMENT = 512 * 1024
 
 Number = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 Id = Annotated[int, Meta(ge=1, lt=MAX_ID)]
-Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
-Moment = Annotated[
-    str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$", max_length=32)
-]
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+Digest = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+Moment = Annotated[str, Meta(pattern=rf"\A{_DAY}T{_TIME}Z\Z", max_length=32)]
+Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,100}\Z")]
 Detail = Annotated[str, Meta(max_length=MAX_DETAIL)]
-ClaimId = Annotated[str, Meta(pattern=r"^c-[0-9a-z]{8,40}$")]
-InvocationId = Annotated[str, Meta(pattern=r"^i-[0-9a-z]{8,40}$")]
+ClaimId = Annotated[str, Meta(pattern=r"\Ac-[0-9a-z]{8,40}\Z")]
+InvocationId = Annotated[str, Meta(pattern=r"\Ai-[0-9a-z]{8,40}\Z")]
 Generation = Annotated[int, Meta(ge=1, lt=MAX_NUMBER)]
 SchemaNumber = Annotated[int, Meta(ge=SCHEMA, le=SCHEMA)]
 
@@ -41,12 +46,16 @@ Phase = Literal[
     "implement",
     "check",
     "review",
+    "publish",
     "ready_for_merge",
     "done",
     "blocked",
     "failed",
 ]
 SETTLED: tuple[Phase, ...] = ("ready_for_merge", "done", "blocked", "failed")
+EndReason = Literal[
+    "nothing-admissible", "drained", "stopped", "interrupted", "degraded"
+]
 Classification = Literal["settled", "resumable", "abandoned", "superseded"]
 
 R = TypeVar("R", bound="Record")
@@ -156,7 +165,7 @@ class EffectDone(Struct, frozen=True, forbid_unknown_fields=True):
 
     effect: Literal["push", "pull_request"]
     #: The commit that it is about.
-    commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{40,64}$")]
+    commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")]
     #: `begun` is written before it; one that stays so is looked at, never repeated.
     state: Literal["begun", "done", "failed"]
     detail: Detail = ""
@@ -167,20 +176,42 @@ class EngineState(Record, frozen=True, kw_only=True):
 
     run_key: RunKey
     issue_url: Annotated[str, Meta(max_length=2048)]
-    run_id: Annotated[str, Meta(pattern=r"^r-[0-9a-z]{8,40}$")]
+    run_id: Annotated[str, Meta(pattern=r"\Ar-[0-9a-z]{8,40}\Z")]
     phase: Phase
     #: Of the settings that it began with.
     config_digest: Digest
     branch: Annotated[str, Meta(max_length=250)]
-    base_commit: Annotated[str, Meta(pattern=r"^[0-9a-f]{40,64}$")] | None
-    #: Times that a phase was tried, by its name.
+    base_commit: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40,64}\Z")] | None
+    #: Its worktree is there, whole.
+    made: bool = False
+    #: Times that a phase came to its end, by its name.
     tries: dict[str, int]
+    #: Times that a phase sent the work back, by its name, and that it failed, by its
+    #: name with `failed` behind it.
+    setbacks: dict[str, int] = {}
+    #: The last job of a phase, by its name: the next one may go on with its session.
+    jobs: dict[str, str] = {}
     #: What the review asked for last.
     findings: Annotated[str, Meta(max_length=65536)] = ""
     #: Why it is blocked or failed.
     detail: Detail = ""
     effects: list[EffectDone] = []
     updated_at: Moment
+
+
+class Assignment(Record, frozen=True, kw_only=True):
+    """`issue.json`: what a worker is to do, as the issue said when it was admitted.
+
+    The title and the body come from anybody: they are cleaned and cut when they are
+    written (`assignment`), and quoted where they are shown.
+    """
+
+    run_key: RunKey
+    issue_id: Id
+    #: Where people find it; of a plan its file and its number.
+    url: Annotated[str, Meta(min_length=1, max_length=2048)]
+    title: Annotated[str, Meta(max_length=MAX_TITLE)]
+    body: Annotated[str, Meta(max_length=MAX_BODY)]
 
 
 class RepositoryRef(Struct, frozen=True, forbid_unknown_fields=True):
@@ -193,10 +224,7 @@ class Invocation(Struct, frozen=True, forbid_unknown_fields=True):
     id: InvocationId
     started_at: Moment
     ended_at: Moment | None = None
-    end_reason: (
-        Literal["nothing-admissible", "drained", "stopped", "interrupted", "degraded"]
-        | None
-    ) = None
+    end_reason: EndReason | None = None
 
 
 class ConfigSummary(Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,13 +282,27 @@ def encode(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 
-def decode(kind: type[R], data: bytes) -> R:
+def checked(record: Record, limit: int = MAX_RECORD) -> bytes:
+    """The same of a record that will be read again.
+
+    Raises:
+        StateError: it would not be.
+    """
+    try:
+        data = encode(record)
+    except ValueError as error:
+        raise StateError(f"it cannot be written: {error}") from None
+    decode(type(record), data, limit)
+    return data
+
+
+def decode(kind: type[R], data: bytes, limit: int = MAX_RECORD) -> R:
     """
     Raises:
         StateError: it is too large, no UTF-8, or no such record.
     """
-    if len(data) > MAX_RECORD:
-        raise StateError(f"it has more than {MAX_RECORD} bytes")
+    if len(data) > limit:
+        raise StateError(f"it has more than {limit} bytes")
     try:
         json.loads(data, object_pairs_hook=_once, parse_constant=_refuse_constant)
         return msgspec.json.decode(data, type=kind, strict=True)
@@ -279,6 +321,20 @@ def _refuse_constant(text: str) -> object:
     raise ValueError(f"{text} is no number")
 
 
+def assignment(
+    run_key: RunKey, issue_id: int, url: str, title: str, body: str
+) -> Assignment:
+    """What a worker is told of an issue, whatever that says."""
+    body = clean_lines(body.replace("\r\n", "\n"))
+    return Assignment(
+        run_key=run_key,
+        issue_id=issue_id,
+        url=url,
+        title=bounded(clean(title).strip(), MAX_TITLE),
+        body=bounded(body, MAX_BODY),
+    )
+
+
 def digest_of(data: bytes) -> str:
     """Of the exact bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -286,5 +342,6 @@ def digest_of(data: bytes) -> str:
 
 def detail(text: str) -> str:
     """A text for a record: one line without secrets, not too long."""
-    line = " ".join(redact(text[: 8 * MAX_DETAIL]).split())
+    text = text[: 8 * MAX_DETAIL].encode("utf-8", "replace").decode()
+    line = " ".join(redact(text).split())
     return line if len(line) <= MAX_DETAIL else f"{line[: MAX_DETAIL - 1]}…"

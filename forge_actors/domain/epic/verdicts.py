@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from forge_actors.domain.epic.circles import circles
 from forge_actors.domain.epic.graph import CLOSED, OPEN, issue_name, word
-from forge_actors.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -34,11 +33,6 @@ Fact = Literal[
 ]
 FACTS: tuple[Fact, ...] = get_args(Fact)
 
-#: How an issue has to be closed so that nothing waits for it any more.
-COMPLETED = "completed"
-SATISFIED_BY: tuple[str, ...] = (COMPLETED,)
-#: What may be added: `any` is however it was closed.
-SATISFIABLE = (COMPLETED, "not-planned", "duplicate", "any")
 #: Blockers that one reason names.
 MAX_NAMED = 20
 
@@ -52,25 +46,11 @@ class Verdict(Struct, frozen=True):
     reason: str
 
 
-def check_satisfied_by(words: Iterable[str], *, field: str) -> tuple[str, ...]:
-    """What satisfies a blocker, `completed` always with it.
-
-    Raises:
-        InvalidInput: one of them is no such word.
-    """
-    found = set(words)
-    for each in sorted(found - set(SATISFIABLE)):
-        raise InvalidInput(
-            field, f"{each[:40]!r} is no way to close an issue", allowed=SATISFIABLE
-        )
-    return tuple(each for each in SATISFIABLE if each in found | set(SATISFIED_BY))
-
-
 def evaluate(
     snapshot: Snapshot,
     facts: Mapping[int, str],
     *,
-    satisfied_by: Collection[str] = SATISFIED_BY,
+    satisfied_by: Collection[str] = (),
 ) -> tuple[Verdict, ...]:
     """One verdict for each child, in their order.
 
@@ -103,15 +83,16 @@ def counts(verdicts: Iterable[Verdict]) -> dict[Kind, int]:
     return found
 
 
-def satisfied(blocker: BlockerNode, by: Collection[str] = SATISFIED_BY) -> bool:
-    """Whether nothing waits for it any more."""
+def satisfied(blocker: BlockerNode, by: Collection[str] = ()) -> bool:
+    """Whether nothing waits for it any more: it was closed as completed, or in a way
+    that counts as well, such as `not-planned`; `any` are all of them."""
     if blocker.state != CLOSED:
         return False
-    return "any" in by or (word(blocker.reason) or "") in by
+    return blocker.reason == "completed" or "any" in by or word(blocker.reason) in by
 
 
 def cycles(
-    snapshot: Snapshot, *, satisfied_by: Collection[str] = SATISFIED_BY
+    snapshot: Snapshot, *, satisfied_by: Collection[str] = ()
 ) -> tuple[tuple[int, ...], ...]:
     """Numbers of the children that wait for each other in a circle, in groups."""
     numbers = {child.id: child.number for child in snapshot.children}

@@ -27,6 +27,8 @@ PATIENCE = 10.0
 #: Characters of a title, and of what an error repeats of an answer.
 MAX_TITLE, MAX_TOLD = 1024, 200
 MAX_LABELS = 100
+#: Characters of the text of an issue; GitHub takes no longer one.
+MAX_TEXT = 65_536
 
 FailureKind = Literal[
     "unavailable",
@@ -100,6 +102,13 @@ class Issue(Struct, frozen=True):
         return self.state == "open"
 
 
+class IssueText(Struct, frozen=True):
+    """What an issue says, of bounded length. None of it is to be trusted."""
+
+    title: str
+    body: str
+
+
 class ChangedQuery(Struct, frozen=True):
     """Issues of one repository that changed, in the order in which they did."""
 
@@ -137,6 +146,9 @@ class GitHub(Protocol):
     async def issue(self, at: IssueAt) -> Issue:
         """The issue with this number. One that was moved to another repository is not
         found; one of a repository that was renamed is."""
+
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
+        """That issue, and what it says, which is not remembered."""
 
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         """All its direct sub-issues, open and closed, in their order."""

@@ -11,9 +11,11 @@ from msgspec import Meta, Struct
 
 from forge_actors.domain.github.issues import (
     MAX_LABELS,
+    MAX_TEXT,
     MAX_TITLE,
     GitHubFailed,
     Issue,
+    IssueText,
     RepositoryFacts,
 )
 from forge_actors.domain.github.places import (
@@ -24,6 +26,7 @@ from forge_actors.domain.github.places import (
     Place,
     repository_name,
 )
+from forge_actors.domain.redaction import bounded
 
 T = TypeVar("T")
 
@@ -73,6 +76,10 @@ class _Issue(Struct):
     issue_dependencies_summary: _Dependencies | None = None
 
 
+class _Told(_Issue):
+    body: str | None = None
+
+
 class _Repository(Struct):
     id: _Id
     node_id: _NodeId
@@ -90,6 +97,7 @@ class Complaint(Struct):
 
 
 _one = msgspec.json.Decoder(_Issue)
+_told = msgspec.json.Decoder(_Told)
 _many = msgspec.json.Decoder(list[_Issue])
 _repository = msgspec.json.Decoder(_Repository)
 _complaint = msgspec.json.Decoder(Complaint)
@@ -102,6 +110,17 @@ def read_issue(body: bytes, host: str) -> Issue:
         GitHubFailed: it is none.
     """
     return _issue(_decoded(_one, body), host)
+
+
+def read_text(body: bytes, host: str) -> tuple[Issue, IssueText]:
+    """One issue, and what it says.
+
+    Raises:
+        GitHubFailed: it is none.
+    """
+    wire = _decoded(_told, body)
+    issue = _issue(wire, host)
+    return issue, IssueText(issue.title, bounded(wire.body or "", MAX_TEXT))
 
 
 def read_issues(body: bytes, host: str) -> tuple[Issue, ...]:

@@ -29,6 +29,7 @@ from forge_actors.domain.github.places import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
 
 #: Headers that are looked at.
 WANTED = (
@@ -62,10 +63,28 @@ class Http:
         Raises:
             GitHubFailed: there is no answer, or none that can be used.
         """
+        return await self._send("GET", url, headers, what)
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], what: str, body: bytes
+    ) -> Answer:
+        """The same for something that is told. Without an answer nobody knows whether
+        it was heard."""
+        return await self._send("POST", url, headers, what, body)
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        what: str,
+        body: bytes | None = None,
+    ) -> Answer:
         client = await self._open()
         try:
             with trio.fail_after(self._seconds):
-                return await self._get(client, url, headers, what)
+                sent = client.stream(method, url, headers=dict(headers), content=body)
+                return await self._answer(sent, what)
         except trio.TooSlowError:
             why = f"took longer than {self._seconds:g} s"
             raise GitHubFailed("unavailable", f"GitHub {why}: {what}") from None
@@ -107,14 +126,10 @@ class Http:
             cookies=http.cookiejar.CookieJar(nobody),
         )
 
-    async def _get(
-        self,
-        client: httpx2.AsyncClient,
-        url: str,
-        headers: Mapping[str, str],
-        what: str,
+    async def _answer(
+        self, sent: AbstractAsyncContextManager[httpx2.Response], what: str
     ) -> Answer:
-        async with client.stream("GET", url, headers=dict(headers)) as response:
+        async with sent as response:
             known = {
                 name: value
                 for name in WANTED

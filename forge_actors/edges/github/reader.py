@@ -22,7 +22,12 @@ from forge_actors.domain.github.issues import (
     GitHubFailed,
 )
 from forge_actors.domain.github.places import api_base, within
-from forge_actors.domain.github.wire import read_issue, read_issues, read_repository
+from forge_actors.domain.github.wire import (
+    read_issue,
+    read_issues,
+    read_repository,
+    read_text,
+)
 from forge_actors.edges.github.http import Http
 from forge_actors.edges.github.known import Known
 from forge_actors.edges.github.server import Server
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
         ChangedQuery,
         GitHub,
         Issue,
+        IssueText,
         RepositoryFacts,
     )
     from forge_actors.domain.github.places import IssueAt, Place
@@ -80,10 +86,15 @@ class GitHubReader:
         server = self._server(at.place.host)
         read = partial(read_issue, host=at.place.host)
         found: Issue = (await self._read(server, _issue_url(server, at), read)).value
-        await self._check_place(at.place, found)
-        if found.at.number != at.number:
-            raise GitHubFailed("not-found", f"{at} is {found.at} now")
-        return found
+        return await self._checked(at, found)
+
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
+        """See the port."""
+        server = self._server(at.place.host)
+        url, read = _issue_url(server, at), partial(read_text, host=at.place.host)
+        _, told = await self._asked(server, url, _named(server, url), read, None)
+        assert told is not None, "it was asked without a mark"
+        return await self._checked(at, told[0]), told[1]
 
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         """See the port."""
@@ -234,6 +245,13 @@ class GitHubReader:
                     raise
             await self._sleep(TRIES[failed] * self._chance.uniform(0.75, 1.25))
             failed += 1
+
+    async def _checked(self, at: IssueAt, found: Issue) -> Issue:
+        """The issue that was asked for, and no other."""
+        await self._check_place(at.place, found)
+        if found.at.number != at.number:
+            raise GitHubFailed("not-found", f"{at} is {found.at} now")
+        return found
 
     async def _check_place(self, place: Place, found: Issue) -> None:
         """Refuse an issue of another repository, unless that is its name now."""

@@ -76,6 +76,21 @@ class Server:
                 )
         raise GitHubFailed("malformed", f"GitHub sends {what} around in circles")
 
+    async def tell(self, url: str, what: str, body: bytes) -> Answer:
+        """The answer to something that is told, which is told once: no redirect is
+        followed.
+
+        Raises:
+            GitHubFailed: it was not taken, or nobody knows.
+        """
+        async with self._limiter:
+            self._check_limit(what)
+            headers = {**await self._headers(), "content-type": "application/json"}
+            answer = await self._http.post(url, headers, what, body)
+        if answer.status in _REDIRECTS:
+            raise GitHubFailed("not-found", f"{what}: the repository was moved")
+        return self._judged(answer, what, None)
+
     async def close(self) -> None:
         self.answers.clear()
         self._asked_as = None

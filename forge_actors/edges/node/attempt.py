@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.edges.node import wire
+from forge_actors.edges.node.descriptors import HandingLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,9 @@ class Attempt:
         "fence",
         "identity",
         "key",
+        "orphan",
         "receipt",
+        "stops",
         "unwanted",
     )
 
@@ -49,6 +52,10 @@ class Attempt:
         self.fence = fence
         self.identity: ProcessIdentity | None = None
         self.receipt: Receipt | None = None
+        #: Of one that lasts, how many stops it was asked for.
+        self.stops: int | None = None
+        #: It goes on although its agent is gone.
+        self.orphan = False
         #: Nobody adopts it, so its receipt is of no use.
         self.unwanted = False
         #: The order, for another agent if this one may not have heard it.
@@ -91,7 +98,9 @@ class Attempt:
 
     def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
         if self.receipt is None:
-            self._stop = wire.Stop(*self.key, grace=grace, ending=ending)
+            if self.stops is not None:
+                self.stops += 1
+            self._stop = wire.Stop(*self.key, grace, ending, self.stops)
             self._send(self._stop)
 
     def pause(self) -> None:
@@ -103,6 +112,30 @@ class Attempt:
         if self.receipt is None:
             self._paused = wire.Resume(*self.key)
             self._send(self._paused)
+
+    def goes_with(self, line: bytes) -> None:
+        """This is its order; descriptors of it are closed when that is settled."""
+        self._line = line
+
+    def orphaned(
+        self, send: Callable[[Struct], None], identity: ProcessIdentity
+    ) -> None:
+        """It runs on without an agent, and hears what is said of it by `send`."""
+        self.orphan = True
+        self._send = send
+        if not self._settled:
+            self.settle_start(identity)
+
+    def let_go(self) -> None:
+        """Keep nothing open for it."""
+        line, self._line = self._line, b""
+        if isinstance(line, HandingLine):
+            line.descriptors.close()
+
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether there is an agent to tell what becomes of it."""
+        return self.receipt is None and not self.orphan
 
     @property
     def may_begin(self) -> bool:
@@ -117,6 +150,8 @@ class Attempt:
 
     def settle_start(self, identity: ProcessIdentity | None) -> None:
         self.identity = identity
+        if type(self._line) is not bytes:
+            self.let_go()
         self._line = b""
         self._settled = True
         if self._waiting is not None:

@@ -34,6 +34,10 @@ class Record(Struct, frozen=True):
     instance: str = ""
     release: str = ""
     identity: ProcessIdentity | None = None
+    #: Of one that runs until it ends by itself, whoever is gone: the signal that asks
+    #: it to, and how many of them there were.
+    lasting: str | None = None
+    stops: int = 0
 
 
 class Written(NamedTuple):

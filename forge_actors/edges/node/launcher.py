@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, NoReturn
 import trio
 
 from forge_actors.domain.errors import LauncherDown
-from forge_actors.edges.node import adoption, wire
+from forge_actors.edges.node import adoption, lasting, wire
 from forge_actors.edges.node.agent_process import AgentProcess, HungUp
 from forge_actors.edges.node.attempt import Attempt
 from forge_actors.edges.node.finding import find_agent
+from forge_actors.edges.node.forgetting import Forgotten
 from forge_actors.edges.node.held_back import HeldBack
 from forge_actors.edges.node.journals import Archive
 from forge_actors.edges.node.outbox import Outbox
 from forge_actors.edges.node.successors import Successors
 from forge_actors.edges.node.sweep import still_alive
+from forge_actors.edges.node.watching import Watches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ownership import Owner
     from forge_actors.edges.node.attempt import Key
@@ -43,8 +46,6 @@ _CLOSE_LIMIT = 15.0
 _DETACH_LIMIT = 2.0
 #: Seconds in which an agent that hung up is gone, if it has ended.
 _HANG_UP_LIMIT = 1.0
-#: Receipts the agent keeps at most although they are saved; it costs one message each.
-_FORGET_TOGETHER = 64
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ async def open_launcher(
     launcher = NodeLauncher(home, agent, hello, listen)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(launcher.run)
+        nursery.start_soon(launcher.orphans.run)
         try:
             yield launcher
         finally:
@@ -96,14 +98,14 @@ class NodeLauncher(HeldBack):
         self._agent = agent
         self._hello = hello
         self._listen = listen
-        #: Attempts whose receipts the agent may drop, to be told together.
-        self._forgotten: list[Key] = []
+        self._forgotten = Forgotten(self.send)
         #: Every attempt until it is forgotten.
         self._attempts: dict[Key, Attempt] = {}
         #: What dead agents wrote down.
         self._archive = Archive()
-        self._watches: dict[tuple[str, int, int], trio.Event] = {}
+        self._watches = Watches(self.send)
         self._outbox = Outbox()
+        self.orphans = lasting.Orphans()
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
         #: Leaving is to end nothing, and the agent with its jobs goes on.
@@ -113,8 +115,7 @@ class NodeLauncher(HeldBack):
         #: Why nothing can be started any more.
         self._down: str | None = None
         self._given_up = trio.Event()
-        start = partial(AgentProcess.start, home, hello, listen)
-        self._successors = Successors(start)
+        self._successors = Successors(partial(AgentProcess.start, home, hello, listen))
         self._replacing = trio.CancelScope()
         # What an earlier service left is to be adopted.
         for event in agent.news:
@@ -129,13 +130,21 @@ class NodeLauncher(HeldBack):
 
     # The port.
 
-    def launch(self, order: LaunchOrder) -> Attempt:
+    def launch(
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> Attempt:
         key = (order.job, order.attempt)
         known = self._attempts.get(key)
+        if descriptors is not None and (known or self._down is not None):
+            descriptors.close()
         if known is not None:
             return known
         if self._down is not None:
             raise LauncherDown(self._down)
+        if order.lasting or descriptors is not None:
+            self._attempts[key] = attempt = Attempt(self.send, key, order.fence)
+            lasting.launch(attempt, order, descriptors, self._agent, self._outbox)
+            return attempt
         line = wire.start_line(order)
         attempt = Attempt(self.send, key, order.fence, line)
         self._attempts[key] = attempt
@@ -157,9 +166,12 @@ class NodeLauncher(HeldBack):
         found = await adoption.find_ended(
             self._home, self._agent.journal, missing, self._archive, same_boot
         )
-        for key, receipt in found.items():
+        for key, receipt in found.receipts.items():
             known[key] = Attempt(self.send, key, receipt.fence)
             known[key].settle_end(receipt)
+        for key, one in found.going_on.items():
+            known[key] = Attempt(self.send, key, one.fence)
+        self.orphans.take(known, found.going_on)
 
     def _drop(self, attempt: Attempt) -> None:
         """No job of the store is at this attempt."""
@@ -186,9 +198,7 @@ class NodeLauncher(HeldBack):
             del self._attempts[known.key]
             if self._archive.needed:
                 self._archive.forget(known.key)
-            self._forgotten.append(known.key)
-            if len(self._forgotten) >= _FORGET_TOGETHER:
-                self._send_forgotten()
+            self._forgotten.add(known.key)
 
     def still_alive(
         self, identities: Sequence[ProcessIdentity]
@@ -209,12 +219,7 @@ class NodeLauncher(HeldBack):
         if running is None or running.receipt is not None:
             await trio.lowlevel.checkpoint()
             return
-        watch = (job, attempt, known)
-        event = self._watches.get(watch)
-        if event is None:
-            event = self._watches[watch] = trio.Event()
-            self.send(wire.Watch(job, attempt, known))
-        await event.wait()
+        await self._watches.wait(job, attempt, known)
 
     # The conversation with the agent.
 
@@ -222,18 +227,13 @@ class NodeLauncher(HeldBack):
         """Send a message, at once if the socket takes it."""
         self._outbox.queue(wire.encode(message))
 
-    def _send_forgotten(self) -> None:
-        if self._forgotten:
-            self.send(wire.Forget(self._forgotten))
-            self._forgotten = []
-
     def end_all(self) -> None:
         """Let leaving end every job and the agent, also a durable one."""
         self._detaches = False
 
     def close(self) -> None:
         """Begin the end: nothing new starts; the agent ends what runs, or goes on."""
-        self._send_forgotten()
+        self._forgotten.tell()
         self._closed = True
         self._down = self._down or "the launcher is closed"
         if self._listen is not None and not self._detaches:
@@ -241,6 +241,7 @@ class NodeLauncher(HeldBack):
         limit = _DETACH_LIMIT if self._detaches else _CLOSE_LIMIT
         self._scope.deadline = trio.current_time() + limit
         self._outbox.finish()
+        self.orphans.close()
         self._replacing.cancel()
 
     @trio.lowlevel.enable_ki_protection
@@ -269,6 +270,8 @@ class NodeLauncher(HeldBack):
         finally:
             if lives_on or (self._closed and self._detaches):
                 self._agent.let_go()
+                for attempt in self._attempts.values():
+                    attempt.let_go()
             else:
                 with trio.CancelScope(shield=True):
                     await self._bury()
@@ -281,13 +284,13 @@ class NodeLauncher(HeldBack):
             key = (each.job, each.attempt)
             if key not in known:
                 known[key] = Attempt(self.send, key, each.fence)
+                known[key].stops = each.stops
             if each.identity is not None:
                 known[key].settle_start(each.identity)
         for event in agent.news:
             self._take(event)
         lines = [line for each in known.values() for line in each.said()]
-        lines += [wire.encode(wire.Watch(*watch)) for watch in self._watches]
-        self._outbox.begin(lines)
+        self._outbox.begin(lines + self._watches.said())
 
     async def _converse(self) -> bool:
         """Until one side hangs up; whether the agent goes on without us."""
@@ -326,7 +329,7 @@ class NodeLauncher(HeldBack):
             receipt = event.receipt
             attempt = self._attempts.get((receipt.job, receipt.attempt))
             if attempt is None:  # the agent has not heard that it is forgotten
-                self._forgotten.append((receipt.job, receipt.attempt))
+                self._forgotten.add((receipt.job, receipt.attempt))
             else:
                 attempt.settle_end(receipt)
                 if attempt.unwanted:
@@ -336,9 +339,7 @@ class NodeLauncher(HeldBack):
             if attempt is not None:
                 attempt.settle_start(self._agent.identity(event))
         elif isinstance(event, wire.Output):
-            watch = self._watches.pop((event.job, event.attempt, event.known), None)
-            if watch is not None:
-                watch.set()
+            self._watches.hear(event)
         elif isinstance(event, wire.Error):
             self._hear_problem(event)
         elif isinstance(event, wire.Unwelcome):
@@ -369,15 +370,13 @@ class NodeLauncher(HeldBack):
     async def _bury(self) -> None:
         """End what the agent left, and give every attempt it had a receipt."""
         # Whatever was launched later waits for the next agent.
-        unsettled = [each for each in self._attempts.values() if each.receipt is None]
+        unsettled = [each for each in self._attempts.values() if each.is_of_agent]
         await self._agent.end()
         journal = self._agent.journal
-        written = await adoption.bury(unsettled, journal, last=self._closed)
+        written, going_on = await adoption.bury(unsettled, journal, last=self._closed)
+        self.orphans.take(self._attempts, going_on)
         self._archive.keep(journal, self._attempts.keys() & written)
-        for job, number, known in list(self._watches):
-            watched = self._attempts.get((job, number))
-            if watched is None or watched.receipt is not None:
-                self._watches.pop((job, number, known)).set()
+        self._watches.end(self._attempts)
 
     async def _replace(self) -> bool:
         """Have the next agent, unless too many were needed lately."""
@@ -396,5 +395,6 @@ class NodeLauncher(HeldBack):
         """Refuse from now on; what waited for the next agent certainly never ran."""
         self._down = reason
         for attempt in self._attempts.values():
-            attempt.settle_end(adoption.without_process(attempt, reason))
+            if attempt.is_of_agent:
+                attempt.settle_end(adoption.without_process(attempt, reason))
         self._given_up.set()

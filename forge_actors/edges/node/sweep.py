@@ -24,6 +24,7 @@ from forge_actors.edges.node.agent.tree import Process, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from forge_actors.edges.node.attempt import Key
 
@@ -43,6 +44,7 @@ _NO_AGENTS: Mapping[Key, str] = MappingProxyType({})
 async def sweep(
     lost: Mapping[Key, ProcessIdentity | None],
     agents: Mapping[Key, str] = _NO_AGENTS,
+    lasting: AbstractSet[Key] = frozenset(),
 ) -> dict[Key, tuple[ProcessIdentity, ...]]:
     """Kill what belongs to these attempts, until nothing is found.
 
@@ -50,8 +52,10 @@ async def sweep(
     instance of the agent that began it, where that is known. The answer names,
     for every attempt, what could not be proven gone: what the kernel holds or this user
     may not end, what may be a stranger, what is in another namespace or out of sight.
+
+    Of one that is `lasting` nothing is ended before its leader has, but all is named.
     """
-    hunt = _Hunt(lost, agents)
+    hunt = _Hunt(lost, agents, lasting)
     pause = _FIRST_PAUSE
     with trio.move_on_after(SWEEP_LIMIT):
         while not hunt.over:
@@ -171,8 +175,14 @@ class _Hunt:
     """The attempts that can be looked for. Its looks are made one after the other."""
 
     def __init__(
-        self, lost: Mapping[Key, ProcessIdentity | None], agents: Mapping[Key, str]
+        self,
+        lost: Mapping[Key, ProcessIdentity | None],
+        agents: Mapping[Key, str],
+        lasting: AbstractSet[Key],
     ) -> None:
+        #: The leaders of those that nothing is done to while these live. Where it is
+        #: not known who that is, anybody is.
+        self._leaders = {key: lost[key] for key in lasting}
         self._boot, self._namespace = tree.boot_id(), tree.pid_namespace()
         self._own = os.getpid()
         self._lost: dict[Key, _Lost] = {}
@@ -220,16 +230,31 @@ class _Hunt:
         self._marked = {key: [] for key in self._lost}
         snapshot = Snapshot(self._seen)
         busy = False
-        for key, lost in self._lost.items():
-            found = lost.find(snapshot, self._marked[key], self._own)
-            if lost.foreign is None:
+        found = {
+            key: lost.find(snapshot, self._marked[key], self._own)
+            for key, lost in self._lost.items()
+        }
+        spared = {
+            key for key in self._leaders if self._goes_on(key, found.get(key, []))
+        }
+        untouched = {process for key in spared for process in found.get(key, [])}
+        for key in self._lost.keys() - spared:
+            if self._lost[key].foreign is None:
                 for group in self._cgroups[key].values():
                     group.kill()
-                killed = [self._kill(process) for process in found]
-                busy = busy or any(killed)
+                # A job that one that lasts has begun may look as if it were of both.
+                killed = [self._kill(p) for p in found[key] if p not in untouched]
+                busy = any(killed) or busy
         looks = _CALM_LOOKS if snapshot.steady else _RESTLESS_LOOKS
         self._calm = 0.0 if busy else self._calm + 1 / looks
         return busy
+
+    def _goes_on(self, key: Key, found: list[Process]) -> bool:
+        leader = self._leaders[key]
+        if leader is None:
+            return bool(found)
+        named = (leader.pid, leader.start_ticks)
+        return any((process.pid, process.start) == named for process in found)
 
     def _seen(self, process: Process) -> None:
         """Sort it by its mark and by the cgroup it is in."""
@@ -244,7 +269,8 @@ class _Hunt:
                 keys = self._agents.get(inside.instance, [])
                 # Also not in that of an agent, alive, which a job has started.
                 if keys and not mark and all(map(self._is_dead, contained[number:])):
-                    for key in keys:
+                    # It may be of one that lasts, so it ends with that.
+                    for key in [each for each in keys if each in self._leaders] or keys:
                         self._marked[key].append(process)
             elif inside.key in self._lost:
                 folder = inside.folder()

@@ -53,13 +53,17 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     artifacts: ArtifactOrder | None = None
     worktree: WorktreePlace | None = None
     outputs: bool = False
+    lasting: bool = False
 
 
-class Stop(Struct, tag_field="op", tag="stop"):
+class Stop(Struct, tag_field="op", tag="stop", omit_defaults=True):
+    """`nth`: the how manyth stop it is of one that lasts."""
+
     job: str
     attempt: int
     grace: float | None
     ending: Ending
+    nth: int | None = None
 
 
 class Pause(Struct, tag_field="op", tag="pause"):
@@ -107,12 +111,16 @@ class Watch(Struct, tag_field="op", tag="watch"):
 
 
 class Known(Struct, frozen=True):
-    """An attempt that runs, or that is held and has no identity yet."""
+    """An attempt that runs, or that is held and has no identity yet.
+
+    `stops`: how many of them one that lasts was asked for.
+    """
 
     job: str
     attempt: int
     fence: int
     identity: ProcessIdentity | None
+    stops: int | None = None
 
 
 class Ping(Struct, tag_field="op", tag="ping"):
@@ -124,7 +132,10 @@ class Quit(Struct, tag_field="op", tag="quit"):
 
 
 class Ready(Struct, tag_field="event", tag="ready"):
-    """What there is. So many receipts follow as are outstanding."""
+    """What there is. So many receipts follow as are outstanding.
+
+    `hands_over`: it can give descriptors to a process, and leave one alone that lasts.
+    """
 
     instance: str
     boot_id: str
@@ -132,6 +143,7 @@ class Ready(Struct, tag_field="event", tag="ready"):
     running: list[Known]
     held: list[Known]
     outstanding: int
+    hands_over: bool = False
 
 
 class Unwelcome(Struct, tag_field="event", tag="refused"):
@@ -200,6 +212,7 @@ def start(order: LaunchOrder) -> Start:
         artifacts=None if order.artifacts is None else _latin_order(order.artifacts),
         worktree=None if order.worktree is None else _latin_place(order.worktree),
         outputs=order.outputs,
+        lasting=order.lasting,
     )
 
 

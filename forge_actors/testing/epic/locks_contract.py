@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.epic.errors import Busy, LockHeld, StateError
+from forge_actors.domain.epic.ports import Holder
 
 if TYPE_CHECKING:
     from forge_actors.domain.epic.ports import Locks
@@ -19,9 +20,12 @@ class Worker(Protocol):
 class World(Protocol):
     """One repository, and the processes that work in it."""
 
-    locks: Locks
-    #: Those of another process.
-    others: Locks
+    @property
+    def locks(self) -> Locks: ...
+
+    @property
+    def others(self) -> Locks:
+        """Those of another process."""
 
     def inherit(self, descriptor: int) -> Worker:
         """Start a process that inherits this."""
@@ -74,10 +78,12 @@ def check_workers_keep_the_controllers_lock(world: World) -> None:
 def check_an_issue_is_held_once(world: World) -> None:
     taken = world.locks.take_run(12)
     assert taken.issue == 12
+    assert taken.held
     assert _busy(world.others)
     assert _busy(world.locks)
     assert not _busy(world.others, 13)
     taken.close()
+    assert not taken.held
     assert not _busy(world.others)
 
 
@@ -92,7 +98,9 @@ def check_what_was_handed_off_is_as_long_held_as_the_worker_lives(
 ) -> None:
     taken = world.locks.take_run(12)
     worker = world.inherit(taken.hand_off())
+    assert taken.held
     taken.close()
+    assert not taken.held
     assert _busy(world.others)
     assert _busy(world.locks)
     worker.end()
@@ -165,6 +173,12 @@ def check_the_controller_can_be_seen(world: World) -> None:
     assert not seen.ended
     assert seen.pid is not None
     taken.close()
+    assert world.others.controller() is None
+    taken = world.locks.take_controller()
+    worker = world.inherit(taken.share())
+    taken.close()
+    assert world.others.controller() == Holder(None, ended=True)
+    worker.end()
     assert world.others.controller() is None
 
 

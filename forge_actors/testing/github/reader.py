@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.github import issues as values
-from forge_actors.domain.github.issues import ChangedPage, GitHubFailed, RepositoryFacts
+from forge_actors.domain.github.issues import (
+    MAX_TEXT,
+    ChangedPage,
+    GitHubFailed,
+    IssueText,
+    RepositoryFacts,
+)
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
+from forge_actors.domain.redaction import bounded
 from forge_actors.testing.github.world import moment
 
 if TYPE_CHECKING:
@@ -38,6 +45,11 @@ class FakeGitHub:
 
     async def issue(self, at: IssueAt) -> values.Issue:
         return self._told(self._issue(at, "issue"))
+
+    async def text(self, at: IssueAt) -> tuple[values.Issue, IssueText]:
+        found = self._issue(at, "text")
+        text = IssueText(found.title, bounded(found.body or "", MAX_TEXT))
+        return self._told(found), text
 
     async def sub_issues(self, at: IssueAt) -> tuple[values.Issue, ...]:
         return self._all(self._issue(at, "sub_issues").children)

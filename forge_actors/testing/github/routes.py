@@ -10,7 +10,7 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
-from forge_actors.testing.github import telling
+from forge_actors.testing.github import pulls, telling
 from forge_actors.testing.github.world import HOUR, moment
 
 if TYPE_CHECKING:
@@ -33,11 +33,14 @@ class Request:
     path: str
     query: dict[str, str]
     headers: Mapping[str, str]
+    body: bytes = b""
 
     @classmethod
-    def of(cls, method: str, target: str, headers: Mapping[str, str]) -> Request:
+    def of(
+        cls, method: str, target: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> Request:
         path, _, query = target.partition("?")
-        return cls(method, path, dict(parse_qsl(query)), headers)
+        return cls(method, path, dict(parse_qsl(query)), headers, body)
 
 
 @dataclass
@@ -65,6 +68,8 @@ class Routes:
         self._site = site
         #: Whether it tells sub-issues and dependencies; older servers do not.
         self.relations = True
+        #: Whether pull requests can be opened; without it nothing can be written.
+        self.writable = False
 
     def answer(self, request: Request) -> Response:
         if "user-agent" not in request.headers:
@@ -87,7 +92,8 @@ class Routes:
         version = request.headers.get("x-github-api-version", VERSIONS[0])
         if version not in VERSIONS:
             raise Refusal(400, f"Version {version} is not supported")
-        if request.method != "GET":
+        writes = self.writable and pulls.is_list(request.path)
+        if request.method != "GET" and not (writes and request.method == "POST"):
             raise Refusal(405, "Method Not Allowed")
         if self._world.limits and account.used >= account.limit:
             whom = f"user ID {account.id}" if account.id else "127.0.0.1"
@@ -96,6 +102,9 @@ class Routes:
     def _answer(self, request: Request, token: str | None) -> Response:
         if request.path == "/rate_limit":
             return Response(200, _json({"resources": {"core": {}}}))
+        if (of := pulls.is_list(request.path)) is not None:
+            repository = self._repository(of, request, token)
+            return self._pulls(request, repository, token)
         found = _ROUTE.fullmatch(request.path)
         if found is None:
             raise Refusal(404, "Not Found")
@@ -109,6 +118,17 @@ class Routes:
             return self._page(request, repository, self._changed(request, repository))
         issue = self._issue(repository, int(found["number"]), request, found, token)
         return self._of_issue(request, repository, issue, found["more"])
+
+    def _pulls(self, request: Request, of: Repository, token: str | None) -> Response:
+        if request.method == "GET":
+            told = pulls.listed(self._world, of, request.query)
+            return Response(200, _json([pulls.told(of, each) for each in told]))
+        if token is None:
+            raise Refusal(401, "Requires authentication")
+        made = pulls.opened(self._world, of, request.body)
+        if isinstance(made, str):
+            raise Refusal(422, f"Validation Failed: {made}")
+        return Response(201, _json(pulls.told(of, made)))
 
     def _repository(
         self, found: re.Match[str], request: Request, token: str | None

@@ -116,7 +116,7 @@ async def _answer(
         response = control.control(world, troubles, method, target, body)
     elif target.startswith(f"{server.prefix}/"):
         path = target.removeprefix(server.prefix)
-        request = Request.of(method, path, headers)
+        request = Request.of(method, path, headers, body)
         response, fault = server.respond(request)
     if fault is not None and fault.gate is not None:
         server.troubles.under_way += 1

@@ -51,6 +51,20 @@ class Issue:
 
 
 @dataclass
+class PullRequest:
+    """One that somebody has opened over the interface."""
+
+    number: int
+    repository: int
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool
+    state: str = "open"
+
+
+@dataclass
 class Account:
     """Who a token belongs to, and what is left of its hour."""
 
@@ -67,6 +81,9 @@ class World:
         self.now: float = BEGIN
         self.repositories: dict[int, Repository] = {}
         self.issues: dict[int, Issue] = {}
+        self.pulls: list[PullRequest] = []
+        #: Branches that the repositories have, besides `main`.
+        self.branches: set[str] = set()
         self.tokens: dict[str, Account] = {}
         self.anonymous = Account("", 0, limit=60)
         #: A server of a company has none unless somebody sets them.

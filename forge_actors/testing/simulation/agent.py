@@ -145,7 +145,7 @@ class Agent:
         self._after("start process")
         budgets = {"wall": message["wall"], "idle": message["idle"]}
         given = {name: value for name, value in budgets.items() if value is not None}
-        if given:
+        if given and not process.lasts:
             ending = min(given, key=lambda name: given[name])
             self._budgets[key] = self._world.timers.after(
                 given[ending],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.launch import LaunchOrder
     from forge_actors.domain.ownership import Owner
     from forge_actors.testing.simulation.machine import Key
@@ -92,7 +93,11 @@ class SimulatedLauncher:
 
     # -- the port --------------------------------------------------------------------
 
-    def launch(self, order: LaunchOrder) -> Attempt:
+    def launch(
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> Attempt:
+        if descriptors is not None:
+            descriptors.close()  # no simulated process can have any
         key = (order.job, order.attempt)
         known = self._attempts.get(key)
         if known is not None:

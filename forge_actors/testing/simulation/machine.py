@@ -5,6 +5,7 @@ It is the truth of a run: which processes there are, whoever knows of them.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import trio
@@ -84,6 +85,8 @@ class Process:
         #: Files of it are collected, which takes no time either.
         self.leaves_files: bool = order.get("artifacts") is not None
         self.stop_signal: str = order["stop_signal"]
+        #: It is asked to end, and never made to.
+        self.lasts: bool = order.get("lasting", False)
         #: It is that of a check.
         self.checks = is_check(order["argv"])
         self.wall: float | None = order["wall"]
@@ -118,7 +121,8 @@ class Process:
         return self._stopping is not None
 
     def pause(self) -> None:
-        if self.ended is None and not self.paused and self._stopping is None:
+        paused = self.paused or self.lasts
+        if self.ended is None and not paused and self._stopping is None:
             now = trio.current_time()
             self._paused_at = now
             self._left -= now - self._since
@@ -138,6 +142,8 @@ class Process:
         if self.ended is not None:
             return
         self.resume()
+        if self.lasts:
+            grace = inf
         due = trio.current_time() + min(self.run.obeys, grace) + DEATH_SECONDS
         if self._stopping is not None and self._stopping <= due:
             return
@@ -232,7 +238,7 @@ class Machine:
         process = self.processes.get(key)
         if process is None:
             return ()
-        if process.run.hides:
+        if process.run.hides or process.lasts:
             return (process.identity,)
         process.kill()
         return ()

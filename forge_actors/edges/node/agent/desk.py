@@ -12,13 +12,19 @@ any book mentions never began, and neither did what was held last.
 from __future__ import annotations
 
 from contextlib import suppress
-from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
 from forge_actors.edges.node.agent.held_starts import HeldStarts
 from forge_actors.edges.node.agent.lines import line_of
 from forge_actors.edges.node.agent.order import Malformed
+from forge_actors.edges.node.agent.records import (
+    exited,
+    names_quoted,
+    output_line,
+    record,
+    starting,
+)
 
 if TYPE_CHECKING:
     from forge_actors.edges.node.agent.held_starts import Message
@@ -110,11 +116,14 @@ class Desk(Generic[J]):
         #: The fence of what is held or runs, and which service of which release
         #: ordered it.
         self._stamps: dict[Mark, Message] = {}
+        #: Of those that run until they end by themselves: the signal that asks them
+        #: to, and how many of them there were.
+        self._lasting: dict[Mark, tuple[str, int]] = {}
         #: Those that run whose result is in the book already.
         self._came_to: set[Mark] = set()
         self._epoch = -1
         self._instance = self._release = ""
-        self._quoted_names = _names_quoted("", "")
+        self._quoted_names = names_quoted("", "")
         self._bound = True
         #: Everything is to end, and nothing starts any more.
         self.ending = False
@@ -152,7 +161,7 @@ class Desk(Generic[J]):
         self._epoch, self._bound = epoch, bound
         self._instance = instance[:_LONGEST_NAME]
         self._release = release[:_LONGEST_NAME]
-        self._quoted_names = _names_quoted(self._instance, self._release)
+        self._quoted_names = names_quoted(self._instance, self._release)
         self.alone = self.leaving = False
         ready = {
             "event": "ready",
@@ -160,16 +169,20 @@ class Desk(Generic[J]):
             "running": [self._entry(key, job) for key, job in self.jobs.items()],
             "held": [self._entry(key) for key in self._held],
             "outstanding": len(self._receipts),
+            "hands_over": True,
         }
-        return [line_of(ready), *map(_exited, self._receipts.values())]
+        return [line_of(ready), *map(exited, self._receipts.values())]
 
     def _entry(self, key: Mark, job: J | None = None) -> Message:
-        return {
+        entry = {
             "job": key[0],
             "attempt": key[1],
             "fence": self._stamps[key]["fence"],
             "identity": None if job is None else self._hands.identity(job),
         }
+        if key in self._lasting:
+            entry["stops"] = self._lasting[key][1]
+        return entry
 
     def service_gone(self) -> None:
         """The connection of the service that was served has ended."""
@@ -185,7 +198,9 @@ class Desk(Generic[J]):
         self.ending = self.leaving = True
         for key in self._held:
             self._stop_held(key)
-        for job in list(self.jobs.values()):
+        for key, job in list(self.jobs.items()):
+            if key in self._lasting:
+                self._is_news(key, {})
             self._hands.end(job)
 
     # What the service says.
@@ -215,7 +230,7 @@ class Desk(Generic[J]):
         if operation == "stop":
             if job is None:
                 self._stop_held(key)
-            else:
+            elif self._is_news(key, message):
                 grace = message["grace"]
                 grace = None if grace is None else float(grace)
                 self._hands.stop(job, grace, message["ending"])
@@ -234,13 +249,26 @@ class Desk(Generic[J]):
         else:
             raise Malformed(f"unknown op {operation!r}")
 
+    def _is_news(self, key: Mark, stop: Message) -> bool:
+        """Whether a stop is another one: a service repeats what it said last, and one
+        that lasts gets a signal for each."""
+        if key not in self._lasting:
+            return True
+        signal, known = self._lasting[key]
+        count = int(stop.get("nth", known + 1))
+        if count <= known:
+            return False
+        self._lasting[key] = signal, count
+        self._write_started(key, self._hands.identity(self.jobs[key]))
+        return True
+
     def _start(self, key: Mark, message: Message) -> None:
         """Start an attempt, or repeat what became of it: it never runs twice."""
         if key in self.jobs:
             self._hands.repeat_start(self.jobs[key])
             return
         if key in self._receipts:
-            self._hands.say(_exited(self._receipts[key]))
+            self._hands.say(exited(self._receipts[key]))
             return
         if key in self._held.messages:
             return
@@ -253,39 +281,42 @@ class Desk(Generic[J]):
                 "release": self._release,
             }
         else:  # it was held, and may be of an earlier service
-            names = _names_quoted(stamp["instance"], stamp["release"])
+            names = names_quoted(stamp["instance"], stamp["release"])
         try:
             if self.ending:
                 raise SpawnFailed("the node agent is stopping")
-            self._write_start(key, stamp["fence"], names)
+            lasting = message["stop_signal"] if message.get("lasting") else None
+            self._write_start(key, stamp["fence"], names, lasting)
             self.jobs[key] = job = self._hands.begin(key, message)
         except (Malformed, SpawnFailed) as error:
-            if isinstance(error, NoRoom) and self.jobs:
+            # What is to be handed to it is not kept here for long.
+            holds = isinstance(error, NoRoom) and "descriptors" not in message
+            if holds and self.jobs:
                 self._held.hold(key, message)
                 self._stamps[key] = stamp
                 # Should we die now, nobody need wonder whether it began.
-                self._write_down(key, line_of(_record("held", key, stamp)))
+                self._write_down(key, line_of(record("held", key, stamp)))
                 self.tell_problem(key[0], f"it starts later: {error}")
             else:
                 self._stamps.pop(key, None)
                 self._never_ran(key, stamp, "spawn", str(error))
             return
         self._stamps[key] = stamp
+        if lasting is not None:
+            self._lasting[key] = lasting, 0
         if message.get("paused"):
             self._hands.suspend(job, pause=True)
 
-    def _write_start(self, key: Mark, fence: int, names: str) -> None:
+    def _write_start(
+        self, key: Mark, fence: int, names: str, lasting: str | None
+    ) -> None:
         """Write down that it begins.
 
         Raises:
             NoRoom: that is not written, so it must not.
         """
-        line = (
-            f'{{"record":"starting","job":{_quoted(key[0])},"attempt":{key[1]:d}'
-            f',"fence":{fence:d}{names}'
-        )
         try:
-            self._book.append(key, line.encode())
+            self._book.append(key, starting(key, fence, names, lasting))
             if self.alone:
                 self._book.sync()
         except OSError as error:
@@ -318,13 +349,19 @@ class Desk(Generic[J]):
     def started(self, key: Mark) -> None:
         """It runs long enough for its start to be told."""
         identity = self._hands.identity(self.jobs[key])
-        if key not in self._came_to:  # whose line must stay
-            record = _record("started", key, self._stamps[key])
-            self._write_down(key, line_of({**record, "identity": identity}))
+        self._write_started(key, identity)
         about = {"event": "started", "job": key[0], "attempt": key[1]}
         pid, ticks = identity["pid"], identity["start_ticks"]
         started = {**about, "pid": pid, "start_ticks": ticks}
         self._hands.say(line_of(started))
+
+    def _write_started(self, key: Mark, identity: Message) -> None:
+        if key in self._came_to:
+            return  # its line must stay
+        told = record("started", key, self._stamps[key])
+        if key in self._lasting:
+            told["lasting"], told["stops"] = self._lasting[key]
+        self._write_down(key, line_of({**told, "identity": identity}))
 
     def came_to(self, key: Mark, receipt: Message) -> None:
         """Its result stands, but something of it goes on to run."""
@@ -337,6 +374,8 @@ class Desk(Generic[J]):
         receipt |= self._stamps.pop(key)
         if self._came_to:
             self._came_to.discard(key)
+        if self._lasting:
+            self._lasting.pop(key, None)
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()
@@ -344,7 +383,7 @@ class Desk(Generic[J]):
     def _publish(self, key: Mark, receipt: Message) -> None:
         line = self._receipts[key] = line_of(receipt)
         self._write_down(key, line)
-        self._hands.say(_exited(line))
+        self._hands.say(exited(line))
 
     def _write_down(self, key: Mark, line: bytes) -> None:
         try:
@@ -359,22 +398,3 @@ class Desk(Generic[J]):
     def tell_problem(self, job: Any, problem: str) -> None:
         """Something could not be done; `job` is what was given as its id."""
         self._hands.say(line_of({"event": "error", "job": job, "problem": problem}))
-
-
-def output_line(key: Mark, known: int) -> bytes:
-    """The answer to one who waits for output."""
-    about = {"job": key[0], "attempt": key[1], "known": known}
-    return line_of({"event": "output", **about})
-
-
-def _record(record: str, key: Mark, stamp: Message) -> Message:
-    return {"record": record, "job": key[0], "attempt": key[1], **stamp}
-
-
-def _exited(receipt: bytes) -> bytes:
-    return b'{"event":"exited","receipt":' + receipt + b"}"
-
-
-def _names_quoted(instance: str, release: str) -> str:
-    """The end of a record."""
-    return f',"instance":{_quoted(instance)},"release":{_quoted(release)}}}'

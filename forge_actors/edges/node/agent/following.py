@@ -29,6 +29,8 @@ def order_for(
     vars(order).update(vars(job.order))
     order.step = step
     order.folder = None
+    order.descriptors = []
+    order.lasting = False
     order.steps = job.order.steps[job.order.steps.index(step) + 1 :]
     order.stdin = None
     order.pty = False

@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from forge_actors.edges.node.agent.child import SpawnFailed
+from forge_actors.edges.node.agent.handed import FIRST, reserved
 from forge_actors.edges.node.agent.limits import Preparation, decode
 from forge_actors.edges.node.agent.terminal import TERM, Terminal, take_control
 
@@ -81,7 +82,24 @@ def _start(
 
 
 def _popen(order: Order, streams: Streams, prepare: Callable[[], None] | None) -> int:
+    descriptors = order.descriptors
+    if not descriptors:
+        return _begin(order, streams, prepare)
+
+    def hand_over() -> None:
+        if prepare is not None:
+            prepare()
+        # Last: what is in these places until now may be needed before.
+        for number, fd in enumerate(descriptors, FIRST):
+            os.dup2(fd, number)
+
+    with reserved(len(descriptors)):
+        return _begin(order, streams, hand_over)
+
+
+def _begin(order: Order, streams: Streams, prepare: Callable[[], None] | None) -> int:
     stdin, stdout, stderr = streams
+    last = FIRST + len(order.descriptors)
     try:
         if order.worktree is not None:
             # What it begins in is what was looked at.
@@ -95,6 +113,7 @@ def _popen(order: Order, streams: Streams, prepare: Callable[[], None] | None) -
             cwd=order.cwd if order.worktree is None else None,
             env=order.env,
             start_new_session=True,
+            pass_fds=range(FIRST, last),
             preexec_fn=prepare,  # noqa: PLW1509 - the agent has one thread
         )
     except subprocess.SubprocessError:

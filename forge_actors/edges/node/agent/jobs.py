@@ -39,6 +39,8 @@ KEEP_DRAIN = 0.1
 LEFTOVER_GRACE = 2.0
 #: Seconds that what is killed may take to go. Only what the kernel holds takes longer.
 KILL_LIMIT = 8.0
+#: Stop signals that a lasting job gets.
+MOST_STOPS = 2
 #: Seconds to the first look at a tree that should be going, doubled up to the last.
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.25
 
@@ -65,6 +67,10 @@ class Job:
     _told = False
     _pause = FIRST_PAUSE
     _until = NEVER
+    #: A lasting one: how many of its stop signals it got, and that it was left to
+    #: itself, since nobody is there any more to wait for its end.
+    _stops = 0
+    left_alone = False
     #: Only of a job that was ever paused.
     _suspension: Suspension | None = None
 
@@ -137,7 +143,7 @@ class Job:
 
         A job that is paused or about to end stays as it is.
         """
-        if self.phase != RUNNING or self.paused:
+        if self.phase != RUNNING or self.paused or self.order.lasting:
             return
         if self._suspension is None:
             self._suspension = Suspension()
@@ -171,7 +177,12 @@ class Job:
         In this order: reading the tree first and then signalling misses a child that
         calls setsid in between, since it was seen in the group and has left it. That
         one would run on until the kill. A later call can only shorten the grace.
+
+        A lasting job is asked, and runs on until it ends by itself.
         """
+        if self.order.lasting and self.phase == RUNNING:
+            self._ask(now, grace, ending)
+            return
         if self.phase == RUNNING:
             self.ending = ending
             self._end_pause(now)
@@ -186,9 +197,22 @@ class Job:
             self._until = min(self._until, now + grace)
             self.due = min(self.due, self._until)
 
+    def _ask(self, now: float, grace: float, ending: str) -> None:
+        """Send a lasting job its stop signal, twice at most, to nobody but its leader:
+        that ends by itself what it has started."""
+        if self._stops < MOST_STOPS:
+            self._stops += 1
+            # Its pid is its own, since it is not reaped.
+            os.kill(self.pid, self.order.stop_signal)
+        if self.ending == "exit" or ending == "cancel":
+            self.ending = ending
+        if ending == "owner":
+            self._until = self.due = now + grace
+
     def leader_ended(self, now: float, status: int, usage: struct_rusage) -> None:
         self.status = status
         self.usage = usage
+        self.left_alone = False
         if self._terminal is not None:
             self._terminal.release()
         if self.phase == RUNNING:
@@ -233,7 +257,10 @@ class Job:
         return False
 
     def _advance_running(self, now: float, members: Members) -> None:
-        if self._suspension is not None and self.paused:
+        if self.order.lasting:
+            self.left_alone = now >= self._until
+            self.due = NEVER if self.left_alone else self._until
+        elif self._suspension is not None and self.paused:
             self.due = self._suspension.halt(members(self), self._send, now)
         elif now >= self._budget():
             ending = "wall" if now >= self._wall() else "idle"

@@ -26,7 +26,7 @@ from forge_actors.edges.node.agent.loop import NEVER, READ, Channel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forge_actors.edges.node.agent.loop import Loop
+    from forge_actors.edges.node.agent.loop import Loop, Signals
 
     OnHello = Callable[[Channel, bytes], None]
 
@@ -102,6 +102,18 @@ class Listener:
             raise
         self._loop.register(sock.fileno(), READ, self._accept)
         return sock
+
+    def turn(self, now: float, signals: Signals) -> str | None:
+        """Do what is due, and listen anew if that was asked for; why it cannot."""
+        if now >= self.due:
+            self.look(now)
+        if signals.renew:
+            signals.renew = False
+            try:
+                self.renew()
+            except OSError as error:
+                return str(error)
+        return None
 
     def renew(self) -> None:
         """Listen anew: somebody may have removed the socket, or the file.

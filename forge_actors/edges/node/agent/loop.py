@@ -9,6 +9,8 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from forge_actors.edges.node.agent.handed import Handed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -105,6 +107,9 @@ class Channel:
         self.on_line = on_line
         #: Called once when the other side ends.
         self.on_end: Callable[[], None] | None = None
+        self._receive: Callable[[int], bytes] = sock.recv
+        #: What comes with lines; only from a service that is served.
+        self.handed: Handed | None = None
         self._partial = b""
         self._ready: list[bytes] = []
         self._unsent = b""
@@ -113,6 +118,12 @@ class Channel:
         self._broken = False
         self._events = 0
         self._set_events()
+
+    def take_descriptors(self) -> None:
+        """Keep those that come, from now on."""
+        if self.handed is None:
+            self.handed = Handed(self._socket)
+            self._receive = self.handed.receive
 
     @property
     def unsent(self) -> bool:
@@ -148,7 +159,13 @@ class Channel:
         self._unsent = self._partial = b""
         self._ready.clear()
         self._set_events()
+        self._let_go()
         self._socket.close()
+
+    def _let_go(self) -> None:
+        """Close the descriptors whose lines have not come whole."""
+        if self.handed is not None:
+            self.handed.close()
 
     def _set_events(self) -> None:
         wanted = 0 if self.ended else READ
@@ -184,7 +201,7 @@ class Channel:
 
     def _readable(self) -> None:
         try:
-            data = self._socket.recv(_RECEIVE_SIZE)
+            data = self._receive(_RECEIVE_SIZE)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -198,6 +215,7 @@ class Channel:
             # What came last was cut off, and means nothing.
             self._partial = b""
             self.ended = True
+            self._let_go()
             self._set_events()
             if self.on_end is not None:
                 self.on_end()

@@ -12,12 +12,12 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.edges.node.agent import following, tree
+from forge_actors.edges.node.agent import following, handed, tree
 from forge_actors.edges.node.agent.child import SpawnFailed
-from forge_actors.edges.node.agent.desk import Desk, Unwelcome, output_line
+from forge_actors.edges.node.agent.desk import Desk, Unwelcome
 from forge_actors.edges.node.agent.jobs import LINGERING, RUNNING, Job
 from forge_actors.edges.node.agent.kin import Kept, Kin, surely_gone
-from forge_actors.edges.node.agent.lines import line_of, message_of
+from forge_actors.edges.node.agent.lines import message_of
 from forge_actors.edges.node.agent.listener import Listener
 from forge_actors.edges.node.agent.loop import NEVER, Channel, Loop, Signals
 from forge_actors.edges.node.agent.order import Order, allow_files, environment
@@ -27,6 +27,7 @@ from forge_actors.edges.node.agent.receipt import (
     receipt_of,
     unfinished_of,
 )
+from forge_actors.edges.node.agent.records import output_line, refused
 from forge_actors.edges.node.agent.spawn import Spawner
 from forge_actors.edges.node.agent.starts import Starts
 
@@ -95,9 +96,10 @@ class Node:
         self._spawner = Spawner(about["instance"])
 
     def run(self) -> None:
-        """Serve until the service is gone and nothing is left of its jobs."""
+        """Serve until the service is gone, and nothing is left of its jobs but those
+        that last and did not end when they were asked to."""
         listener = self._listener
-        while self._jobs or not self._desk.leaving:
+        while not self._desk.leaving or not self._is_over:
             due = min(self._due, self._starts.due)
             self._loop.turn(due if listener is None else min(due, listener.due))
             if self._signals.children:
@@ -111,8 +113,8 @@ class Node:
                 self._advance_due(now)
             if now >= self._starts.due:
                 self._tell_starts(now)
-            if listener is not None:
-                self._look_after(listener, now)
+            if listener is not None and (why := listener.turn(now, self._signals)):
+                self._desk.tell_problem(None, f"the node agent cannot listen: {why}")
             if self._news:
                 self._channel.flush()
                 self._news = False
@@ -120,19 +122,16 @@ class Node:
         if listener is not None:
             listener.close()
         self._spawner.close()
+        for job in self._jobs:
+            self._desk.tell_problem(job[0], "it runs on, and nobody waits for its end")
+        self._channel.flush()
         limit = monotonic() + _LAST_WORDS
         while self._channel.unsent and monotonic() < limit:
             self._loop.turn(limit)
 
-    def _look_after(self, listener: Listener, now: float) -> None:
-        if now >= listener.due:
-            listener.look(now)
-        if self._signals.renew:
-            self._signals.renew = False
-            try:
-                listener.renew()
-            except OSError as error:
-                self._desk.tell_problem(None, f"the node agent cannot listen: {error}")
+    @property
+    def _is_over(self) -> bool:
+        return all(job.left_alone for job in self._jobs.values())
 
     # What the service says.
 
@@ -148,9 +147,9 @@ class Node:
                 listener.announce(str(hello["release"]))
             news = self._desk.greet(hello)
         except Unwelcome as error:
-            _refuse(channel, error)
+            channel.close_with(refused(error.code, str(error)))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is no hello
-            _refuse(channel, Unwelcome("hello", f"{type(error).__name__}: {error}"))
+            channel.close_with(refused("hello", f"{type(error).__name__}: {error}"))
         else:
             self._base = base
             allow_files(hello.get("files"))
@@ -161,10 +160,11 @@ class Node:
     def _serve(self, channel: Channel) -> None:
         old, self._channel = self._channel, channel
         channel.on_line = self._on_line
+        channel.take_descriptors()
         if old is channel:
             return
         if not old.ended:
-            _refuse(old, Unwelcome("replaced", "another runtime has taken over"))
+            old.close_with(refused("replaced", "another runtime has taken over"))
         # They are numbers of questions that nobody here has asked.
         for job in self._jobs.values():
             job.watched.clear()
@@ -181,7 +181,10 @@ class Node:
         try:
             message = message_of(line)
             job = message.get("job")
-            self._desk.obey(message)
+            if "descriptors" in message and self._channel.handed is not None:
+                handed.obey(self._desk, message, self._channel.handed)
+            else:
+                self._desk.obey(message)
         except Exception as error:  # noqa: BLE001 - one bad message must not end all jobs
             self._desk.tell_problem(job, f"{type(error).__name__}: {error}")
 
@@ -387,12 +390,6 @@ class Node:
         for job in self._starts.take(now):
             self._desk.started(job.key)
             attend(self, self._loop, self._jobs[job.key])
-
-
-def _refuse(channel: Channel, why: Unwelcome) -> None:
-    """Serve it no more."""
-    refused = {"event": "refused", "code": why.code, "reason": str(why)}
-    channel.close_with(line_of(refused))
 
 
 def _unheard(_line: bytes) -> None:

@@ -12,6 +12,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from forge_actors.edges.node.agent import outputs
+from forge_actors.edges.node.agent.child import SpawnFailed
 from forge_actors.edges.node.agent.masking import masked_values
 from forge_actors.edges.node.agent.worktree import Worktree
 
@@ -42,6 +43,7 @@ class Order:
 
         Raises:
             Malformed: a field is missing or not what it should be.
+            SpawnFailed: what was to come with it has not.
         """
         try:
             self.key: tuple[str, int] = (message["job"], message["attempt"])
@@ -57,8 +59,10 @@ class Order:
             self.outputs: bytes | None = None
             if message.get("outputs"):
                 self._give_outputs()
-            self.wall: float | None = message["wall"]
-            self.idle: float | None = message["idle"]
+            #: It runs until it ends by itself: it is asked to, and never made to.
+            self.lasting = bool(message.get("lasting"))
+            self.wall: float | None = None if self.lasting else message["wall"]
+            self.idle: float | None = None if self.lasting else message["idle"]
             self.stop_signal = _SIGNALS[message["stop_signal"]]
             self.grace = float(message["grace"])
             self.keep_leftovers = bool(message["keep_leftovers"])
@@ -84,6 +88,10 @@ class Order:
             raise Malformed(f"malformed order: {error!r}") from None
         if not argv:
             raise Malformed("malformed order: the command is empty")
+        #: Ours until it is started.
+        self.descriptors: list[int] = message.get("descriptors", [])
+        if "descriptors" in message and not self.descriptors:
+            raise SpawnFailed("its descriptors were lost: too many files are open")
 
     def let_go(self) -> None:
         """Hold its folder no more."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from forge_actors.edges.node.agent import outputs
 from forge_actors.edges.node.agent.cgroup import Cgroups
 from forge_actors.edges.node.agent.child import Child, NoRoom, SpawnFailed
+from forge_actors.edges.node.agent.handed import FIRST
 from forge_actors.edges.node.agent.held_starts import NO_ROOM
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def _spawn(order: Order, stdin: int, stdout: int, stderr: int) -> int:
     ]
     if order.step is not None and order.folder is not None:
         streams.append((os.POSIX_SPAWN_DUP2, order.folder, FOLDER))
+    for number, fd in enumerate(order.descriptors, FIRST):
+        streams.append((os.POSIX_SPAWN_DUP2, fd, number))
     # The child begins in our folder. Nothing of ours is named from there, and there is
     # one thread.
     os.chdir(order.cwd)

@@ -1,0 +1,76 @@
+"""EPICs as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.cli.text import clean, table, terminal_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHILDREN = ("ISSUE", "STATE", "PHASE", "WAITS FOR", "TITLE", "NOTE")
+#: In the order in which they are told.
+_STATES = (
+    *("running", "ready", "blocked", "held", "owned"),
+    *("done", "closed", "unsupported"),
+)
+
+
+def detail(view: dict[str, Any]) -> Iterator[str]:
+    """An EPIC and its issues."""
+    yield clean(f"epic      #{view['number']} of {view['repository']}  {view['title']}")
+    state = view["state"]
+    if view.get("end_reason"):
+        state += f": {view['end_reason']}"
+    elif view.get("reason"):
+        state += f", admission {view['admission']}: {view['reason']}"
+    yield f"state     {state}"
+    if view.get("invocation"):
+        yield f"run       {view['invocation']} since {view['started_at']}"
+    if view.get("ended_at"):
+        yield f"ended     {view['ended_at']}"
+    if view.get("observed_at"):
+        yield f"snapshot  {view['observed_at']}"
+    yield f"issues    {counts(view['counts'])}"
+    for circle in view.get("cycles") or ():
+        yield f"circle    {' -> '.join(f'#{number}' for number in circle)}"
+    if view["children"]:
+        yield ""
+        yield from children(view)
+
+
+def children(view: dict[str, Any]) -> Iterator[str]:
+    rows = [
+        (
+            *(f"#{child['number']}", child["state"], child["phase"] or ""),
+            " ".join(f"#{number}" for number in child["blocked_by"]),
+            *(child["title"], _note(child)),
+        )
+        for child in view["children"]
+    ]
+    yield from table(CHILDREN, rows, columns=terminal_width(), flexible=[3, 4, 5])
+
+
+def counts(found: dict[str, int]) -> str:
+    """How many issues are in which state."""
+    known = [each for each in _STATES if found.get(each)]
+    return ", ".join(f"{found[each]} {each}" for each in known) or "none"
+
+
+def starts(view: dict[str, Any], most: int) -> Iterator[str]:
+    """What a run would begin now."""
+    ready = [each["number"] for each in view["children"] if each["state"] == "ready"]
+    begun = " ".join(f"#{number}" for number in ready[:most]) or "nothing"
+    later = len(ready) - most
+    more = f", and then {later} more" if later > 0 else ""
+    yield f"would begin now: {begun}{more}"
+
+
+def _note(child: dict[str, Any]) -> str:
+    if child["state"] == "running":
+        return f"pid {child['pid']}" if child["pid"] else ""
+    told = "" if child["reason"] == child["state"] else child["reason"]
+    if child["detail"]:
+        told = f"{told}: {child['detail']}" if told else child["detail"]
+    return str(told)

@@ -1,0 +1,99 @@
+"""What a run of an EPIC says: one line for one event.
+
+All of it may go through the redactor and loses what would move a cursor; whatever comes
+from GitHub or from a file is cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_actors.domain.epic.verdicts import KINDS
+from forge_actors.domain.harmless import clean
+from forge_actors.domain.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from forge_actors.domain.epic.graph import EpicNode, RepositoryNode, SnapshotRefused
+    from forge_actors.domain.epic.records import Claim, Invocation, SnapshotSummary
+    from forge_actors.domain.epic.verdicts import Verdict
+
+#: Characters of one line.
+MAX_LINE = 2000
+_WHY_HELD: dict[str, str] = {
+    "owned": "somebody else works on it",
+    "uncertain": "what is on disk of it is not certain",
+    "settled-namespace": "the work on it has come to its end",
+    "resumable": "its worker ended in the middle; the next run goes on with it",
+    "other-epic": "its folder belongs to another EPIC",
+    "orphaned": "it is no child of this EPIC any more",
+    "standalone-state": "a run of its own works on it",
+    "spawn-failed": "its worker could not be started",
+}
+
+
+def line(text: str) -> str:
+    """One line as it may be printed."""
+    shown = clean(redact(text[: 4 * MAX_LINE])).strip()
+    return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"
+
+
+def began(
+    epic: EpicNode, repository: RepositoryNode, invocation: Invocation, limit: int
+) -> str:
+    closed = "" if epic.open else ", which is closed"
+    return (
+        f"EPIC #{epic.number} of {repository.place}{closed}:"
+        f" invocation {invocation.id}, at most {limit} at once"
+    )
+
+
+def refused(error: SnapshotRefused) -> str:
+    later = "; it may be over later: run it again" if error.transient else ""
+    wait = "" if error.wait is None else f" in {error.wait:.0f} s"
+    return (
+        f"the graph could not be read ({error.reason}): {error};"
+        f" nothing more begins{later}{wait if later else ''}"
+    )
+
+
+def summary(found: SnapshotSummary) -> str:
+    counts = ", ".join(f"{getattr(found, kind)} {kind}" for kind in KINDS)
+    return f"snapshot {found.digest[7:15]}: {found.children} children, {counts}"
+
+
+def started(issue: int, claim: Claim, pid: int, log: str) -> str:
+    return (
+        f"#{issue}: {claim.kind}, generation {claim.generation}, pid {pid}, log {log}"
+    )
+
+
+def finalized(issue: int, status: int | None, kind: str, became: str | None) -> str:
+    ended = "unknown status" if status is None else f"status {status}"
+    claim = "left open" if became is None else f"closed as {became}"
+    return f"#{issue}: its worker ended ({ended}); {kind}; claim {claim}"
+
+
+def held(verdict: Verdict, *, claim_open: bool) -> str:
+    """Why an issue is left for another run; its verdict is `held` or `owned`."""
+    fact = verdict.reason.removeprefix("held:")
+    kept = "; an earlier claim of it stays open" if claim_open else ""
+    return f"#{verdict.number} is left ({fact}): {_WHY_HELD.get(fact, fact)}{kept}"
+
+
+def stale(issue: int, differences: Iterable[str]) -> str:
+    return f"#{issue} has changed: {'; '.join(differences)}"
+
+
+def left(ended: Collection[int], live: Collection[int]) -> str:
+    parts = []
+    if live:
+        parts.append(f"workers go on with {names(live)}")
+    if ended:
+        parts.append(f"claims of {names(ended)} are not closed")
+    return f"{' and '.join(parts)}; the next run finds out what became of them"
+
+
+def names(issues: Iterable[int]) -> str:
+    return ", ".join(f"#{issue}" for issue in sorted(issues))
