@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.phases import WORK
+from forge_actors.domain.errors import Refused
 from forge_actors.edges.agents import finding
 from forge_actors.edges.git.checkout import KEPT
 from forge_actors.runtime.github_settings import API_VARIABLE
@@ -35,3 +36,27 @@ def worker_environment(
             names |= {*of.variables, *of.credentials, finding.override_of(agent)}
     known = {name: environ[name] for name in names if name in environ}
     return {**allowed_environment(environ), **known}
+
+
+def check_programs(
+    settings: EpicSettings, environ: Mapping[str, str] = os.environ
+) -> None:
+    """Make sure that each phase has an agent whose program is there: a job would wait
+    for one, and nobody would see it.
+
+    Raises:
+        InvalidInput, Refused: one has none.
+    """
+    for phase in WORK:
+        problems = []
+        for agent in settings.phases.of(phase).agents:
+            of = finding.adapter(agent, field=f"epic.phases.{phase}.agent")
+            try:
+                if of.program is not None:
+                    finding.find(of, environ)
+                break
+            except Refused as error:
+                problems.append(str(error))
+        else:
+            if problems:
+                raise Refused(f"{phase}: {problems[0]}")

@@ -36,6 +36,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.runtime.epic_engine import Engine, Task, say
+from forge_actors.runtime.epic_environment import check_programs
 from forge_actors.runtime.epic_ground import Ground
 from forge_actors.runtime.epic_interrupts import INTERRUPTED, Interrupts
 from forge_actors.runtime.epic_settings import EpicSettings, with_agent
@@ -103,6 +104,7 @@ async def work_here(options: WorkerOptions, home: str) -> int:
             inherited.prove(root, given.issue, *held, options.folder)
             settings = _settings(options, home)
             task = _admitted(root, options, settings.epic)
+            check_programs(settings.epic)
         except BaseException:
             root.close()
             raise
