@@ -7,6 +7,7 @@ attempt. One that is not admitted has no process and is cancelled.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -39,6 +40,8 @@ class Admitted(NamedTuple):
     #: Told of its end, in any case and once, unless this runtime ends before: it may
     #: never have begun.
     ended: Callable[[Receipt], object]
+    #: More variables, as those of `LaunchOrder.secrets`.
+    secrets: Mapping[str, str] = MappingProxyType({})
 
 
 class NotAdmitted(NamedTuple):
