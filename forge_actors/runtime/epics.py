@@ -23,6 +23,7 @@ from forge_actors.domain.epic.runs import (
     epic_event,
     loaded,
     saved,
+    set_aside,
     with_jobs,
 )
 from forge_actors.domain.epic_changes import EpicsForgotten
@@ -240,7 +241,8 @@ class RunningEpics:
         try:
             run = loaded(body or b"")
         except UnreadableEpic as error:
-            log.error("run %s of an EPIC is left alone: %s", name, error)
+            log.error("run %s of an EPIC is set aside: %s", name, error)
+            self._store.save([set_aside(name, body or b"")])
             return
         # It has left claims of its own.
         request = structs.replace(run.request, resume=True)
@@ -378,6 +380,8 @@ class RunningEpics:
         if end is not None and end.reason is None:
             why = "it could not begin; the service's log says why"
         reason = None if end is None else end.reason
+        if end is None and kept.stopped.cancel_called:
+            reason = "stopped"
         kept.run = structs.replace(
             kept.run, state="ended", why=why, reason=reason, ended=self._clock.wall()
         )
