@@ -52,8 +52,8 @@ API = Path(__file__).parents[1].joinpath("design/api.md")
 #: what happens on GitHub.
 FAKES = {"FakeClock", "FakeControl", "GitHubWorld"}
 
-#: In a fork for each name, as what one has loaded hides what the next one lacks. What is
-#: of others is loaded before: it takes most of the time.
+#: In a fork for each name, as what one has loaded hides what the next one lacks. What
+#: is of others is loaded before: it takes most of the time.
 ALONE = """
 import importlib, os, sys
 import anyio, apsw, h11, msgspec, psutil, trio, trio.testing

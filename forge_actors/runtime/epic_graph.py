@@ -128,16 +128,17 @@ class GitHubGraph:
         repository = await self.repository()
         epic = await self.epic()
         if epic.at.place != repository.place:
-            raise _shifted(f"the name of {repository.place}")
+            raise _shifted(f"the name of {repository.place} changed")
         _check_count(epic.children or 0, epic.at)
         with _refusals():
             issues = await self._github.sub_issues(epic.at)
         _check_count(len(issues), epic.at)
         if epic.children not in (None, len(issues)):
-            raise _shifted(f"the list of sub-issues of {epic.at}")
+            raise _uneven(epic.at, "sub-issues", epic.children, len(issues))
         for issue in issues:
             if issue.parent not in (None, epic.at):
-                raise _shifted(f"the parent of {issue.at}")
+                told = f"{issue.at} is a sub-issue of {epic.at}"
+                raise _shifted(f"{told} and says that its parent is {issue.parent}")
         children = await self._with_blockers(issues, epic)
         return snapshot_of(observed, repository, epic, children)
 
@@ -178,7 +179,7 @@ class GitHubGraph:
                 "too-large", f"{issue.at} has more than {MAX_BLOCKERS} blockers"
             )
         if issue.blockers not in (None, len(found)):
-            raise _shifted(f"the list of blockers of {issue.at}")
+            raise _uneven(issue.at, "blockers", issue.blockers, len(found))
         return sorted_blockers(
             BlockerNode(each.at, each.id, each.state, each.reason) for each in found
         )
@@ -228,8 +229,13 @@ def _check_count(count: int, at: IssueAt) -> None:
         )
 
 
+def _uneven(at: IssueAt, what: str, said: int | None, seen: int) -> SnapshotRefused:
+    told = f"{at} says that it has {said} {what}, and {seen} are told"
+    return _shifted(f"{told} (perhaps the token may not see them all)")
+
+
 def _shifted(what: str) -> SnapshotRefused:
-    return SnapshotRefused("inconsistent", f"{what} changed while it was read")
+    return SnapshotRefused("inconsistent", f"{what}, while it was read")
 
 
 @contextmanager

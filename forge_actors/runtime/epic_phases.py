@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 100
 #: The agent that is any command, with what it is asked as its input.
 COMMAND = "command"
+#: What says nothing of the work: nobody is logged in, or an account has no money.
+_TO_BE_SEEN_TO = ("PROVIDER_AUTH", "BUDGET_SPENT")
 #: Phases that are asked in words.
 ASKED: tuple[WorkPhase, ...] = ("implement", "review")
 
@@ -117,7 +119,7 @@ class PhaseJobs:
         given = Given(request, f"implement #{self._issue}", env, None, seconds, None)
         try:
             view = await self._runtime.control.job(last)
-            if view.agent is None or view.agent.name != table.agent:
+            if view.agent is None or view.agent.name not in table.agents:
                 return None
             asked = self._prompt(state, "implement", again=True)
             went = await self._runtime.control.go_on(last, asked, "embedded", given)
@@ -160,6 +162,8 @@ class PhaseJobs:
         why = view.state if error is None else error.message
         if error is not None and error.code == QUESTION:
             return Outcome("blocked", f"it asks: {why}")
+        if error is not None and error.code in _TO_BE_SEEN_TO:
+            return Outcome("later", why)
         if said is not None and said.kind in ("findings", "blocked"):
             return said
         own = view.state == "failed" and view.exit_code not in (None, 0)

@@ -30,10 +30,10 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.spawning import SpawnedWorkers
 from forge_actors.edges.machine import Clock
 from forge_actors.edges.watch import watch_folder
+from forge_actors.runtime.epic_environment import check_programs, worker_environment
 from forge_actors.runtime.epic_place import controller_place, locks, opened
 from forge_actors.runtime.epic_settings import parallel, with_agent
 from forge_actors.runtime.epic_source import open_graph
-from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.sources import SETTINGS_FILE, load
 
@@ -94,6 +94,7 @@ async def run_epic(
     graph = open_graph(options.target, settings.github, SecretFolder(options.home))
     try:
         wanted.check_ready()
+        check_programs(wanted, worker_environment(wanted))
         place = await controller_place(options.folder)
         folder = await plan_folder(graph, options.target)
         with opened(place) as root:
@@ -105,7 +106,7 @@ async def run_epic(
                 workers=SpawnedWorkers(
                     root,
                     place.checkout,
-                    worker_environment(),
+                    worker_environment(wanted),
                     partial(worker_command, options, place.checkout, folder),
                     folder,
                 ),
@@ -157,11 +158,6 @@ def worktree_path(common_dir: str, folder: Place, issue: int) -> str:
     return places.path(common_dir, place)
 
 
-def worker_environment() -> dict[str, str]:
-    """What a worker sees of ours: what every job may."""
-    return allowed_environment()
-
-
 def worker_command(
     options: EpicOptions, checkout: str, folder: Place, order: WorkerOrder
 ) -> Sequence[str]:
@@ -179,7 +175,7 @@ def worker_command(
         *("--controller-fd", str(order.controller), "--run-fd", str(order.run)),
     ]
     if folder:
-        words += ["--inside", "/".join(folder)]
+        words += ["--folder", "/".join(folder)]
     if options.agent is not None:
         words += ["--agent", options.agent]
     if options.accept_config_change and claim.kind == "resume":

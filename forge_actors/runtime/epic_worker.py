@@ -36,6 +36,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.runtime.epic_engine import Engine, Task, say
+from forge_actors.runtime.epic_environment import check_programs
 from forge_actors.runtime.epic_ground import Ground
 from forge_actors.runtime.epic_interrupts import INTERRUPTED, Interrupts
 from forge_actors.runtime.epic_settings import EpicSettings, with_agent
@@ -80,13 +81,18 @@ async def _interruptible(
     options: WorkerOptions, home: str, interrupts: Interrupts
 ) -> int:
     with interrupts.ending() as scope:
-        return await _work(options, home)
+        return await work_here(options, home)
     assert scope.cancelled_caught, "nothing else leaves it so"
     say(options.given.issue, "interrupted")
     return INTERRUPTED
 
 
-async def _work(options: WorkerOptions, home: str) -> int:
+async def work_here(options: WorkerOptions, home: str) -> int:
+    """The same in this process, which has the locks. To cancel it is to interrupt it.
+
+    Raises:
+        NotAdmitted, ForgeError: as `work`.
+    """
     given = options.given
     try:
         # Before anything is started that could inherit them.
@@ -94,9 +100,11 @@ async def _work(options: WorkerOptions, home: str) -> int:
         checkout = await GitProgram().checkout(options.checkout)
         root = FolderRoot(checkout.common_dir)
         try:
-            inherited.prove(root, given.issue, options.controller_fd, options.run_fd)
+            held = options.controller_fd, options.run_fd
+            inherited.prove(root, given.issue, *held, options.folder)
             settings = _settings(options, home)
             task = _admitted(root, options, settings.epic)
+            check_programs(settings.epic)
         except BaseException:
             root.close()
             raise

@@ -30,6 +30,7 @@ from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.automation import Automation
 from forge_actors.runtime.budget_guard import BudgetGuard
+from forge_actors.runtime.candidates import AdmissionDesk
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
@@ -104,6 +105,7 @@ class Parts:
         self.looking = Looking(
             *(store, self.registry, clock, settings, edges.sampler(), edges.watch())
         )
+        self.candidates = AdmissionDesk()
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -159,6 +161,7 @@ class Parts:
                 self._clock,
                 self._edges.locks(),
                 InputFolders(self._home, partial(last_attempt, self._store)),
+                self.candidates,
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -202,6 +205,7 @@ class Parts:
         nursery.start_soon(self.looking.run)
         nursery.start_soon(self._programs.run)
         nursery.start_soon(self._arrivals.run, partial(self._look_again, mailbox))
+        self.candidates.complete()
         return mailbox
 
     def _note_failure(self, failure: Failure) -> None:

@@ -26,6 +26,7 @@ from forge_actors.domain.epic.phases import (
     effect_of,
     findings,
     is_settled,
+    moment,
     not_published,
     published,
     said_outcome,
@@ -88,6 +89,7 @@ STEPS: list[tuple[str, str, Plan, Phase]] = [
     *[(p, "failed", Plan(frozenset(WORK), failures=1), "failed") for p in WORK],
     *[(phase, "blocked", ALL, "blocked") for phase in WORK],
     *[(phase, "done", ALL, "done") for phase in WORK],
+    *[(p, "later", Plan(frozenset(WORK), failures=1), p) for p in WORK],
 ]
 
 
@@ -142,6 +144,15 @@ def test_a_failure_of_a_phase_is_no_round_of_mending() -> None:
     assert (told.phase, told.detail) == ("check", "check: no disk")
     told = after(told, "check", Outcome("findings", "c"), plan, LATER)
     assert told.phase == "implement"
+
+
+def test_what_has_to_be_seen_to_first_is_neither_a_failure_nor_a_round() -> None:
+    told = state("check")
+    for number in range(1, 20):
+        told = after(told, "check", Outcome("later", "log in"), ALL, LATER)
+        assert (told.phase, told.setbacks) == ("check", {})
+        assert told.tries == {"check": number}, "each try has a number of its own"
+    assert told.detail == "check: log in"
 
 
 outcomes = st.builds(
@@ -201,6 +212,12 @@ def test_what_was_published_is_ready_and_what_may_not_be_takes_a_person() -> Non
     assert published(state("publish"), LATER).phase == "ready_for_merge"
     told = not_published(state("publish"), "rejected", LATER)
     assert (told.phase, told.detail) == ("blocked", "publish: rejected")
+
+
+def test_the_time_of_a_state_does_not_go_back() -> None:
+    assert moment(NOW, None) == NOW
+    assert moment(LATER, state("check")) == LATER
+    assert moment("2025-01-01T00:00:00Z", state("check")) == NOW
 
 
 def test_of_each_effect_the_last_that_is_known_counts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -168,8 +169,10 @@ class Told:
             self.world.end(self.workers.pop())
 
 
-ACTS = ("controller", "run", "share", "hand off")
-ACTS += ("close controller", "close run", "end", "die")
+ACTS = (
+    *("controller", "run", "share", "hand off"),
+    *("close controller", "close run", "end", "die"),
+)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(ACTS), st.sampled_from(PROCESSES), st.sampled_from(ISSUES)
@@ -191,3 +194,39 @@ def test_locks_in_memory_are_like_those_of_the_kernel(
         for step in steps:
             assert real.do(*step) == fake.do(*step), step
             assert real.seen() == fake.seen(), step
+
+
+def test_of_many_who_take_and_remove_a_lock_one_has_it() -> None:
+    """Each lets its folder go, as nothing is in it, while others take the lock."""
+    inside: list[int] = []
+    faults: list[str] = []
+
+    def take(number: int, locks: FileLocks, times: int) -> None:
+        while times and not faults:
+            try:
+                taken = locks.take_run(7)
+            except Busy:
+                continue
+            except StateError as error:
+                faults.append(str(error))
+                return
+            inside.append(number)
+            os.sched_yield()
+            if inside != [number]:
+                faults.append(f"{inside} have it")
+            inside.clear()
+            taken.close()
+            times -= 1
+
+    with ExitStack() as stack:
+        real = Real(stack)
+        threads = [
+            threading.Thread(target=take, args=(number, real.process(number), 60))
+            for number in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        assert not real.has_folder(7)

@@ -173,6 +173,7 @@ async def test_a_list_that_is_shorter_than_is_said_is_refused(path: str) -> None
         made.troubles.fault(path, times=99, body=[])
         error = await refusal(scene.graph.snapshot())
         assert (error.reason, error.transient) == ("inconsistent", True)
+        assert re.search("says that it has [12] .*, and 0 are told", str(error))
         assert sum(bool(re.search(path, each)) for each in scene.asked) == 2
 
 
@@ -181,7 +182,9 @@ async def test_a_child_of_another_parent_is_refused() -> None:
         scene = Scene(made)
         other = made.world.issue(made.demo, 8)
         scene.people[1].parent = other.id
-        assert (await refusal(scene.graph.snapshot())).reason == "inconsistent"
+        error = await refusal(scene.graph.snapshot())
+        assert error.reason == "inconsistent"
+        assert "octo/demo#1 is a sub-issue of octo/demo#7 and says" in str(error)
 
 
 async def test_a_renamed_repository_is_the_same_one() -> None:
