@@ -60,6 +60,8 @@ class Admissions:
     async def step(self) -> None:
         """Begin issues that are ready, in their order, while there are slots."""
         run, progress, slots = self._run, self._run.progress, self._run.context.slots
+        for issue, why in slots.lost():
+            run.hold(issue, "spawn-failed", why)
         ready = progress.ready()
         slots.want(ready[: progress.free])
         for issue in list(slots.granted()):
@@ -257,6 +259,8 @@ class Admissions:
         except StateError as error:
             run.say(f"#{issue}: its process could not be noted down: {error}")
         run.say(telling.started(issue, claim, worker.pid, worker.log))
+        begun = {"issue": issue, "how": claim.kind, "generation": claim.generation}
+        run.tell("epic_issue_started", **begun)
 
     async def _follow(self, issue: int, worker: Worker) -> None:
         self._ended(issue, await worker.wait())

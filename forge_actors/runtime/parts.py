@@ -348,6 +348,7 @@ class Parts:
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),
             *(self.registry, self.looking, self._home, self._settings, output),
+            self.candidates,
             control=lambda: control,
             timer=self._edges.timer,
         )
