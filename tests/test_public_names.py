@@ -19,8 +19,8 @@ import forge_actors
 #: programs of others: see design/versioning.md.
 PUBLIC = {
     "forge_actors": """
-        CapacityView EventStream EventView ForgeError InvalidInput JobEdit JobError
-        JobHandle JobQuery JobRequest JobView LauncherDown NextTime NotFound
+        CapacityView EpicHandle EpicRequest EpicRunView EventStream EventView ForgeError
+        InvalidInput JobEdit JobError JobHandle JobQuery JobRequest JobView LauncherDown NextTime NotFound
         OccurrenceView OutputStream ProviderView Refused RepositoryDetails
         RepositoryHandle RepositoryView Runtime ScheduleHandle ScheduleRequest
         ScheduleView SettingChange SettingView Settings StoreFailed TokenView
