@@ -20,7 +20,8 @@ import forge_actors
 PUBLIC = {
     "forge_actors": """
         CapacityView EpicHandle EpicRequest EpicRunView EventStream EventView ForgeError
-        InvalidInput JobEdit JobError JobHandle JobQuery JobRequest JobView LauncherDown NextTime NotFound
+        InvalidInput JobEdit JobError JobHandle JobQuery JobRequest JobView LauncherDown
+        NextTime NotFound
         OccurrenceView OutputStream ProviderView Refused RepositoryDetails
         RepositoryHandle RepositoryView Runtime ScheduleHandle ScheduleRequest
         ScheduleView SettingChange SettingView Settings StoreFailed TokenView

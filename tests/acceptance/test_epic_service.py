@@ -30,7 +30,7 @@ SETTINGS = """\
 [epic]
 poll_interval = "1s"
 [epic.phases.implement]
-argv = ["sh", "-c", "if [ $EPIC_ISSUE = 1 ]; then {ring}; {wait}; fi; echo $EPIC_ISSUE > done"]
+argv = ["sh", "-c", "test $EPIC_ISSUE != 1 || ({ring}; {wait}); echo x > done"]
 """
 
 

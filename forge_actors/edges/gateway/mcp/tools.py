@@ -244,7 +244,8 @@ TOOLS = (
         """An EPIC is a GitHub issue with sub-issues, or a plan in files: each issue
         that waits for no other is worked on by an agent, in a worktree and on a branch
         of its own, as a job. `list` has the newest runs, `show` one with its issues and
-        their jobs. `run` and `stop` are for when the user asks for them. Nothing is merged.
+        their jobs. `run` and `stop` are for when the user asks for them. Nothing is
+        merged.
         Where the settings let workers push, or open pull requests, only a person begins
         a run, with `forge-actors epic run --detach`.
 
