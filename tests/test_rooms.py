@@ -202,7 +202,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.wishes", "actors.lookout_messages", "actors.followed"}
     shared |= {"actors.told", "actors.workflows_messages"}
     shared |= {"actors.controllers_messages", "actors.controller_book"}
-    shared |= {"actors.hosting"}
+    shared |= {"actors.hosting", "actors.keeper"}
     shared |= {"actors.job_ends", "actors.submissions"}
     shared |= {"actors.epic_context", "actors.epic_run", "actors.epic_reading"}
     shared |= {"actors.epic_admission", "actors.epic_finalizing"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from forge_actors.actors.repository_messages import AnswerJob, ApproveJob, EditJob
 from forge_actors.domain.errors import Outdated, Refused
+from forge_actors.domain.jobs import RESERVED
 
 if TYPE_CHECKING:
     from forge_actors.actors.attempts import Attempts
@@ -25,7 +26,10 @@ A = TypeVar("A")
 class Asked:
     """A part of its repository's actor, whose task alone calls it."""
 
-    def __init__(self, ledger: Ledger, attempts: Attempts, moves: Moves) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, attempts: Attempts, moves: Moves
+    ) -> None:
+        self._store = store
         self._ledger = ledger
         self._attempts = attempts
         self._moves = moves
@@ -66,6 +70,8 @@ class Asked:
         problems: dict[str, str] = {}
         for job in jobs:
             problem = self._unfit(job)
+            if problem is None and how == "pause":
+                problem = self._moves_on(job)
             if problem is None:
                 changes, problem = self._ledger.steer(job, how, now)
                 moves += changes
@@ -136,6 +142,16 @@ class Asked:
         if self._attempts.is_stopped(job):
             return f"job {job} is being stopped"
         return None
+
+    def _moves_on(self, job: str) -> str | None:
+        """Why one that runs cannot stand still."""
+        runs = self._ledger.jobs[job].state in RESERVED
+        if not runs or self._store.spec(job).admission is None:
+            return None
+        return (
+            f"job {job} runs until it ends by itself, and cannot be paused; to have it"
+            f" ended: forge-actors cancel {job}"
+        )
 
     def _steered(self, changes: list[Change], reply: Reply[A], answer: A) -> None:
         self._attempts.suspend(self._ledger.suspended)

@@ -19,7 +19,6 @@ import trio
 
 from forge_actors.actors.epic_admission import Admissions
 from forge_actors.actors.epic_context import Context as Context
-from forge_actors.actors.epic_context import End as End
 from forge_actors.actors.epic_finalizing import Finalizing
 from forge_actors.actors.epic_reading import Reading
 from forge_actors.actors.epic_run import Run
@@ -27,7 +26,7 @@ from forge_actors.domain.epic import telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.records import Invocation, RepositoryRef, Scheduler
-from forge_actors.domain.epic.stopping import TICK
+from forge_actors.domain.epic.stopping import TICK, End
 
 if TYPE_CHECKING:
     pass

@@ -16,6 +16,7 @@ from forge_actors.domain.epic.claims import opened
 from forge_actors.domain.epic.errors import Busy, StateError
 from forge_actors.domain.epic.graph import IssueText, SnapshotRefused
 from forge_actors.domain.epic.namespace import classify
+from forge_actors.domain.epic.plan_file import issue_url
 from forge_actors.domain.epic.records import (
     Admission,
     Binding,
@@ -132,8 +133,7 @@ class Admissions:
 
         async def read() -> tuple[Reread, IssueText]:
             reread = await graph.reread(snapshot, issue)
-            none = IssueText("", "")
-            return reread, await graph.text(issue) if reread.unchanged else none
+            return reread, reread.text
 
         try:
             found = await self._unless_stopped(read)
@@ -218,7 +218,7 @@ class Admissions:
             )
             records.bind(lock, binding)
             namespace = records.read(lock, issue)
-        url = f"https://{place.host}/{place.repo}/issues/{issue}"
+        url = issue_url(place, issue)
         told = assignment(key, reread.node.id, url, text.title, text.body)
         records.assign(lock, told)
         claim = opened(

@@ -18,34 +18,10 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.graph import Graph
     from forge_actors.domain.epic.ports import Locks
     from forge_actors.domain.epic.record_ports import Namespaces
-    from forge_actors.domain.epic.records import ConfigSummary, EndReason, EpicRef
+    from forge_actors.domain.epic.records import ConfigSummary, EpicRef
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.domain.epic.workers import Slots, Workers
     from forge_actors.domain.ports import Clock
-
-#: Status of a run by its end.
-EXITS: dict[EndReason, int] = {
-    "nothing-admissible": 0,
-    "drained": 0,
-    "stopped": 130,
-    "interrupted": 130,
-    "degraded": 1,
-}
-
-
-@dataclass(frozen=True)
-class End:
-    """How a run has ended; `reason` is None for one that was refused at its start."""
-
-    reason: EndReason | None
-    #: Seconds until it makes sense to run it again, where that is known.
-    wait: float | None = None
-    #: Issues whose workers go on.
-    left: tuple[int, ...] = ()
-
-    @property
-    def status(self) -> int:
-        return 1 if self.reason is None else EXITS[self.reason]
 
 
 class Bell:

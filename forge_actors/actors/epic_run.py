@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import trio
 from msgspec import Struct, structs
 
-from forge_actors.actors.epic_context import End
 from forge_actors.domain.epic import telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import Expected
 from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.reconciling import reconcile
 from forge_actors.domain.epic.standalone import held_issue
-from forge_actors.domain.epic.stopping import Ending
+from forge_actors.domain.epic.stopping import End, Ending
 from forge_actors.domain.epic.views import child_view, epic_view
 from forge_actors.domain.timestamps import timestamp
 

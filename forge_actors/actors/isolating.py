@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import Struct, structs
 
+from forge_actors.domain.admissions import NotAdmitted
 from forge_actors.domain.changes import Noted, WorktreeChanged
 from forge_actors.domain.errors import Unavailable, WorktreeFailed
 from forge_actors.domain.events import Event
@@ -25,6 +26,7 @@ from forge_actors.domain.worktrees import GIT_PLACES, Worktree
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from forge_actors.domain.admissions import Admissions, Admitted
     from forge_actors.domain.inputs import Inputs, InputsWanted
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ports import Clock, Locks, Saved, Store, Worktrees
@@ -45,6 +47,7 @@ class Isolating(Struct, frozen=True):
     clock: Clock
     locks: Locks | None = None
     inputs: Inputs | None = None
+    admissions: Admissions | None = None
 
     def look_after(self, repo: str, receipt: Receipt) -> None:
         """Have the locks removed that a job left which did not end well.
@@ -95,6 +98,12 @@ class Isolating(Struct, frozen=True):
                 back = checkout_claims(self.store.spec(order.job)) is not None
                 why += IN_CHECKOUT if back else OTHERWISE
             return structs.replace(order, wanted=None, problem=why, no_worktree=back)
+
+    async def admit(self, order: LaunchOrder) -> Admitted | NotAdmitted:
+        """Whether a job that has to be admitted is."""
+        if self.admissions is None:
+            return NotAdmitted("nobody here can admit it")
+        return await self.admissions.admit(order)
 
     async def give_up(self, order: LaunchOrder, why: str) -> None:
         """The attempt does not begin: leave no inputs of it, and nothing of a worktree

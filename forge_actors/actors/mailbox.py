@@ -70,6 +70,8 @@ class Reply(Generic[A]):
             self.refuse(ActorStopped())
 
     async def wait(self) -> A:
+        """What the asker does: wait until it is settled."""
+
         def abandon(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             self._task = None
             return trio.lowlevel.Abort.SUCCEEDED
@@ -91,6 +93,17 @@ class Mailbox(Generic[M]):
         self.sent = 0
 
     @property
+    def closed(self) -> bool:
+        """Nobody takes another message: the actor is stopping, or has ended."""
+        found = self._channel.statistics()
+        return found.open_send_channels == 0 or found.open_receive_channels == 0
+
+    def close(self) -> None:
+        """Have the actor end once it has served what is queued: it is sent no more."""
+        self._channel.close()
+        self._pulse.wake()
+
+    @property
     def depth(self) -> int:
         """How many messages nobody has read yet."""
         return self._channel.statistics().current_buffer_used
@@ -103,7 +116,7 @@ class Mailbox(Generic[M]):
         """
         try:
             self._channel.send_nowait(message)
-        except trio.BrokenResourceError:
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise MailboxClosed from None
         self.sent += 1
         if self._pulse.asleep:
@@ -232,10 +245,24 @@ class Inbox(Generic[M]):
         self._pulse = pulse
 
     async def receive(self) -> M:
-        """Wait for the next message."""
+        """Wait for the next message.
+
+        Raises:
+            trio.EndOfChannel: all were taken, and the mailbox is closed.
+        """
         message = await self._channel.receive()
         self._taken += 1
         return message
+
+    def __aiter__(self) -> Inbox[M]:
+        """The messages until the mailbox is closed and all of them were taken."""
+        return self
+
+    async def __anext__(self) -> M:
+        try:
+            return await self.receive()
+        except trio.EndOfChannel:
+            raise StopAsyncIteration from None
 
     def receive_nowait(self) -> M | None:
         """The next message, or None if none is there."""
@@ -248,6 +275,7 @@ class Inbox(Generic[M]):
 
     @property
     def empty(self) -> bool:
+        """Every message that was sent was taken."""
         return self._taken == self._mailbox.sent
 
     def load(self) -> tuple[int, bool]:

@@ -108,7 +108,7 @@ class _Repository:
         self._told: tuple[Offer, ...] | None = ()
         self._lingers_until: float | None = None
         self._moves = Moves(context.store)
-        self._asked = Asked(self._ledger, self._attempts, self._moves)
+        self._asked = Asked(context.store, self._ledger, self._attempts, self._moves)
         self._alive = context.launcher.still_alive
         #: Jobs that waited in the store at the start: of some of them a notice is still
         #: on its way, when they may have ended already.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 from msgspec import structs
 
+from forge_actors.domain.admissions import NOT_ADMITTED, Admitted
 from forge_actors.domain.errors import LauncherDown, MailboxClosed
 from forge_actors.domain.launch import Receipt, WorkerExited, WorkerStarted
 
@@ -63,6 +64,8 @@ class Worker:
         self._isolating = isolating
         #: While what the job needs is made.
         self._making: trio.CancelScope | None = None
+        #: What it begins as, if it had to be admitted.
+        self._admitted: Admitted | None = None
         self._running: RunningAttempt | None = None
         self._stopped = False
         self._suspended = False
@@ -115,10 +118,14 @@ class Worker:
         after the first step of a new task. One for which something is to be made first,
         such as a worktree, leaves in `run`.
         """
+        admitted = self._admitted
+        descriptors = None if admitted is None else admitted.descriptors
         if self._stopped or order.problem is not None or needs_more(order):
+            if descriptors is not None:
+                descriptors.close()
             return
         try:
-            self._running = self._launcher.launch(order)
+            self._running = self._launcher.launch(order, descriptors)
         except LauncherDown as error:
             self._refused = str(error)
         else:
@@ -168,7 +175,8 @@ class Worker:
             return order
         try:
             with trio.CancelScope() as self._making:
-                return await isolating.prepare(order)
+                order = await isolating.prepare(order)
+                return await self._admit(order, isolating)
         except trio.Cancelled:
             # What was begun is left: the attempt is begun anew by its next owner.
             if self._detached:
@@ -180,6 +188,20 @@ class Worker:
             self._making = None
         await isolating.give_up(order, self._refused)
         return order
+
+    async def _admit(self, order: LaunchOrder, isolating: Isolating) -> LaunchOrder:
+        """The order as it is admitted, if it has to be; or why it is not."""
+        if order.admission is None or order.problem is not None:
+            return order
+        found = await isolating.admit(order)
+        # Cancelled from here on, the scope has no moment to notice.
+        if isinstance(found, Admitted):
+            self._admitted = found
+            env = {**order.env, **found.env}
+            return structs.replace(order, admission=None, argv=found.argv, env=env)
+        await isolating.give_up(order, found.reason)
+        told = {"problem": found.reason, "problem_code": NOT_ADMITTED}
+        return structs.replace(order, admission=None, **told)
 
     def adopt(self, running: RunningAttempt, *, suspended: bool | None) -> None:
         """Own what runs already, and let it stand still or go on; then `watch`.
@@ -205,6 +227,8 @@ class Worker:
             self._tell_exit(receipt)
 
     def _tell_exit(self, receipt: Receipt) -> None:
+        if self._admitted is not None:
+            self._admitted.ended(receipt)
         if receipt.exit_code != 0 and self._isolating is not None:
             self._isolating.look_after(self._grant.repo, receipt)
         try:
@@ -218,7 +242,10 @@ class Worker:
     async def _attempt(self, order: LaunchOrder) -> Receipt:
         running = self._running
         if running is None and order.problem is not None and not self._stopped:
-            return self._never_ran(order, "spawn", order.problem)
+            called_off = order.problem_code == NOT_ADMITTED
+            return self._never_ran(
+                order, "cancel" if called_off else "spawn", order.problem
+            )
         if running is None:
             return self._never_ran(order, "stop", self._refused)
         grace = min(order.grace, KILL_GRACE)
@@ -229,6 +256,8 @@ class Worker:
     ) -> Receipt:
         try:
             identity = await running.started()
+            if identity is not None and self._admitted is not None:
+                self._admitted.began(identity)
             # The receipt of one that has ended already says that it began.
             if identity is not None and running.receipt is None:
                 started = WorkerStarted(job, attempt, identity)
@@ -242,7 +271,10 @@ class Worker:
             with trio.CancelScope(shield=True) as scope:
                 scope.deadline = trio.current_time() + grace + KILL_MARGIN
                 running.stop(grace=grace)
-                self._unclaimed(await running.exited())
+                receipt = await running.exited()
+                if self._admitted is not None:
+                    self._admitted.ended(receipt)
+                self._unclaimed(receipt)
             raise
 
     def _never_ran(self, order: LaunchOrder, ending: Ending, why: str) -> Receipt:
@@ -260,6 +292,6 @@ class Worker:
 
 def needs_more(order: LaunchOrder) -> bool:
     """Whether something is to be made for it before it is launched."""
-    if order.wanted is not None:
+    if order.wanted is not None or order.admission is not None:
         return True
     return order.inputs is not None and not order.inputs.placed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
+import trio
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -13,6 +14,9 @@ from forge_actors.cli.text import clean
 from forge_actors.domain.picture.epic import LOOKS
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import ChildView, EpicView
 
 _STYLES = {
@@ -23,19 +27,30 @@ _STYLES = {
     "held": "yellow",
     "owned": "magenta",
 }
+#: Seconds between two views.
+REFRESH = 1.0
 #: Lines of issues that are shown; those that need no look are left out first.
 MAX_SHOWN = 30
 _FIRST = ("running", "held", "owned", "ready", "blocked", "done", "closed")
 
 
-class LiveTree:
+class Plain:
+    """Remembers what makes a view of a run."""
+
+    def __init__(self) -> None:
+        self.view: Callable[[], EpicView | None] = lambda: None
+
+    def passed(self, view: Callable[[], EpicView | None]) -> None:
+        self.view = view
+
+
+class LiveTree(Plain):
     """Shows views of one run on standard error, and its lines above them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._console = Console(stderr=True)
-        self._live = Live(
-            console=self._console, auto_refresh=False, transient=True, screen=False
-        )
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -46,10 +61,24 @@ class LiveTree:
         self._stack.close()
 
     def line(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True, highlight=False)
+        self._console.print(Text(f"forge-actors: {text}"), soft_wrap=True)
 
-    def show(self, view: EpicView) -> None:
-        self._live.update(tree(view), refresh=True)
+    async def run(self, run: Callable[[], Awaitable[End]]) -> End:
+        """Show the run while it goes on: workers tell nobody how far they are."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._refresh)
+            end = await run()
+            nursery.cancel_scope.cancel()
+        return end
+
+    async def _refresh(self) -> None:
+        while True:
+            view = self.view()
+            if view is not None:
+                # A terminal that is gone changes nothing for the run.
+                with suppress(OSError, ValueError):
+                    self._live.update(tree(view), refresh=True)
+            await trio.sleep(REFRESH)
 
 
 def tree(view: EpicView) -> Group:

@@ -47,6 +47,7 @@ VERBS = {
     "schedule": "jobs that are submitted by themselves",
     "controller": "agent sessions that are woken to go on",
     "workflow": "jobs that depend on each other, from a file",
+    "epic": "the issues of a GitHub issue, worked through one by one",
     "webhook": "who is told of events by HTTP, and how far they are",
     "events": "what happened, and what happens",
     "timeline": "what ran when, on which tokens",
@@ -93,7 +94,7 @@ GROUPS = {
     "repositories": ("repo", "worktree"),
     "new jobs": (
         *("submit", "run", "retry", "continue", "template", "schedule"),
-        *("workflow", "controller"),
+        *("workflow", "epic", "controller"),
     ),
     "looking at jobs": (
         *("watch", "inbox", "jobs", "show", "why", "logs", "diff", "artifact", "wait"),

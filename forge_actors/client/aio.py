@@ -22,17 +22,17 @@ from forge_actors.client.controllers import ControllerCalls
 from forge_actors.client.errors import not_reached
 from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
-from forge_actors.client.home_calls import HomeCalls
 from forge_actors.client.policies import PolicyCalls
+from forge_actors.client.repositories import RepositoryCalls
 from forge_actors.client.results import ResultCalls
 from forge_actors.client.sync import target
 from forge_actors.client.templates import TemplateCalls
+from forge_actors.client.webhooks import WebhookCalls
 from forge_actors.client.wire import encode_request
 from forge_actors.domain.events import EventView
 from forge_actors.domain.holding import Holding
 from forge_actors.domain.jobs import JobView
 from forge_actors.domain.pauses import PauseView
-from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
 from forge_actors.domain.requests import (
     Accepted,
     Explanation,
@@ -72,7 +72,13 @@ async def connect(
 
 
 class Client(
-    ResultCalls, FollowingCalls, HomeCalls, PolicyCalls, TemplateCalls, ControllerCalls
+    ResultCalls,
+    FollowingCalls,
+    WebhookCalls,
+    PolicyCalls,
+    TemplateCalls,
+    ControllerCalls,
+    RepositoryCalls,
 ):
     """The service of one home. Every method may raise what the service answers with."""
 
@@ -81,7 +87,7 @@ class Client(
         self._job = own_job(home)
 
     async def submit(
-        self, repo: str | os.PathLike[str], argv: Sequence[str], **options: Any
+        self, /, repo: str | os.PathLike[str], argv: Sequence[str], **options: Any
     ) -> Accepted:
         """Queue one job; the options are the fields of JobRequest.
 
@@ -113,9 +119,11 @@ class Client(
         return convert(answer["jobs"], list[str])
 
     async def job(self, selector: str) -> JobView:
+        """One job as it is now."""
         return convert(await self._call("GET", "jobs", selector), JobView)
 
     async def why(self, selector: str) -> Explanation:
+        """Why a job is where it is, and what holds it up."""
         return convert(await self._call("GET", "jobs", selector, "why"), Explanation)
 
     async def check_fence(self, job: str, attempt: int, fence: int) -> Holding:
@@ -125,6 +133,7 @@ class Client(
         return convert(answer, Holding)
 
     async def cancel(self, selector: str, *, grace: float | None = None) -> JobView:
+        """End a job. One that runs is only asked to stop when this returns."""
         answer = await self._call(
             "POST", "jobs", selector, "cancel", body={"grace": grace}
         )
@@ -161,6 +170,7 @@ class Client(
         return await self._steer(selector, "hold")
 
     async def unhold(self, selector: str) -> JobView:
+        """Let a job that is held start again."""
         return await self._steer(selector, "unhold")
 
     async def pause_job(self, selector: str) -> JobView:
@@ -168,6 +178,7 @@ class Client(
         return await self._steer(selector, "pause")
 
     async def resume_job(self, selector: str) -> JobView:
+        """Let a job go on that was paused."""
         return await self._steer(selector, "resume")
 
     async def _steer(self, selector: str, how: str) -> JobView:
@@ -254,44 +265,6 @@ class Client(
         answer = await self._call("POST", "stop", body={"jobs": jobs})
         running: int = answer["running"]
         return running
-
-    async def repositories(self) -> list[RepositoryView]:
-        answer = await self._call("GET", "repositories")
-        return convert(answer["repositories"], list[RepositoryView])
-
-    async def repository(self, name: str) -> RepositoryDetails:
-        return convert(await self._call("GET", "repositories", name), RepositoryDetails)
-
-    async def add_repository(
-        self, path: str | os.PathLike[str], name: str | None = None
-    ) -> RepositoryView:
-        body = {"path": str(path), "name": name}
-        answer = await self._call("POST", "repositories", body=body)
-        return convert(answer, RepositoryView)
-
-    async def enable_repository(self, name: str, *, enabled: bool) -> RepositoryView:
-        """Let its jobs start, or start nothing new."""
-        verb = "enable" if enabled else "disable"
-        return convert(
-            await self._call("POST", "repositories", name, verb), RepositoryView
-        )
-
-    async def relocate_repository(
-        self, name: str, path: str | os.PathLike[str]
-    ) -> RepositoryView:
-        """Have a repository where somebody moved it, and its jobs with it."""
-        answer = await self._call(
-            "POST", "repositories", name, "relocate", body={"path": str(path)}
-        )
-        return convert(answer, RepositoryView)
-
-    async def remove_repository(
-        self, name: str, *, cancel: bool = False
-    ) -> RepositoryView:
-        answer = await self._call(
-            "DELETE", "repositories", name, query=[("cancel", int(cancel))]
-        )
-        return convert(answer, RepositoryView)
 
     @asynccontextmanager
     async def logs(

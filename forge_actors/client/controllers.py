@@ -13,7 +13,7 @@ class ControllerCalls(WorkflowCalls):
     """Sessions that are woken to go on with their work."""
 
     async def add_controller(
-        self, name: str, prompt: str, **controller: Any
+        self, /, name: str, prompt: str, **controller: Any
     ) -> ControllerView:
         """Add one; what it has besides is as in `ControllerRequest`."""
         body = {"name": name, "prompt": prompt, **controller}

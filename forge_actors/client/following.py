@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.domain.requests import Continued, Retried, convert
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forge_actors.client.sync import Parameters
 
 
@@ -20,13 +22,23 @@ class FollowingCalls(ABC):
     ) -> Any: ...
 
     async def retry(
-        self, *selectors: str, origin: str = "cli", resume: bool = False
+        self,
+        *selectors: str,
+        origin: str = "cli",
+        resume: bool = False,
+        authorise: Sequence[str] = (),
     ) -> list[Retried]:
         """Make new jobs of some that have ended: all of them or none.
 
-        With `resume` each goes on in the session of its agent.
+        With `resume` each goes on in the session of its agent. With `authorise` a
+        person allows these effects.
         """
-        body = {"jobs": selectors, "origin": origin, "resume": resume}
+        body = {
+            "jobs": selectors,
+            "origin": origin,
+            "resume": resume,
+            "authorise": list(authorise),
+        }
         answer = await self._call("POST", "retry", body=body)
         return convert(answer["jobs"], list[Retried])
 

@@ -15,12 +15,12 @@ class PolicyCalls(WorktreeCalls):
     async def policy(self) -> PolicyView:
         return convert(await self._call("GET", "policy"), PolicyView)
 
-    async def set_policy(self, mode: str, **policy: Any) -> PolicyView:
+    async def set_policy(self, /, mode: str, **policy: Any) -> PolicyView:
         """Have this one in force; what it has besides is as in `PolicyRequest`."""
         body = {"mode": mode, **policy}
         return convert(await self._call("POST", "policy", body=body), PolicyView)
 
-    async def narrow_policy(self, work: str, **policy: Any) -> PolicyView:
+    async def narrow_policy(self, /, work: str, **policy: Any) -> PolicyView:
         """From convergence to the jobs of one work."""
         body = {"work": work, **policy}
         answer = await self._call("POST", "policy", "narrow", body=body)

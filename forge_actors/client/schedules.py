@@ -28,14 +28,14 @@ class ScheduleCalls(WorktreeCalls):
     async def schedule(self, name: str) -> ScheduleView:
         return convert(await self._call("GET", "schedules", name), ScheduleView)
 
-    async def add_schedule(self, **schedule: Any) -> ScheduleView:
+    async def add_schedule(self, /, **schedule: Any) -> ScheduleView:
         """Add one: `name`, `repo`, `job`, one of `every`, `cron`, `at` and `manual`,
         and its policies."""
         answer = await self._call("POST", "schedules", body=schedule)
         return convert(answer, ScheduleView)
 
     async def edit_schedule(
-        self, *, revision: int | None = None, **schedule: Any
+        self, /, *, revision: int | None = None, **schedule: Any
     ) -> ScheduleView:
         """Have one be as this says, if it still has that revision."""
         body = {"schedule": schedule, "revision": revision}

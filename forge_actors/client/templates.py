@@ -47,7 +47,7 @@ class TemplateCalls(ScheduleCalls):
         return convert(answer, TrustView)
 
     async def run_trusted_workflow(
-        self, repo: str, name: str, **wanted: Any
+        self, /, repo: str, name: str, **wanted: Any
     ) -> WorkflowView:
         """Begin a workflow that a repository brings along: `parameters`, `name`,
         `request_id`, `dry_run`."""
@@ -65,6 +65,7 @@ class TemplateCalls(ScheduleCalls):
 
     async def submit_template(
         self,
+        /,
         name: str,
         repo: str,
         values: Mapping[str, Value] | None = None,

@@ -16,7 +16,7 @@ class WorkflowCalls(ScheduleCalls):
     """A workflow is named by its id, the beginning of it, or its name."""
 
     async def run_workflow(
-        self, *, dry_run: bool = False, **workflow: Any
+        self, /, *, dry_run: bool = False, **workflow: Any
     ) -> WorkflowView:
         """Begin one: what it is is as `WorkflowRequest`."""
         body = {"workflow": workflow, "dry_run": dry_run}

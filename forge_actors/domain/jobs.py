@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field, structs
 
+from forge_actors.domain.admissions import AdmissionWanted
 from forge_actors.domain.agent_views import AgentView
 from forge_actors.domain.agents import Budget
 from forge_actors.domain.artifacts import Artifacts
@@ -226,6 +227,8 @@ class JobSpec(Struct, frozen=True, omit_defaults=True, gc=False):
     authority: Authority | None = None
     #: The workflow instance or EPIC run that it is of.
     work: str | None = None
+    #: It is a candidate that has to be admitted, and then lasts until it ends itself.
+    admission: AdmissionWanted | None = None
 
 
 def redirected(spec: JobSpec, choice: AgentChoice) -> JobSpec:

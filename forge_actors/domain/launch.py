@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forge_actors.domain.admissions import AdmissionWanted
 from forge_actors.domain.agents import AgentReport
 from forge_actors.domain.effects import RefusedEffect
 from forge_actors.domain.inputs import InputsWanted
@@ -110,6 +111,8 @@ class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     wanted: WorktreeWanted | None = None
     #: Files of earlier jobs, which are to be in their places before it is launched.
     inputs: InputsWanted | None = None
+    #: It is to be admitted before it is launched.
+    admission: AdmissionWanted | None = None
     #: None could be made, and the job can do without: `problem` says why.
     no_worktree: bool = False
     #: Where its process has to be; checked before it starts.

@@ -31,7 +31,10 @@ def cause(error: BaseException) -> str:
     return bounded(redact(f"{type(error).__name__}: {text}"), MAX_ERROR)
 
 
-def only(error: BaseException, kind: type[BaseException]) -> bool:
+def only(
+    error: BaseException,
+    kind: type[BaseException] | tuple[type[BaseException], ...],
+) -> bool:
     """Whether it is one of these, or a group of nothing else."""
     if isinstance(error, BaseExceptionGroup):
         return all(only(each, kind) for each in error.exceptions)

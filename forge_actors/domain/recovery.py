@@ -21,6 +21,7 @@ from forge_actors.domain.agent_verdicts import (
     question_of,
     refused,
 )
+from forge_actors.domain.called_off import called_off
 from forge_actors.domain.jobs import WAITING, JobError
 from forge_actors.domain.last_lines import last_lines
 from forge_actors.domain.quarantine import named
@@ -111,8 +112,8 @@ def decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
     assert receipt is not None, "it has succeeded"
     if receipt.remaining:
         return _orphaned(receipt)
-    if _is_cancelled(known):
-        return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
+    if (error := called_off(known.stopped, receipt)) is not None:
+        return Outcome("cancelled", error)
     check = check_next(job, receipt)
     return Outcome("waiting_for_heavy_check", verify=check)
 
@@ -176,8 +177,8 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
         return Outcome("succeeded")
     if receipt is not None and receipt.remaining:
         return _orphaned(receipt)
-    if _is_cancelled(known):
-        return Outcome("cancelled", JobError("CANCELLED", "it was cancelled"))
+    if (error := called_off(known.stopped, receipt)) is not None:
+        return Outcome("cancelled", error)
     if receipt is None:
         if job.state == "dispatched":
             return _never_began("the service ended before it was started")
@@ -226,12 +227,6 @@ def fits(job: Job, receipt: Receipt | None) -> bool:
     if receipt is None or receipt.ending == "lost":
         return True
     return receipt.fence == job.fence
-
-
-def _is_cancelled(known: Evidence) -> bool:
-    receipt = known.receipt
-    told = receipt is not None and receipt.ending == "cancel"
-    return known.stopped == "cancelled" or told
 
 
 def _succeeded(receipt: Receipt) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
+from forge_actors.domain.admissions import AdmissionWanted
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.jobs import State
 from forge_actors.domain.selection import JobFilter
@@ -280,6 +281,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that `name` was most likely meant to be."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return matches[0] if matches else None
+
+
+class CandidateRequest(JobRequest):
+    """A job that is admitted only when it begins, and lasts until it ends by itself.
+
+    No request from outside can be one: only what admits it makes such jobs.
+    """
+
+    admission: AdmissionWanted | None = None
 
 
 def refuse_work(requests: Sequence[JobRequest]) -> None:

@@ -34,7 +34,8 @@ def read_mounts() -> str:
 
 def filesystem(path: str) -> str:
     """The kind of file system a path is, or will be, on; empty if nobody can tell."""
-    return mounts.filesystem(read_mounts(), os.path.realpath(path))
+    mount = mounts.nearest(read_mounts(), os.path.realpath(path))
+    return "" if mount is None else mount.kind
 
 
 def shared_with_others(path: str) -> str | None:

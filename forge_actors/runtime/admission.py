@@ -31,6 +31,7 @@ from forge_actors.domain.requests import MAX_BATCH, Accepted, JobRequest, Parent
 from forge_actors.domain.worktrees import Isolation
 from forge_actors.runtime.again import Again
 from forge_actors.runtime.authorities import Authorities, first_state
+from forge_actors.runtime.candidates import as_candidate
 from forge_actors.runtime.dependencies import check_dependencies, dependencies_of
 from forge_actors.runtime.digests import digest_of
 from forge_actors.runtime.entry import check_let_in
@@ -347,6 +348,8 @@ class Admission:
         work = authorities.work(request)
         if work is not None:
             spec = structs.replace(spec, work=work)
+        if type(request) is not JobRequest:
+            spec = as_candidate(spec, request)
         attempts = request.max_attempts
         job = Job(
             id=job_id,

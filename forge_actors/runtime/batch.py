@@ -26,7 +26,8 @@ from forge_actors.runtime.sources import given, overruled
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.runtime.handles import JobHandle, Runtime
+    from forge_actors.runtime.handles import Runtime
+    from forge_actors.runtime.job_handle import JobHandle
     from forge_actors.runtime.settings import Settings
 
 #: Bytes read of a job's output at once.

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
-from forge_actors.actors.supervisor_messages import Count, SetPause, Stop, Survey
+from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.disk import sizes_of
@@ -25,26 +25,23 @@ from forge_actors.domain.releases import ReleaseCheck
 from forge_actors.domain.scopes import DRAIN
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.machine import open_files
+from forge_actors.runtime.control_capacity import (
+    NO_SURVEY,
+    SURVEY_SECONDS,
+    CapacityControl,
+)
 from forge_actors.runtime.control_inbox import InboxControl
 from forge_actors.runtime.control_output import OutputControl
 from forge_actors.runtime.control_policies import policy_view
 from forge_actors.runtime.installation import known_installation
 from forge_actors.runtime.served_release import superseded
-from forge_actors.runtime.views import (
-    account_view,
-)
 
 if TYPE_CHECKING:
     from forge_actors.domain.releases import ActiveRelease
     from forge_actors.domain.settings import SettingChange, SettingView
 
-#: Seconds that the supervisor has to say how it is.
-SURVEY_SECONDS = 5.0
-#: What is said of one that did not.
-NO_SURVEY = Survey({}, 0, 0, None, draining=False, waiting=0)
 
-
-class ServiceControl(OutputControl, InboxControl):
+class ServiceControl(OutputControl, InboxControl, CapacityControl):
     """The part of the port `Control` that is about the service as a whole."""
 
     @property
@@ -79,41 +76,12 @@ class ServiceControl(OutputControl, InboxControl):
         with suppress(StoreFailed):
             self._store.save([Noted(Event(kind, self._clock.now(), data=data))])
 
-    async def _survey(self) -> Survey | None:
-        """What the supervisor has; None if it does not answer."""
-        with trio.move_on_after(SURVEY_SECONDS):
-            return await self._supervisor.ask(Count)
-        return None
-
     async def status(self) -> dict[str, object]:
         answered = await self._survey()
         survey = answered or NO_SURVEY
         counts = self._store.tally.by_state()
-        capacity: dict[str, object] = {}
-        providers: dict[str, object] = {}
+        capacity, providers = self._in_use(survey)
         pauses = self._pause_views()
-        paused = {pause.scope for pause in pauses}
-        closed = {account.token: account for account in survey.closed}
-        for kind, use in survey.tokens.items():
-            entry: dict[str, object] = {
-                "used": use.used,
-                "limit": use.limit,
-                "jobs": list(use.jobs),
-            }
-            if kind.startswith("provider:"):
-                account = closed.get(kind)
-                state = "open" if account is None else "closed"
-                state = "paused" if kind in paused else state
-                entry["state"] = state if use.known else "removed"
-                if account is not None:
-                    entry["closed"] = to_builtins(account_view(account, self._roots))
-                providers[kind.partition(":")[2]] = entry
-            else:
-                capacity[kind] = entry
-        capacity["active_repositories"] = {
-            "used": survey.active_repositories,
-            "limit": self._settings().limits.active_repositories,
-        }
         files, gateway = open_files(), self._settings().gateway
         trouble, owner = self._store.trouble, self._store.owner
         degraded = [f"the store saves nothing: {trouble}"] if trouble else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
@@ -16,11 +15,10 @@ from msgspec import MsgspecError, json
 
 from forge_actors.actors import controllers
 from forge_actors.actors.controllers_messages import Due, Rouse
+from forge_actors.actors.keeper import Keeper
 from forge_actors.domain.continuation import NotWoken
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
-from forge_actors.domain.poison import cause, only
 from forge_actors.domain.policies import held_schedules
-from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.triggers import On
 from forge_actors.edges.wall_timer import SystemWallTimer
 from forge_actors.runtime.continuation_words import asked
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.controllers_messages import Message
-    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.mailbox import Reply
     from forge_actors.domain.controllers import By, Controller, Wake
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.requests import JobRequest
@@ -82,27 +80,22 @@ class RunningControllers:
         self._looked = trio.Event()
         looking.looked.append(self._say_looked)
         store.when_policy_changes(lambda: self.tell(Due()))
-        self._mailbox: Mailbox[Message] | None = None
-        self._started = trio.Event()
-        self._scope = trio.CancelScope()
-        #: No actor is started any more.
-        self._over = False
-        #: Why nothing is woken any more.
-        self.given_up: str | None = None
+        self._keeper: Keeper[Message] = Keeper(
+            "the controllers",
+            lambda *, task_status: controllers.run(
+                self._context, task_status=task_status
+            ),
+            ends_at=(StoreFailed,),  # another runtime has the home, and this one ends
+            answers_late=True,
+        )
 
-    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Wake controllers; return after `stop`, or when that fails for good."""
-        try:
-            with self._scope:
-                await self._run()
-        finally:
-            self._over = True
-            self._started.set()
+        await self._keeper.run()
 
     def stop(self) -> None:
         """Wake nothing more; jobs that run are followed by the next runtime."""
-        self._scope.cancel()
+        self._keeper.kill()
 
     async def ask(self, make: Callable[[Reply[A]], Message]) -> A:
         """What the actor answers.
@@ -110,20 +103,14 @@ class RunningControllers:
         Raises:
             Unavailable: it does not run.
         """
-        while not self._over:
-            await self._started.wait()
-            if self._mailbox is not None:
-                try:
-                    return await self._mailbox.ask(make)
-                except MailboxClosed:
-                    await trio.lowlevel.checkpoint()
-        why = self.given_up or "the service ends"
-        raise Unavailable(f"controllers are not woken any more: {why}")
+        try:
+            return await self._keeper.ask(make)
+        except MailboxClosed:
+            why = self._keeper.given_up or "the service ends"
+            raise Unavailable(f"controllers are not woken any more: {why}") from None
 
     def tell(self, message: Message) -> None:
-        if self._mailbox is not None:
-            with suppress(MailboxClosed):  # it begins anew from what is saved
-                self._mailbox.tell(message)
+        self._keeper.tell(message)
 
     async def rouse(
         self, name: str, wake: str, by: By, origin: str, *, news: bool = False
@@ -159,28 +146,9 @@ class RunningControllers:
     @property
     def trouble(self) -> list[str]:
         """What `status` says of it, if anything is wrong."""
-        if self.given_up is None:
+        if self._keeper.given_up is None:
             return []
-        return [f"controllers are not woken any more: {self.given_up}"]
-
-    async def _run(self) -> None:
-        history = RestartHistory(RestartPolicy())
-        while self.given_up is None:
-            try:
-                async with trio.open_nursery() as nursery:
-                    self._mailbox = await nursery.start(controllers.run, self._context)
-                    self._started.set()
-            except Exception as error:  # nothing else is to fail with it
-                if only(error, StoreFailed):
-                    return  # another runtime has the home, and this one ends
-                log.exception("the controllers failed")
-                if not history.allow(trio.current_time()):
-                    self.given_up = cause(error)
-            finally:
-                # Whoever waits for this one waits for the next.
-                before, self._started = self._started, trio.Event()
-                self._mailbox = None
-                before.set()
+        return [f"controllers are not woken any more: {self._keeper.given_up}"]
 
     # -- what is seen ----------------------------------------------------------------
 

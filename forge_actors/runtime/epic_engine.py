@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.admitted import Admitted
-from forge_actors.domain.epic.phases import WORK, after, is_settled
+from forge_actors.domain.epic.phases import WORK, after, is_settled, moment
 from forge_actors.domain.epic.records import (
     Assignment,
     Claim,
@@ -188,9 +188,7 @@ class Engine:
         self._root.write(place, encode(state))
 
     def _now(self, state: EngineState | None) -> str:
-        """A moment that is never before that of the state: a clock may be set back."""
-        now = timestamp(self._clock.wall())
-        return now if state is None else max(now, state.updated_at)
+        return moment(timestamp(self._clock.wall()), state)
 
 
 def _of_phases(settings: Settings) -> Settings:

@@ -109,17 +109,12 @@ class GitHubGraph:
         if old is None:
             raise SnapshotRefused("not-found", f"{self._at} has no sub-issue #{number}")
         try:
-            new = await self._again(snapshot, number)
+            new, text = await self._again(snapshot, number)
         except SnapshotRefused as error:
             if error.reason != "inconsistent":
                 raise
-            new = await self._again(snapshot, number)
-        return Reread(new, node_digest(new), differences(old, new))
-
-    async def text(self, number: int) -> IssueText:
-        """See the port."""
-        with _refusals():
-            return await self._github.text(IssueAt(self._at.place, number))
+            new, text = await self._again(snapshot, number)
+        return Reread(new, node_digest(new), differences(old, new), text)
 
     async def close(self) -> None:
         """See the port."""
@@ -133,16 +128,17 @@ class GitHubGraph:
         repository = await self.repository()
         epic = await self.epic()
         if epic.at.place != repository.place:
-            raise _shifted(f"the name of {repository.place}")
+            raise _shifted(f"the name of {repository.place} changed")
         _check_count(epic.children or 0, epic.at)
         with _refusals():
             issues = await self._github.sub_issues(epic.at)
         _check_count(len(issues), epic.at)
         if epic.children not in (None, len(issues)):
-            raise _shifted(f"the list of sub-issues of {epic.at}")
+            raise _uneven(epic.at, "sub-issues", epic.children, len(issues))
         for issue in issues:
             if issue.parent not in (None, epic.at):
-                raise _shifted(f"the parent of {issue.at}")
+                told = f"{issue.at} is a sub-issue of {epic.at}"
+                raise _shifted(f"{told} and says that its parent is {issue.parent}")
         children = await self._with_blockers(issues, epic)
         return snapshot_of(observed, repository, epic, children)
 
@@ -183,17 +179,19 @@ class GitHubGraph:
                 "too-large", f"{issue.at} has more than {MAX_BLOCKERS} blockers"
             )
         if issue.blockers not in (None, len(found)):
-            raise _shifted(f"the list of blockers of {issue.at}")
+            raise _uneven(issue.at, "blockers", issue.blockers, len(found))
         return sorted_blockers(
             BlockerNode(each.at, each.id, each.state, each.reason) for each in found
         )
 
     # -- one of it -------------------------------------------------------------------
 
-    async def _again(self, snapshot: Snapshot, number: int) -> ChildNode:
+    async def _again(
+        self, snapshot: Snapshot, number: int
+    ) -> tuple[ChildNode, IssueText]:
         at = IssueAt(self._at.place, number)
         with _refusals():
-            issue = await self._github.issue(at)
+            issue, text = await self._github.text(at)
             parent = issue.parent
             if parent is None:
                 # Not each server tells it with the issue.
@@ -204,9 +202,9 @@ class GitHubGraph:
         node = structs.replace(
             node, parent=parent, parent_id=snapshot.epic.id if mine else None
         )
-        if not issue.open:
-            return node
-        return structs.replace(node, blockers=await self._blockers(issue))
+        if issue.open:
+            node = structs.replace(node, blockers=await self._blockers(issue))
+        return node, text
 
 
 def _child(issue: Issue, epic: EpicNode) -> ChildNode:
@@ -231,8 +229,13 @@ def _check_count(count: int, at: IssueAt) -> None:
         )
 
 
+def _uneven(at: IssueAt, what: str, said: int | None, seen: int) -> SnapshotRefused:
+    told = f"{at} says that it has {said} {what}, and {seen} are told"
+    return _shifted(f"{told} (perhaps the token may not see them all)")
+
+
 def _shifted(what: str) -> SnapshotRefused:
-    return SnapshotRefused("inconsistent", f"{what} changed while it was read")
+    return SnapshotRefused("inconsistent", f"{what}, while it was read")
 
 
 @contextmanager

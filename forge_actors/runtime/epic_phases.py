@@ -117,7 +117,7 @@ class PhaseJobs:
         given = Given(request, f"implement #{self._issue}", env, None, seconds, None)
         try:
             view = await self._runtime.control.job(last)
-            if view.agent is None or view.agent.name != table.agent:
+            if view.agent is None or view.agent.name not in table.agents:
                 return None
             asked = self._prompt(state, "implement", again=True)
             went = await self._runtime.control.go_on(last, asked, "embedded", given)

@@ -19,6 +19,8 @@ from forge_actors.edges.machine import lives, own_identity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.domain.epic.places import Place
+
 
 class ControllerPlace(Struct, frozen=True):
     """Where the lock of a repository's controller is, and all files of its EPIC runs.
@@ -68,6 +70,6 @@ def opened(place: ControllerPlace) -> Iterator[FolderRoot]:
         root.close()
 
 
-def locks(root: FolderRoot) -> FileLocks:
-    """The locks of the repository, for this process."""
-    return FileLocks(root, own_identity(), lives)
+def locks(root: FolderRoot, folder: Place = ()) -> FileLocks:
+    """The locks of the repository, for this process; `folder`: of a plan."""
+    return FileLocks(root, own_identity(), lives, folder=folder)

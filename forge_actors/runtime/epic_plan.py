@@ -94,17 +94,11 @@ class PlanGraph:
         """See the port."""
         plan = await self._plan()
         old = snapshot.child(number)
-        for new in children_of(plan, self._key):
+        for new, issue in zip(children_of(plan, self._key), plan.issues, strict=True):
             if new.number == number and old is not None:
-                return Reread(new, node_digest(new), differences(old, new))
-        raise self._unknown(number)
-
-    async def text(self, number: int) -> IssueText:
-        """See the port."""
-        for issue in (await self._plan()).issues:
-            if issue.number == number:
-                return IssueText(issue.title, issue.body)
-        raise self._unknown(number)
+                told = IssueText(issue.title, issue.body)
+                return Reread(new, node_digest(new), differences(old, new), told)
+        raise SnapshotRefused("not-found", f"{self._path} has no issue {number}")
 
     async def close(self) -> None:
         """See the port."""
@@ -134,9 +128,6 @@ class PlanGraph:
         except OSError as error:
             why = f"{self._path} cannot be read: {error.strerror}"
             raise SnapshotRefused("denied", why) from None
-
-    def _unknown(self, number: int) -> SnapshotRefused:
-        return SnapshotRefused("not-found", f"{self._path} has no issue {number}")
 
 
 def plan_key(path: Path) -> str:

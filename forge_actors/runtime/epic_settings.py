@@ -57,6 +57,12 @@ class PhaseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     def is_set(self) -> bool:
         return self.agent is not None or bool(self.argv)
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that may do it: the first of them that can does."""
+        names = (self.agent or "").split(",")
+        return tuple(filter(None, (name.strip() for name in names)))
+
     def check(self, place: str, *, agents: bool) -> None:
         """
         Raises:
@@ -64,7 +70,7 @@ class PhaseSettings(Struct, frozen=True, forbid_unknown_fields=True):
         """
         if self.agent is not None and not agents:
             raise InvalidInput(f"{place}.agent", "this phase runs a command: give argv")
-        if self.agent is not None and not self.agent.strip():
+        if self.agent is not None and not self.agents:
             raise InvalidInput(f"{place}.agent", "is empty")
         if len(self.argv) > MAX_ARGV:
             raise InvalidInput(f"{place}.argv", f"has more than {MAX_ARGV} arguments")

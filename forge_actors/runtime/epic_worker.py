@@ -80,13 +80,18 @@ async def _interruptible(
     options: WorkerOptions, home: str, interrupts: Interrupts
 ) -> int:
     with interrupts.ending() as scope:
-        return await _work(options, home)
+        return await work_here(options, home)
     assert scope.cancelled_caught, "nothing else leaves it so"
     say(options.given.issue, "interrupted")
     return INTERRUPTED
 
 
-async def _work(options: WorkerOptions, home: str) -> int:
+async def work_here(options: WorkerOptions, home: str) -> int:
+    """The same in this process, which has the locks. To cancel it is to interrupt it.
+
+    Raises:
+        NotAdmitted, ForgeError: as `work`.
+    """
     given = options.given
     try:
         # Before anything is started that could inherit them.
@@ -94,7 +99,8 @@ async def _work(options: WorkerOptions, home: str) -> int:
         checkout = await GitProgram().checkout(options.checkout)
         root = FolderRoot(checkout.common_dir)
         try:
-            inherited.prove(root, given.issue, options.controller_fd, options.run_fd)
+            held = options.controller_fd, options.run_fd
+            inherited.prove(root, given.issue, *held, options.folder)
             settings = _settings(options, home)
             task = _admitted(root, options, settings.epic)
         except BaseException:

@@ -1,101 +1,40 @@
-"""What an embedding program holds: its runtime, and the jobs it has given to it."""
+"""What an embedding program holds: its runtime, and through it what it has given to it.
+
+Each noun has a handle of its own; `Runtime.control` is everything that entry points
+can ask, for what the handles do not have.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.domain.errors import InvalidInput
-from forge_actors.domain.requests import JobRequest, convert
+from forge_actors.domain.requests import JobQuery, convert
+from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.workflow_views import WorkflowRequest
+from forge_actors.runtime.automation_handles import ScheduleHandle, WorkflowHandle
 from forge_actors.runtime.event_stream import EventStream
+from forge_actors.runtime.job_handle import JobHandle as JobHandle
+from forge_actors.runtime.repository_handle import RepositoryHandle, submit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from forge_actors.domain.capacity_view import CapacityView
     from forge_actors.domain.jobs import JobView
-    from forge_actors.domain.repositories import RepositoryView
-    from forge_actors.domain.requests import JobQuery
-    from forge_actors.domain.workflow_views import WorkflowView
+    from forge_actors.domain.requests import JobRequest
+    from forge_actors.domain.settings import SettingChange, SettingView
     from forge_actors.runtime.control import RuntimeControl
     from forge_actors.runtime.settings import Settings
 
 
-class JobHandle:
-    """A job that was accepted by this runtime."""
-
-    def __init__(self, control: RuntimeControl, job_id: str) -> None:
-        self._control = control
-        self.id = job_id
-
-    async def wait(self) -> JobView:
-        """Wait until the job has ended; how it ended is in the view."""
-        [view] = await self._control.wait([self.id])
-        return view
-
-    async def show(self) -> JobView:
-        """The job as it is now."""
-        return await self._control.job(self.id)
-
-    async def why(self) -> str:
-        """Why the job is where it is, in a sentence."""
-        return (await self._control.why(self.id)).sentence
-
-    async def cancel(self, *, grace: float | None = None) -> JobView:
-        """End the job; one that runs is only asked to stop when this returns."""
-        return await self._control.cancel(self.id, grace=grace)
-
-
-class WorkflowHandle:
-    """A workflow that was begun in this runtime."""
-
-    def __init__(self, control: RuntimeControl, workflow_id: str) -> None:
-        self._control = control
-        self.id = workflow_id
-
-    async def wait(self) -> WorkflowView:
-        """Wait until the workflow has ended; how it ended is in the view."""
-        return await self._control.wait_workflow(self.id)
-
-    async def show(self) -> WorkflowView:
-        """The workflow and its steps as they are now."""
-        return await self._control.workflow(self.id)
-
-    async def pause(self) -> WorkflowView:
-        """Let nothing new begin; its jobs go on.
-
-        Raises:
-            Refused: it has ended; and so the others.
-        """
-        return await self._control.pause_workflow(self.id)
-
-    async def resume(self) -> WorkflowView:
-        """Let it go on."""
-        return await self._control.resume_workflow(self.id)
-
-    async def cancel(self) -> WorkflowView:
-        """Let nothing new begin, and ask its jobs to end."""
-        return await self._control.cancel_workflow(self.id)
-
-    async def retry(self, *steps: str) -> WorkflowView:
-        """Begin steps that failed anew, or all of them, and what was left out.
-
-        Raises:
-            Refused: it has not ended, or a step did not fail.
-        """
-        return await self._control.retry_workflow(self.id, steps)
-
-    async def answer(self, step: str, *, yes: bool) -> WorkflowView:
-        """Say yes or no to what a step asks.
-
-        Raises:
-            NotFound, Refused: there is no such step, or it asks nothing.
-        """
-        return await self._control.answer_workflow(self.id, step, yes=yes)
-
-
 class Runtime:
-    """A running runtime; made by `open_runtime`."""
+    """A running runtime; made by `open_runtime`.
+
+    Raises:
+        StoreFailed: from every method that changes something, if that could not be
+            saved; nothing of it is kept then.
+    """
 
     def __init__(self, home: Path, settings: Settings, control: RuntimeControl) -> None:
         self.home = home
@@ -104,16 +43,34 @@ class Runtime:
         #: The same runtime as entry points see it.
         self.control = control
 
+    # -- repositories ----------------------------------------------------------------
+
     async def add_repository(
         self, path: str | Path, name: str | None = None
-    ) -> RepositoryView:
-        """Register the git repository of a folder.
+    ) -> RepositoryHandle:
+        """Register the git repository of a folder, or find it, if that was done.
 
         Raises:
             InvalidInput: the folder is in no git work tree, or the name is not fit.
             Refused: the name is taken.
         """
-        return await self.control.add_repository(str(path), name)
+        view = await self.control.add_repository(str(path), name)
+        return RepositoryHandle(self.control, view)
+
+    async def repository(self, name: str) -> RepositoryHandle:
+        """One that is registered, by its name, its id or a path in it.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return RepositoryHandle(self.control, await self.control.repository(name))
+
+    async def repositories(self) -> list[RepositoryHandle]:
+        """All that are registered."""
+        views = await self.control.repositories()
+        return [RepositoryHandle(self.control, view) for view in views]
+
+    # -- jobs ------------------------------------------------------------------------
 
     async def submit(
         self, repo: str | Path, argv: Sequence[str], **options: Any
@@ -129,18 +86,36 @@ class Runtime:
             NotFound: no repository has that name.
             StoreFailed: it could not be saved.
         """
-        if isinstance(argv, str | bytes):
-            raise InvalidInput("argv", "is a list of arguments, not one text")
         if isinstance(repo, Path):
             repo = (await self.add_repository(repo)).name
-        table = {"origin": "embedded", **options, "repo": repo, "argv": list(argv)}
-        [accepted] = await self.control.submit([convert(table, JobRequest)])
-        return JobHandle(self.control, accepted.id)
+        return await submit(self.control, repo, argv, options)
 
     async def submit_all(self, requests: Sequence[JobRequest]) -> list[JobHandle]:
-        """Accept all of the jobs or none."""
+        """Accept all of the jobs or none.
+
+        Raises:
+            InvalidInput, NotFound: naming the place, as `jobs[3].`.
+        """
         accepted = await self.control.submit(requests)
         return [JobHandle(self.control, entry.id) for entry in accepted]
+
+    async def job(self, selector: str) -> JobHandle:
+        """One that was accepted, by its id or a part of it that only it has.
+
+        Raises:
+            NotFound: there is none. InvalidInput: there are several.
+        """
+        return JobHandle(self.control, (await self.control.job(selector)).id)
+
+    async def jobs(self, query: JobQuery | None = None, **fields: Any) -> list[JobView]:
+        """The jobs that are asked for by a query, or by its fields, newest first.
+
+        Raises:
+            InvalidInput: naming the field that is wrong.
+        """
+        return await self.control.jobs(query or convert(fields, JobQuery))
+
+    # -- workflows and schedules -----------------------------------------------------
 
     async def run_workflow(self, name: str, **workflow: Any) -> WorkflowHandle:
         """Begin a workflow; it is durable when this returns. The fields are those of
@@ -155,9 +130,114 @@ class Runtime:
         view = await self.control.run_workflow(request, origin="embedded")
         return WorkflowHandle(self.control, view.id)
 
-    async def jobs(self, query: JobQuery) -> list[JobView]:
-        """The jobs a query asks for, newest first."""
-        return await self.control.jobs(query)
+    async def workflow(self, name: str) -> WorkflowHandle:
+        """One that was begun, by its id, or its name.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return WorkflowHandle(self.control, (await self.control.workflow(name)).id)
+
+    async def workflows(self) -> list[WorkflowHandle]:
+        """Those that have begun, the newest 50 first."""
+        views = await self.control.workflows()
+        return [WorkflowHandle(self.control, view.id) for view in views]
+
+    async def add_schedule(
+        self, name: str, repo: str | Path, job: Mapping[str, Any], **when: Any
+    ) -> ScheduleHandle:
+        """Have a job come by itself: at times, or when something comes to pass.
+
+        `job` has the fields of `JobRequest` but `repo`; `when` those of
+        `ScheduleRequest`, such as `cron`, `timezone` and `overlap`.
+
+        Raises:
+            InvalidInput: naming the field that is wrong. Refused: the name is taken.
+            NotFound: there is no such repository.
+            Unavailable: schedules are not looked at any more.
+        """
+        if isinstance(repo, Path):
+            repo = (await self.add_repository(repo)).name
+        table = {"name": name, "repo": repo, "job": dict(job), **when}
+        view = await self.control.add_schedule(convert(table, ScheduleRequest))
+        return ScheduleHandle(self.control, view.name)
+
+    async def schedule(self, name: str) -> ScheduleHandle:
+        """One that there is.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return ScheduleHandle(self.control, (await self.control.schedule(name)).name)
+
+    async def schedules(self) -> list[ScheduleHandle]:
+        """All of them, by name."""
+        views = await self.control.schedules()
+        return [ScheduleHandle(self.control, view.name) for view in views]
+
+    # -- limits and settings ---------------------------------------------------------
+
+    async def capacity(self) -> CapacityView:
+        """What may be in use at once and what is, of tokens and of providers."""
+        return await self.control.capacity()
+
+    async def settings_in_force(self) -> list[SettingView]:
+        """Every setting as it is now, with where it comes from."""
+        return await self.control.settings()
+
+    async def reload_settings(self) -> list[SettingChange]:
+        """Read the file and the environment again; what changed, or nothing at all.
+
+        Raises:
+            InvalidInput: naming the file and its line, or the variable.
+            Refused: the settings were given by a program.
+        """
+        return await self.control.reload_settings()
+
+    async def change_settings(
+        self, changes: Mapping[str, Mapping[str, Any]]
+    ) -> list[SettingChange]:
+        """Have other values hold from now on, such as `{"limits": {"workers": 8}}`, or
+        `{"providers": {"codex": {"limit": 2}}}`; what is not named stays.
+
+        Raises:
+            InvalidInput: naming the field that is wrong; nothing changed.
+            Refused: the settings are those of a file, or one cannot be exchanged while
+                the runtime runs.
+        """
+        return await self.control.change_settings(changes)
+
+    # -- the whole of it -------------------------------------------------------------
+
+    async def pause(self, scope: str = "all", *, jobs: bool = False) -> None:
+        """Start nothing more in `all`, `repo:NAME` or `provider:NAME` until `resume`;
+        with `jobs` suspend what runs there too.
+
+        Raises:
+            InvalidInput, NotFound: it is no such scope.
+        """
+        await self.control.pause(scope, jobs=jobs)
+
+    async def resume(self, scope: str = "all", *, jobs: bool = False) -> None:
+        """End that pause, and let go on what it suspended."""
+        await self.control.resume(scope, jobs=jobs)
+
+    async def drain(self) -> None:
+        """Start nothing more until `undrain`; return when nothing runs.
+
+        Raises:
+            Refused: `undrain` was called meanwhile.
+        """
+        await self.control.drain()
+        await self.control.wait_drained()
+
+    async def undrain(self) -> None:
+        """Work again."""
+        await self.control.undrain()
+
+    async def wait_idle(self) -> None:
+        """Return when no job waits or runs."""
+        await self.control.wait_idle()
 
     async def status(self) -> dict[str, object]:
         """Capacity, counts and readiness, as `status --json` prints them."""

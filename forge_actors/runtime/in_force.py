@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import trio
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from forge_actors.domain.changes import Noted, SettingsChanged
 from forge_actors.domain.errors import Refused
@@ -16,9 +17,8 @@ from forge_actors.runtime.settings import LIVE, Settings, checked, settings_from
 from forge_actors.runtime.sources import Loaded, given, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Any
 
     from forge_actors.domain.changes import Change
     from forge_actors.domain.ports import Clock, Store
@@ -67,20 +67,60 @@ class SettingsInForce:
             if not live:
                 self._loaded = loaded  # the same from another place, perhaps
                 return changes
-            told = {each.name: {"old": each.old, "new": each.new} for each in live}
-            now = self._clock.now()
-            event = Event("settings_changed", now, data={"changed": told})
-
-            def hold() -> None:
-                self._loaded = loaded
-                self.exchanged(loaded.settings)
-
-            saved: list[Change] = [
-                SettingsChanged(event),
-                Noted(in_force(loaded.settings, now)),
-            ]
-            await self._store.save(saved, then=hold).wait()
+            await self._exchange(loaded, live)
             return changes
+
+    async def change(
+        self, changes: Mapping[str, Mapping[str, Any]]
+    ) -> list[SettingChange]:
+        """Have other values hold in place of those that a program gave.
+
+        Raises:
+            InvalidInput: naming the field; nothing changed.
+            Refused: they are those of a file, or one cannot be exchanged live.
+            StoreFailed: it could not be saved.
+        """
+        if self._path is not None:
+            raise Refused(f"these settings are those of {self._path}: change that file")
+        async with self._one_at_a_time:
+            tables = _merged(to_builtins(self()), changes)
+            loaded = given(settings_from(tables))
+            changed = compare(self(), loaded.settings)
+            if fixed := [each.name for each in changed if each.needs_restart]:
+                raise Refused(
+                    f"{', '.join(fixed)} cannot be changed while the runtime runs:"
+                    " give it to open_runtime"
+                )
+            if changed:
+                await self._exchange(loaded, changed)
+            return changed
+
+    async def _exchange(self, loaded: Loaded, live: Sequence[SettingChange]) -> None:
+        """Let others hold, once it is durable what changed."""
+        told = {each.name: {"old": each.old, "new": each.new} for each in live}
+        now = self._clock.now()
+        event = Event("settings_changed", now, data={"changed": told})
+
+        def hold() -> None:
+            self._loaded = loaded
+            self.exchanged(loaded.settings)
+
+        saved: list[Change] = [
+            SettingsChanged(event),
+            Noted(in_force(loaded.settings, now)),
+        ]
+        await self._store.save(saved, then=hold).wait()
+
+
+def _merged(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables with other values; a table in one is merged in the same way."""
+    merged = dict(old)
+    for name, value in new.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, Mapping):
+            value = _merged(before, value)
+        merged[name] = value
+    return merged
 
 
 def resolve(path: Path, settings: Settings | Mapping[str, Any] | None) -> Loaded:

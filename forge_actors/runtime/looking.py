@@ -7,16 +7,14 @@ is left alone, the rest goes on, and `status` says so.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.actors import projections
+from forge_actors.actors.keeper import Keeper
 from forge_actors.actors.projections_messages import Board, LimitsChanged, Message
-from forge_actors.domain.errors import MailboxClosed, StoreFailed
-from forge_actors.domain.poison import cause, only
-from forge_actors.domain.restarts import RestartHistory, RestartPolicy
+from forge_actors.domain.errors import StoreFailed
 from forge_actors.edges.git.status import GitSampler
 from forge_actors.edges.watch import FolderWatch
 
@@ -48,74 +46,61 @@ class Looking:
         self._settings = settings
         #: Where the rest of the runtime leaves its news.
         self.board = Board()
-        self._mailbox: Mailbox[Message] | None = None
-        #: Why files are not watched, and why nothing is looked at any more.
+        #: Why files are not watched.
         self.unwatched: str | None = None
-        self.given_up: str | None = None
         #: All of them are told of each repository that was looked at.
         self.looked: list[Callable[[str], object]] = []
         #: By repository: why its files are not watched.
         self._unwatchable: dict[str, str] = {}
-        #: How often they have failed.
-        self.failures = 0
         self._limits = settings().look_limits()
-        self._scope = trio.CancelScope()
+        self._sampler = GitSampler()
+        self._watch = FolderWatch()
+        self._keeper = Keeper(
+            "the looks at repositories",
+            self._look,
+            restart="permanent",
+            ends_at=(StoreFailed,),  # another runtime has the home, and this one ends
+        )
         #: Set once nothing is looked at any more.
         self.ended = trio.Event()
         store.ends.anywhere = self.board.ended
 
-    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Look at repositories; return after `stop`, or when that is of no more use."""
-        with self._scope:
-            await self._run()
+        await self._keeper.run()
         self.ended.set()
 
     def stop(self) -> None:
         """Save nothing more. What was not done is taken up by the next runtime."""
-        self._scope.cancel()
+        self._keeper.kill()
 
-    async def _run(self) -> None:
-        history = RestartHistory(RestartPolicy())
-        watch = FolderWatch()
-        sampler = GitSampler()
-        while self.given_up is None:
-            self.unwatched = None
-            context = projections.Context(
-                store=self._store,
-                sampler=sampler,
-                watch=watch,
-                clock=self._clock,
-                board=self.board,
-                limits=lambda: self._limits,
-                repository=self._registry.get,
-                fence=self._fence,
-                active=self._active,
-                running=self._running,
-                saving=lambda: self._store.trouble is None,
-                unwatched=self._say_unwatched,
-                looked=self._say_looked,
-                watched=self._say_watched,
-            )
-            try:
-                async with trio.open_nursery() as nursery:
-                    self._mailbox = await nursery.start(projections.run, context)
-            except Exception as error:  # nothing else is to fail with it
-                if only(error, StoreFailed):
-                    return  # another runtime has the home, and this one ends
-                self.failures += 1
-                log.exception("the looks at repositories failed")
-                if not history.allow(trio.current_time()):
-                    self.given_up = cause(error)
-            finally:
-                watch.close()
+    async def _look(self, *, task_status: trio.TaskStatus[Mailbox[Message]]) -> None:
+        self.unwatched = None
+        context = projections.Context(
+            store=self._store,
+            sampler=self._sampler,
+            watch=self._watch,
+            clock=self._clock,
+            board=self.board,
+            limits=lambda: self._limits,
+            repository=self._registry.get,
+            fence=self._fence,
+            active=self._active,
+            running=self._running,
+            saving=lambda: self._store.trouble is None,
+            unwatched=self._say_unwatched,
+            looked=self._say_looked,
+            watched=self._say_watched,
+        )
+        try:
+            await projections.run(context, task_status=task_status)
+        finally:
+            self._watch.close()
 
     def limits_changed(self) -> None:
         """Other settings hold from now on."""
         self._limits = self._settings().look_limits()
-        if self._mailbox is not None:
-            with suppress(MailboxClosed):
-                self._mailbox.tell(LimitsChanged())
+        self._keeper.tell(LimitsChanged())
 
     @property
     def enabled(self) -> bool:
@@ -124,7 +109,18 @@ class Looking:
     @property
     def depth(self) -> int:
         """How many messages the actor has not read yet."""
-        return 0 if self._mailbox is None else self._mailbox.depth
+        mailbox = self._keeper.mailbox
+        return 0 if mailbox is None else mailbox.depth
+
+    @property
+    def failures(self) -> int:
+        """How often they have failed."""
+        return self._keeper.failures
+
+    @property
+    def given_up(self) -> str | None:
+        """Why nothing is looked at any more."""
+        return self._keeper.given_up
 
     @property
     def trouble(self) -> list[str]:

@@ -125,6 +125,8 @@ class OrderMaker:
             artifacts=self._to_collect(spec.artifacts) if spec.artifacts else None,
             outputs=bool(spec.outputs),
             inputs=self._to_place(job, spec.inputs) if spec.inputs else None,
+            admission=spec.admission,
+            lasting=spec.admission is not None,
         )
         if order.inputs is not None:
             order.env[VARIABLE] = order.inputs.folder

@@ -36,6 +36,7 @@ from forge_actors.runtime.agent_runs import AgentLauncher
 from forge_actors.runtime.agents import Agents
 from forge_actors.runtime.automation import Automation
 from forge_actors.runtime.budget_guard import BudgetGuard
+from forge_actors.runtime.candidates import AdmissionDesk
 from forge_actors.runtime.control import RuntimeControl
 from forge_actors.runtime.disk_watch import DiskWatch
 from forge_actors.runtime.effect_guard import EffectGuard
@@ -106,6 +107,7 @@ class Parts:
         store.agent_problem = self._arrivals.problem
         self.registry = Registry(store, GitProgram(), self._clock, self._ids)
         self.looking = Looking(store, self.registry, clock, settings)
+        self.candidates = AdmissionDesk()
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
         #: stop, whose exits are recorded, and not cut the actors short.
@@ -161,6 +163,7 @@ class Parts:
                 self._clock,
                 GitLocks(shared_with_others),
                 InputFolders(self._home, partial(last_attempt, self._store)),
+                self.candidates,
             ),
             retries_passes=self._embedded,
             lasting=self._served is not None,
@@ -204,6 +207,7 @@ class Parts:
         nursery.start_soon(self.looking.run)
         nursery.start_soon(self._programs.run)
         nursery.start_soon(self._arrivals.run, partial(self._look_again, mailbox))
+        self.candidates.complete()
         return mailbox
 
     def _note_failure(self, failure: Failure) -> None:

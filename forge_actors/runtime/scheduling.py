@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from forge_actors.actors import lookout, lookout_messages, schedules
+from forge_actors.actors.keeper import Keeper
 from forge_actors.actors.schedules_messages import HeldNoMore, Stirred
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
-from forge_actors.domain.poison import cause, only
 from forge_actors.domain.policies import held_schedules
-from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.edges.git.commits import GitCommits
 from forge_actors.edges.wall_timer import SystemWallTimer
 from forge_actors.runtime.baselines import Baseline
@@ -105,26 +104,20 @@ class Scheduling:
         self._mailbox: Mailbox[Message] | None = None
         #: What the actor is told while it starts: its sources see something at once.
         self._early: list[Message] = []
-        self._started = trio.Event()
-        self._scope = trio.CancelScope()
-        #: No actor is started any more.
-        self._over = False
-        #: Why nothing is decided any more.
-        self.given_up: str | None = None
+        self._keeper = Keeper(
+            "the schedules",
+            self._begin,
+            ends_at=(StoreFailed,),  # another runtime has the home, and this one ends
+            answers_late=True,
+        )
 
-    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Decide about schedules; return after `stop`, or when that fails for good."""
-        try:
-            with self._scope:
-                await self._run()
-        finally:
-            self._over = True
-            self._started.set()
+        await self._keeper.run()
 
     def stop(self) -> None:
         """Submit nothing more. What is due then is late for the next runtime."""
-        self._scope.cancel()
+        self._keeper.kill()
 
     async def ask(self, make: Callable[[Reply[A]], Message]) -> A:
         """What the actor answers.
@@ -132,15 +125,11 @@ class Scheduling:
         Raises:
             Unavailable: it does not run.
         """
-        while not self._over:
-            await self._started.wait()
-            if self._mailbox is not None:
-                try:
-                    return await self._mailbox.ask(make)
-                except MailboxClosed:
-                    await trio.lowlevel.checkpoint()
-        why = self.given_up or "the service ends"
-        raise Unavailable(f"schedules are not looked at any more: {why}")
+        try:
+            return await self._keeper.ask(make)
+        except MailboxClosed:
+            why = self._keeper.given_up or "the service ends"
+            raise Unavailable(f"schedules are not looked at any more: {why}") from None
 
     def tell(self, message: Message) -> None:
         if self._mailbox is None:
@@ -174,36 +163,25 @@ class Scheduling:
     @property
     def trouble(self) -> list[str]:
         """What `status` says of it, if anything is wrong."""
-        if self.given_up is None:
+        if self._keeper.given_up is None:
             return []
-        return [f"schedules are not looked at any more: {self.given_up}"]
+        return [f"schedules are not looked at any more: {self._keeper.given_up}"]
 
-    async def _run(self) -> None:
-        history = RestartHistory(RestartPolicy())
-        while self.given_up is None:
-            try:
-                async with trio.open_nursery() as nursery:
-                    # What schedules wait for is followed as they are loaded.
-                    self._lookout = await nursery.start(
-                        lookout.run, self._lookout_context
-                    )
-                    self._issues.mailbox = await nursery.start(
-                        self._issues.run, self.ask, self.tell
-                    )
-                    self._mailbox = await nursery.start(schedules.run, self._context)
-                    for message in self._early:
-                        self.tell(message)
-                    self._early.clear()
-                    self._started.set()
-            except Exception as error:  # nothing else is to fail with it
-                if only(error, StoreFailed):
-                    return  # another runtime has the home, and this one ends
-                log.exception("the schedules failed")
-                if not history.allow(trio.current_time()):
-                    self.given_up = cause(error)
-            finally:
-                # Whoever waits for this one waits for the next.
-                before, self._started = self._started, trio.Event()
-                self._mailbox = self._lookout = None
+    async def _begin(self, *, task_status: trio.TaskStatus[Mailbox[Message]]) -> None:
+        """The actor, and those who look out for what it waits for; if one of them
+        fails, all of them begin anew."""
+        try:
+            async with trio.open_nursery() as nursery:
+                # What schedules wait for is followed as they are loaded.
+                self._lookout = await nursery.start(lookout.run, self._lookout_context)
+                self._issues.mailbox = await nursery.start(
+                    self._issues.run, self.ask, self.tell
+                )
+                self._mailbox = await nursery.start(schedules.run, self._context)
+                for message in self._early:
+                    self.tell(message)
                 self._early.clear()
-                before.set()
+                task_status.started(self._mailbox)
+        finally:
+            self._mailbox = self._lookout = None
+            self._early.clear()

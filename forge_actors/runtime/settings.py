@@ -204,6 +204,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def backoff(self) -> Backoff:
+        """How long a job waits that is tried again."""
         first = parse_duration(self.retries.first_delay, field="retries.first_delay")
         longest = parse_duration(self.retries.max_delay, field="retries.max_delay")
         return Backoff(first, longest)
@@ -248,6 +249,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def repository_workers(self) -> int:
+        """Jobs that may run at once in one repository."""
         return self.limits.repository_workers or self.limits.workers
 
     def look_limits(self) -> LookLimits:

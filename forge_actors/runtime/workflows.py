@@ -15,10 +15,9 @@ import trio
 from msgspec import structs
 
 from forge_actors.actors import workflows
+from forge_actors.actors.keeper import Keeper
 from forge_actors.actors.workflows import Context
 from forge_actors.domain.errors import MailboxClosed, Refused, StoreFailed, Unavailable
-from forge_actors.domain.poison import cause, only
-from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.workflow_records import (
     UnreadableWorkflow,
     added,
@@ -33,7 +32,7 @@ from forge_actors.domain.workflow_records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.actors.mailbox import Mailbox, Reply
+    from forge_actors.actors.mailbox import Reply
     from forge_actors.actors.workflows_messages import Message
     from forge_actors.domain.changes import Change
     from forge_actors.domain.workflow_definitions import Definition
@@ -50,10 +49,17 @@ MAX_ACTIVE = 1000
 class _Kept:
     """One workflow that has not ended."""
 
-    def __init__(self) -> None:
-        self.mailbox: Mailbox[Message] | None = None
-        #: Set when the actor has started, or when there is none any more.
-        self.started = trio.Event()
+    def __init__(self, workflow: str, context: Context) -> None:
+        self.keeper: Keeper[Message] = Keeper(
+            f"workflow {workflow}",
+            lambda *, task_status: workflows.run(
+                context, workflow, task_status=task_status
+            ),
+            ends_at=(StoreFailed,),  # another runtime has the home, and this one ends
+            gives_up_at=(UnreadableWorkflow,),
+            answers_late=True,
+        )
+        #: Set when nothing is to be done about it any more.
         self.over = trio.Event()
 
 
@@ -85,7 +91,6 @@ class RunningWorkflows:
             self._stopped = True
             self._loaded.set()
             for kept in self._kept.values():
-                kept.started.set()
                 kept.over.set()
 
     def stop(self) -> None:
@@ -145,14 +150,14 @@ class RunningWorkflows:
         """
         await self._loaded.wait()
         while (kept := self._kept.get(workflow)) is not None:
-            await kept.started.wait()
-            if self._stopped:
-                raise Unavailable("workflows are not moved any more: the service ends")
-            if kept.mailbox is not None:
-                try:
-                    return await kept.mailbox.ask(make)
-                except MailboxClosed:
-                    await trio.lowlevel.checkpoint()
+            try:
+                return await kept.keeper.ask(make)
+            except MailboxClosed:
+                await kept.over.wait()
+                if self._stopped:
+                    raise Unavailable(
+                        "workflows are not moved any more: the service ends"
+                    ) from None
         return None
 
     async def wait(self, workflow: str) -> None:
@@ -187,35 +192,17 @@ class RunningWorkflows:
         if self._nursery is None or self._stopped:
             return
         if workflow not in self._kept:
-            self._kept[workflow] = _Kept()
+            self._kept[workflow] = _Kept(workflow, self._context)
             self._nursery.start_soon(self._keep, workflow, self._kept[workflow])
 
+    @trio.lowlevel.enable_ki_protection
     async def _keep(self, workflow: str, kept: _Kept) -> None:
-        history = RestartHistory(RestartPolicy())
-        problem: str | None = None
         try:
-            while problem is None:
-                try:
-                    async with trio.open_nursery() as nursery:
-                        begin = partial(workflows.run, self._context, workflow)
-                        kept.mailbox = await nursery.start(begin)
-                        kept.started.set()
-                    return
-                except Exception as error:  # nothing else is to fail with it
-                    if only(error, StoreFailed):
-                        return  # another runtime has the home, and this one ends
-                    log.exception("workflow %s failed", workflow)
-                    broken = only(error, UnreadableWorkflow)
-                    if broken or not history.allow(trio.current_time()):
-                        problem = cause(error)
-                finally:
-                    before, kept.started = kept.started, trio.Event()
-                    kept.mailbox = None
-                    before.set()
-            await self._set_aside(workflow, problem)
+            await kept.keeper.run()
+            if kept.keeper.given_up is not None:
+                await self._set_aside(workflow, kept.keeper.given_up)
         finally:
             del self._kept[workflow]
-            kept.started.set()
             kept.over.set()
 
     async def _set_aside(self, workflow: str, problem: str) -> None:

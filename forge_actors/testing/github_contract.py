@@ -95,13 +95,15 @@ async def check_what_an_issue_says_is_told_to_those_who_ask(open_: Open) -> None
         world.issue(demo, 2)
         long = world.issue(demo, 3, body="x" * (MAX_TEXT + 1))
         world.transfer(long, demo, 4)
-        assert await reader.text(at(1)) == IssueText("First", said.body or "")
-        assert (await reader.text(at(2))).body == ""
-        assert len((await reader.text(at(4))).body) == MAX_TEXT
+        issue, text = await reader.text(at(1))
+        assert text == IssueText("First", said.body or "")
+        assert issue == await reader.issue(at(1))
+        assert (await reader.text(at(2)))[1].body == ""
+        assert len((await reader.text(at(4)))[1].body) == MAX_TEXT
         for number in (3, 5):
             assert await failure(reader.text(at(number))) == "not-found"
         world.rename(demo, "renamed")
-        assert (await reader.text(at(1))).title == "First"
+        assert (await reader.text(at(1)))[1].title == "First"
 
 
 async def check_what_closes_an_issue_is_told(open_: Open) -> None:

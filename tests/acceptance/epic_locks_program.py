@@ -4,11 +4,12 @@
 
 It tells the pids of its workers and of what they have started, and then ends as the
 mode says: `wait` at the end of its input, `fail` with an exception; `unlock` too, where
-its lock is given back as it must not be.
+its lock is given back as it must not be. It tells of each unlock that it does.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -25,7 +26,13 @@ MODULE = "tests.acceptance.epic_locks_program"
 LEFT = [sys.executable, "-I", "-S", "-c", "import os; os.read(0, 1)"]
 
 
+def tell_of_unlocks(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "fcntl.flock" and arguments[1] == fcntl.LOCK_UN:
+        print("unlocked", flush=True)
+
+
 def controller(common_dir: str, workers: int, mode: str) -> None:
+    sys.addaudithook(tell_of_unlocks)
     root = FolderRoot(common_dir)
     locks = FileLocks(root, own_identity(), lives, check=lambda root: None)
     mine = locks.take_controller()

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
 from forge_actors.domain.epic import places
+from forge_actors.domain.epic.admitted import Admitted
 from forge_actors.domain.epic.records import (
     Admission,
     Binding,
@@ -30,10 +32,12 @@ from forge_actors.domain.epic.records import (
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.runtime.epic_place import locks
+from forge_actors.runtime.epic_worker import WorkerOptions, work_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.ports import RunLock
 
 ISSUE, EPIC = 12, EpicRef(7, 9007)
@@ -57,8 +61,9 @@ def git(folder: Path, *words: str) -> str:
 class Bench:
     """One repository, its records, and a scheduler's hold on it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inside: Place = ()) -> None:
         self.folder = folder
+        self.inside = inside
         self.checkout = folder / "app"
         self.checkout.mkdir(parents=True)
         git(self.checkout, "init", "-q", "-b", "main")
@@ -69,9 +74,9 @@ class Bench:
         #: Where phases write what they did.
         self.trace = folder / "trace"
         self.root = FolderRoot(str(self.common))
-        self.namespaces = FileNamespaces(self.root)
-        self.locks = locks(self.root)
-        self.worktree = self.common / "forge-actors/worktrees/12"
+        self.namespaces = FileNamespaces(self.root, inside)
+        self.locks = locks(self.root, inside)
+        self.worktree = self.path(places.worktree(ISSUE))
         self.generation = 0
 
     def settings(self, **phases: str) -> None:
@@ -84,13 +89,20 @@ class Bench:
             lines.append(f"argv = ['sh', '-c', '''{traced}''']")
         self.config.write_text("\n".join(lines))
 
+    def path(self, place: Place) -> Path:
+        return self.common.joinpath(*places.within(place, self.inside))
+
+    def saved(self) -> bytes | None:
+        """The state as it is on the disk."""
+        return self.root.read(places.within(places.state(ISSUE), self.inside), 1 << 20)
+
     @property
     def traced(self) -> list[str]:
         return self.trace.read_text().split() if self.trace.exists() else []
 
     @property
     def state(self) -> EngineState:
-        data = self.root.read(places.state(ISSUE), 1 << 20)
+        data = self.saved()
         assert data is not None
         return decode(EngineState, data)
 
@@ -107,8 +119,32 @@ class Bench:
         return Gate(self.folder / name)
 
     def log(self) -> str:
-        place = places.path(str(self.common), places.log(ISSUE, self.generation))
-        return Path(place).read_text() if os.path.exists(place) else ""
+        path = self.path(places.log(ISSUE, self.generation))
+        return path.read_text() if path.exists() else ""
+
+    async def work_here(self, **more: object) -> int:
+        """A worker within this process: its exit status, or what it raises."""
+        controller = self.locks.take_controller()
+        try:
+            run = self.locks.take_run(ISSUE)
+            try:
+                claim = self.open_claim(run)
+                given = Admitted(
+                    EPIC.number, ISSUE, claim.claim_id, claim.generation, INVOCATION
+                )
+                options = WorkerOptions(
+                    checkout=str(self.checkout),
+                    config=str(self.config),
+                    given=structs.replace(given, **more),
+                    controller_fd=controller.share(),
+                    run_fd=run.hand_off(),
+                    folder=self.inside,
+                )
+                return await work_here(options, str(self.home))
+            finally:
+                run.close()
+        finally:
+            controller.close()
 
     @contextmanager
     def admitted(self, **more: object) -> Iterator[Worker]:
@@ -117,7 +153,7 @@ class Bench:
         try:
             run = self.locks.take_run(ISSUE)
             try:
-                claim = self._open_claim(run)
+                claim = self.open_claim(run)
                 worker = self._start(controller.share(), run.hand_off(), claim, more)
             finally:
                 run.close()
@@ -128,7 +164,7 @@ class Bench:
         finally:
             worker.end()
 
-    def _open_claim(self, run: RunLock) -> Claim:
+    def open_claim(self, run: RunLock) -> Claim:
         namespace = self.namespaces.read(run, ISSUE)
         if namespace.binding is None:
             binding = Binding(
@@ -176,6 +212,7 @@ class Bench:
             "controller-fd": controller,
             "run-fd": run,
             "home": str(self.home),
+            "folder": "/".join(self.inside),
             **more,
         }
         if options.pop("swapped", False):
@@ -184,7 +221,8 @@ class Bench:
             f"--{name}" if value is True else f"--{name}={value}"
             for name, value in options.items()
         ]
-        output = self.root.append(places.log(ISSUE, claim.generation), 1 << 20)
+        place = places.within(places.log(ISSUE, claim.generation), self.inside)
+        output = self.root.append(place, 1 << 20)
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "forge_actors", "epic-worker", *words],

@@ -15,7 +15,9 @@ from forge_actors.actors import (
     supervisor,
     supervisor_messages,
 )
+from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.mailbox import Mailbox, Reply
+from forge_actors.domain.admissions import AdmissionWanted
 from forge_actors.domain.backoff import Backoff
 from forge_actors.domain.capacity import Limits, tokens_for
 from forge_actors.domain.changes import JobAdded, JobDetails, RepositoryAdded
@@ -31,9 +33,11 @@ from forge_actors.domain.restarts import RestartPolicy
 from forge_actors.domain.scopes import repository_of
 from forge_actors.edges.sqlite.rows import account_from, pause_from
 from forge_actors.edges.sqlite.store import SqliteStore, open_store
+from forge_actors.testing.admissions import FakeAdmissions
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.launcher import FakeLauncher
 from forge_actors.testing.store import MemoryStore
+from forge_actors.testing.worktrees import FakeWorktrees
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.waiting import Waiting
 
 AT_ONCE = Backoff(0.0, 0.0)
+#: The work of jobs that have to be admitted.
+CANDIDATE = "epic:1"
 WRITE = (Claim("write", "repo-content", "*"),)
 
 
@@ -96,6 +102,8 @@ class World:
         self.limits = limits()
         self.restarts = RestartPolicy()
         self.attended = True
+        #: Who admits jobs of the work `CANDIDATE`.
+        self.admissions = FakeAdmissions()
         self.unclaimed: dict[tuple[str, int], Receipt] = {}
         self.mailbox: Mailbox[supervisor.Message]
         self.ended = trio.Event()
@@ -153,9 +161,9 @@ class World:
             clock=self.clock,
             pressure=self._sample,
             gone=lambda repo: None,
-            make_order=lambda job: structs.replace(
-                order_of(job.id, attempt=job.attempt, fence=job.fence or 0),
-                repo=job.repo,
+            make_order=self._order,
+            isolating=Isolating(
+                self.store, FakeWorktrees(), self.clock, admissions=self.admissions
             ),
             unclaimed=self.unclaimed,
             last_dispatch=last,
@@ -165,6 +173,13 @@ class World:
             attended=self.attended,
             pauses=tuple(p for p in pauses if repository_of(p.scope) is None),
             restarts=self.restarts,
+        )
+
+    def _order(self, job: Job) -> LaunchOrder:
+        order = order_of(job.id, attempt=job.attempt, fence=job.fence or 0)
+        wanted = self.store.spec(job.id).admission
+        return structs.replace(
+            order, repo=job.repo, admission=wanted, lasting=wanted is not None
         )
 
     def _sample(self) -> str | None:
@@ -201,6 +216,7 @@ class World:
             exit_attempts=job.exit_attempts,
             budgets=Budgets(admission=job.admission_budget, queue=job.queue_budget),
             work=job.work,
+            admission=AdmissionWanted(CANDIDATE, 7) if job.work == CANDIDATE else None,
         )
         provider = next(
             (t.partition(":")[2] for t in job.tokens if t.startswith("provider:")), None

@@ -24,8 +24,8 @@ class Watched(FakeLauncher):
         self.tokens: dict[str, tuple[str, ...]] = {}
         self.most: dict[str, int] = {}
 
-    def launch(self, order: LaunchOrder) -> Any:
-        attempt = super().launch(order)
+    def launch(self, order: LaunchOrder, descriptors: Any = None) -> Any:
+        attempt = super().launch(order, descriptors)
         counts: dict[str, int] = {}
         repos = set()
         for running in self.running:

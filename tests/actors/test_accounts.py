@@ -179,9 +179,9 @@ class Timed(FakeLauncher):
         super().__init__()
         self.times: list[float] = []
 
-    def launch(self, order: LaunchOrder) -> Any:
+    def launch(self, order: LaunchOrder, descriptors: Any = None) -> Any:
         self.times.append(trio.current_time())
-        return super().launch(order)
+        return super().launch(order, descriptors)
 
 
 async def test_thirty_jobs_against_five_starts_a_minute_all_finish(

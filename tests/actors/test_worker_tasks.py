@@ -20,6 +20,7 @@ from tests.actors.kit import order_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.domain.descriptors import Descriptors
     from forge_actors.domain.launch import Ending, LaunchOrder, ProcessIdentity
     from forge_actors.testing.launcher import FakeAttempt
 
@@ -68,8 +69,10 @@ class LateLauncher(FakeLauncher):
         super().__init__()
         self.late: dict[str, LateAttempt] = {}
 
-    def launch(self, order: LaunchOrder) -> LateAttempt:  # type: ignore[override]
-        late = LateAttempt(super().launch(order))
+    def launch(  # type: ignore[override]
+        self, order: LaunchOrder, descriptors: Descriptors | None = None
+    ) -> LateAttempt:
+        late = LateAttempt(super().launch(order, descriptors))
         self.late[order.job] = late
         return late
 

@@ -43,11 +43,24 @@ nonsense
     ],
 )
 def test_the_mount_of_a_path_is_found(path: str, device: str, kind: str) -> None:
-    assert mounts.filesystem(TABLE, path, device) == kind
+    found = mounts.nearest(TABLE, path, device)
+    assert ("" if found is None else found.kind) == kind
 
 
 def test_a_table_without_a_line_says_nothing() -> None:
-    assert mounts.filesystem("", "/", "8:1") == ""
+    assert mounts.nearest("", "/", "8:1") is None
+    assert mounts.numbered("", "22") is None
+
+
+def test_an_open_file_tells_its_mount() -> None:
+    number = mounts.mount_number("pos:\t0\nflags:\t02100000\nmnt_id:\t27\nino:\t5\n")
+    assert number == "27"
+    # Another one hides it from those who come by the path.
+    found = mounts.numbered(TABLE, number)
+    assert found is not None
+    assert (found.kind, found.device) == ("ext4", "8:4")
+    assert mounts.numbered(TABLE, "2") is None
+    assert mounts.mount_number("pos:\t0\n") is None
 
 
 @pytest.mark.parametrize("kind", sorted(LOCAL))
@@ -89,8 +102,8 @@ LOCKS = """
     [(2188771, 23566), (5, None), (6, None), (7, 9), (8, None), (9, None), (77, None)],
 )
 def test_the_kernel_lists_who_has_a_lock(inode: int, pid: int | None) -> None:
-    assert exclusive_holder(LOCKS, (0xFE, 0), inode) == pid
-    assert exclusive_holder(LOCKS, (0xFD, 0), inode) is None
+    assert exclusive_holder(LOCKS, "254:0", inode) == pid
+    assert exclusive_holder(LOCKS, "253:0", inode) is None
 
 
 def test_what_is_unfinished_is_known_by_its_name() -> None:

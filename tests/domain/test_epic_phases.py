@@ -26,6 +26,7 @@ from forge_actors.domain.epic.phases import (
     effect_of,
     findings,
     is_settled,
+    moment,
     not_published,
     published,
     said_outcome,
@@ -201,6 +202,12 @@ def test_what_was_published_is_ready_and_what_may_not_be_takes_a_person() -> Non
     assert published(state("publish"), LATER).phase == "ready_for_merge"
     told = not_published(state("publish"), "rejected", LATER)
     assert (told.phase, told.detail) == ("blocked", "publish: rejected")
+
+
+def test_the_time_of_a_state_does_not_go_back() -> None:
+    assert moment(NOW, None) == NOW
+    assert moment(LATER, state("check")) == LATER
+    assert moment("2025-01-01T00:00:00Z", state("check")) == NOW
 
 
 def test_of_each_effect_the_last_that_is_known_counts() -> None:

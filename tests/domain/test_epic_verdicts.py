@@ -16,6 +16,7 @@ from forge_actors.domain.epic.graph import (
     Snapshot,
     snapshot_of,
 )
+from forge_actors.domain.epic.progress import Progress
 from forge_actors.domain.epic.verdicts import (
     FACTS,
     KINDS,
@@ -111,6 +112,14 @@ def test_facts_are_about_the_repository_itself() -> None:
     stranger = child(3, at=IssueAt(OTHER, 3), id=1)
     found = reasons(stranger, child(3), facts={3: "owned"})
     assert found == ["unsupported:other-repository", "owned"]
+
+
+def test_a_run_goes_by_the_numbers_of_the_repository_itself() -> None:
+    progress: Progress[None] = Progress(1, 60.0)
+    stranger = child(3, at=IssueAt(OTHER, 3), id=1)
+    progress.snapshot = snapshot(child(3), stranger, structs.replace(stranger, id=2))
+    [verdict] = progress.graph_verdicts().values()
+    assert (verdict.issue_id, verdict.kind) == (9003, "ready")
 
 
 def test_only_a_completed_blocker_is_out_of_the_way() -> None:
@@ -240,3 +249,4 @@ def test_the_groups_of_circles_come_in_their_order() -> None:
     edges = {5: [4], 4: [5, 9], 3: [3], 2: [1], 1: [0, 2], 0: [7], 7: []}
     assert circles(edges) == ((5, 4), (3,), (2, 1))
     assert circles({}) == ()
+    assert circles({1: [], 2: [1, 3], 3: [1, 2]}) == ((2, 3),)

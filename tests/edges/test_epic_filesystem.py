@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 
 from forge_actors.domain.epic.errors import StateError, UnsupportedFilesystem
 from forge_actors.edges.epic import filesystem as edge
-from forge_actors.edges.epic import flock
+from forge_actors.edges.epic import flock, mounted
 from forge_actors.edges.epic.filesystem import check_filesystem
 from forge_actors.edges.epic.locks import FileLocks
 from forge_actors.edges.epic.root import FolderRoot
@@ -31,8 +32,8 @@ def root(tmp_path: Path) -> Iterator[FolderRoot]:
     root.close()
 
 
-def mounted(monkeypatch: pytest.MonkeyPatch, table: str | None) -> None:
-    monkeypatch.setattr(edge, "read_mounts", lambda: table)
+def table_is(monkeypatch: pytest.MonkeyPatch, table: str | None) -> None:
+    monkeypatch.setattr(mounted, "read_mounts", lambda: table)
 
 
 def test_a_disk_of_this_machine_passes(root: FolderRoot) -> None:
@@ -48,12 +49,34 @@ def test_memory_passes() -> None:
         shared.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_mount_is_the_one_that_the_folder_was_opened_on(
+    root: FolderRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = mounted.read_mounts()
+    assert table
+    mount = mounted.mount_of(root, table)
+    assert mount is not None
+    place = mount.place
+    # One that hides it from all who come by the path later.
+    later = f"{table}9999999 1 0:9999 / {place} rw - nfs4 server rw\n"
+    assert mounted.mount_of(root, later) == mount
+    table_is(monkeypatch, later)
+    check_filesystem(root)
+    without = re.sub(rf"(?m)^{mount.number} ", "8888888 ", later)
+    assert without != later
+    monkeypatch.setattr(root, "identity", lambda: (0, 1))
+    found = mounted.mount_of(root, without)
+    assert found is not None
+    assert found.kind == "nfs4"
+
+
 @pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "vfat", ""])
 def test_where_locks_may_not_hold_nothing_is_tried(
     root: FolderRoot, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(edge, "_tried", None)
-    mounted(monkeypatch, f"1 1 0:1 / / rw - {kind} server rw" if kind else "")
+    table_is(monkeypatch, f"1 1 0:1 / / rw - {kind} server rw" if kind else "")
     with pytest.raises(UnsupportedFilesystem) as refused:
         check_filesystem(root)
     assert root.path in str(refused.value)
@@ -66,14 +89,14 @@ def test_where_locks_may_not_hold_nothing_is_tried(
 def test_where_there_is_no_table_the_trial_decides(
     root: FolderRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mounted(monkeypatch, None)
+    table_is(monkeypatch, None)
     check_filesystem(root)
     monkeypatch.setattr(flock, "lock", lambda file: True)
     with pytest.raises(UnsupportedFilesystem, match="two had the same one"):
         check_filesystem(root)
     monkeypatch.undo()
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert edge.read_mounts() is None
+    assert mounted.read_mounts() is None
 
 
 def of_a_process(file: int) -> bool:

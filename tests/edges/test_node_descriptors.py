@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
+import socket
+from array import array
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from forge_actors.domain.launch import ProcessLimits
+from forge_actors.domain.launch import AfterJob, ProcessLimits
 from forge_actors.edges.node import wire
+from forge_actors.edges.node.agent.handed import FIRST, Handed, reserved
 from forge_actors.edges.node.descriptors import OpenDescriptors, handing_line
 from forge_actors.edges.node.launcher import open_launcher
 from tests.edges.node_jobs import opened, order, shell, survivors
-from tests.edges.test_node_held_starts import crowded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from forge_actors.domain.launch import ProcessIdentity
 
 
@@ -156,15 +162,26 @@ async def test_they_come_with_their_line_through_a_full_socket(home: Path) -> No
             assert is_free(home, f"lock-{number}")
 
 
-@pytest.mark.parametrize("count", [2, 3, 16])
+@contextmanager
+def full(agent: int, room: int) -> Iterator[None]:
+    """The agent can have so many descriptors more."""
+    limits = resource.prlimit(agent, resource.RLIMIT_NOFILE)
+    taken = {int(fd.name) for fd in Path(f"/proc/{agent}/fd").iterdir()}
+    free = [number for number in range(256) if number not in taken]
+    resource.prlimit(agent, resource.RLIMIT_NOFILE, (free[room], limits[1]))
+    yield
+    resource.prlimit(agent, resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.parametrize(("count", "room"), [(1, 0), (2, 1), (2, 2), (16, 5)])
 async def test_an_agent_without_room_for_them_begins_nothing(
-    home: Path, lasting: str, count: int
+    home: Path, lasting: str, count: int, room: int
 ) -> None:
     names = [f"lock-{number}" for number in range(count)]
     async with opened(home) as launcher:
         runs = launcher.launch(order(home, "sleep", lasting, job="runs"))
         await runs.started()
-        with crowded(launcher):
+        with full(launcher.agent_pid, room):
             without = launcher.launch(order(home, "true"), locked(home, *names))
             receipt = await without.exited()
         assert receipt.ending == "spawn"
@@ -176,3 +193,44 @@ async def test_an_agent_without_room_for_them_begins_nothing(
         assert (home / "later.stdout").read_text() == f"{home / 'z'}\n"
         runs.stop()
         await runs.exited()
+
+
+async def test_what_follows_a_job_has_none_of_them(home: Path) -> None:
+    async with opened(home) as launcher:
+        wanted = order(home, "true", after_job="ls /proc/self/fd > after")
+        receipt = await launcher.launch(wanted, locked(home, "a", "b")).exited()
+        assert receipt.after_job == AfterJob(exit_code=0)
+        # The last one is the folder that is listed.
+        assert (home / "after").read_text().split() == ["0", "1", "2", "3"]
+
+
+def test_descriptors_that_were_lost_are_not_those_of_the_next_line(
+    tmp_path: Path,
+) -> None:
+    mine = os.open(tmp_path / "a", os.O_RDWR | os.O_CREAT)
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [mine]).tobytes())
+    reads = [([], socket.MSG_CTRUNC), ([], 0), ([rights], 0)]
+
+    class Scripted:
+        def recvmsg(
+            self, *_: int
+        ) -> tuple[bytes, list[tuple[int, int, bytes]], int, None]:
+            ancillary, flags = reads.pop(0)
+            return b"x", ancillary, flags, None
+
+    handed = Handed(Scripted())  # type: ignore[arg-type]
+    for _ in range(3):
+        assert handed.receive(10) == b"x"
+    assert handed.take(1) == []
+    [copy] = handed.take(1)
+    assert os.path.samestat(os.fstat(copy), os.stat(tmp_path / "a"))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(mine)
+    os.close(copy)
+
+
+def test_no_descriptor_that_is_opened_meanwhile_has_a_number_of_the_job() -> None:
+    with reserved(200):
+        number = os.open(os.devnull, os.O_RDONLY)
+        os.close(number)
+    assert number >= FIRST + 200

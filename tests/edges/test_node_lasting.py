@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Says each signal that it gets, and ends with what it has started, which does not.
 SCRIPT = """
-trap 'echo asked' USR1
+trap 'echo asked >> asked; echo asked' USR1
 trap 'echo TERM' TERM
 sleep {lasting} & echo $!
 while kill -0 $! 2>/dev/null; do wait $!; done
@@ -99,6 +99,8 @@ async def test_the_end_of_its_agent_asks_once_more_and_leaves_it_alone(
         [sleeper] = await said(launcher, attempt, 1)
         other = launcher.launch(order(home, "sleep", lasting, job="other"))
         pid = pid_of(await attempt.started())
+    assert launcher._agent.process is not None
+    assert launcher._agent.process.returncode == 0, "it has ended in order"
     assert attempt.receipt is None
     assert other.receipt is not None
     assert other.receipt.ending == "owner"
@@ -132,7 +134,11 @@ async def test_it_outlives_its_agent_and_is_asked_directly_then(
         receipt = await other.exited()
         assert (receipt.ending, receipt.remaining) == ("lost", ())
         assert len(survivors(lasting)) == 2, "the other one's is gone, these are not"
-        # The next agent has others, and its end does not change that either.
+        # The next agents have others, and their ends do not change that either.
+        third = launcher.launch(order(home, "sleep", lasting, job="third"))
+        await third.started()
+        os.kill(launcher.agent_pid, signal.SIGKILL)
+        assert (await third.exited()).ending == "lost"
         assert (
             await launcher.launch(order(home, "true", job="x")).exited()
         ).exit_code == 0
@@ -216,7 +222,7 @@ async def test_locks_live_as_long_as_it_whoever_is_killed(
         os.kill(int(sleeper), signal.SIGKILL)
         assert (await attempt.exited()).ending == "lost"
         assert is_free(home, "a", "b")
-        assert (home / "job.stdout").read_text() == f"{sleeper}\nasked\nasked\n"
+        assert (home / "asked").read_text() == "asked\nasked\n"
         launcher.forget(*attempt.key)
     await end_agent(home)
     assert not survivors(lasting)

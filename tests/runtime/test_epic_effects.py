@@ -142,6 +142,9 @@ async def test_a_crash_around_a_push_leads_to_one_push(
     work.crash_at = 0
     assert (await work.publish()).phase == "ready_for_merge"
     assert (work.there, work.times_pushed) == (head, 1)
+    done = effect_of(work.saved, "push")
+    assert done is not None
+    assert (done.detail == "it was there") == (crash_at == 2), "it looks before"
 
 
 async def test_work_that_goes_on_is_pushed_on_top(tmp_path: Path) -> None:
@@ -201,6 +204,7 @@ async def test_a_pull_request_is_a_draft_that_is_opened_once_whatever_crashes(
             work.effects = ("push", "pull_request")
             work.commit("work")
             opened.clear()
+            github.troubles.log.clear()
             work.crash_at = crash_at
             if crash_at:
                 with pytest.raises(Crash):
@@ -209,6 +213,8 @@ async def test_a_pull_request_is_a_draft_that_is_opened_once_whatever_crashes(
             work.crash_at = 0
             assert (await work.publish()).phase == "ready_for_merge"
             [made] = opened
+            asked = [each.method for each in github.troubles.log]
+            assert asked.count("POST") == 1
             assert (made.draft, made.head, made.title) == (True, BRANCH, "Say hello")
             done = effect_of(work.saved, "pull_request")
             assert done is not None

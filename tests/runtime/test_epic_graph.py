@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forge_actors.domain.epic.graph import MAX_BLOCKERS, MAX_CHILDREN
 from forge_actors.domain.epic.verdicts import evaluate
-from forge_actors.domain.github.issues import PARALLEL
+from forge_actors.domain.github.issues import PARALLEL, GitHubFailed
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 from forge_actors.runtime.epic_graph import GitHubGraph
 from forge_actors.testing.epic.graph_contract import refusal
@@ -24,7 +24,7 @@ from tests.edges.github_kit import Bench, bench, world_of_two
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forge_actors.domain.github.issues import Issue
+    from forge_actors.domain.github.issues import Issue, IssueText
     from forge_actors.testing.github.world import Repository, World
 
 HOME = Place(GITHUB, "octo", "demo")
@@ -173,6 +173,7 @@ async def test_a_list_that_is_shorter_than_is_said_is_refused(path: str) -> None
         made.troubles.fault(path, times=99, body=[])
         error = await refusal(scene.graph.snapshot())
         assert (error.reason, error.transient) == ("inconsistent", True)
+        assert re.search("says that it has [12] .*, and 0 are told", str(error))
         assert sum(bool(re.search(path, each)) for each in scene.asked) == 2
 
 
@@ -181,7 +182,9 @@ async def test_a_child_of_another_parent_is_refused() -> None:
         scene = Scene(made)
         other = made.world.issue(made.demo, 8)
         scene.people[1].parent = other.id
-        assert (await refusal(scene.graph.snapshot())).reason == "inconsistent"
+        error = await refusal(scene.graph.snapshot())
+        assert error.reason == "inconsistent"
+        assert "octo/demo#1 is a sub-issue of octo/demo#7 and says" in str(error)
 
 
 async def test_a_renamed_repository_is_the_same_one() -> None:
@@ -202,16 +205,19 @@ async def test_a_renamed_repository_is_the_same_one() -> None:
         )
 
 
-async def test_a_repository_that_is_renamed_meanwhile_is_read_once_more() -> None:
+@pytest.mark.parametrize("path", ["/demo$", "/issues/7$", "/sub_issues$"])
+async def test_a_repository_that_is_renamed_meanwhile_is_one_place_all_the_same(
+    path: str,
+) -> None:
     async with bench() as made:
         scene = Scene(made)
         rename = partial(made.world.rename, made.demo, "renamed")
-        made.troubles.after("/sub_issues$", rename)
-        snapshot = await scene.graph.snapshot()
-        assert snapshot.place.name in ("demo", "renamed")
-        again = await scene.graph.snapshot()
-        assert again.place.name == "renamed"
-        assert {child.place for child in again.children} == {again.place}
+        made.troubles.after(path, rename)
+        for _ in range(2):
+            made_of = await scene.graph.snapshot()
+            places = {child.place for child in made_of.children}
+            assert places == {made_of.place} == {made_of.epic.at.place}
+        assert made_of.place.name == "renamed"
 
 
 async def test_another_repository_in_the_place_of_the_old_one_is_refused() -> None:
@@ -274,6 +280,10 @@ class Terse(FakeGitHub):
     async def issue(self, at: IssueAt) -> Issue:
         return self._less(await super().issue(at))
 
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
+        issue, text = await super().text(at)
+        return self._less(issue), text
+
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         return tuple(map(self._less, await super().sub_issues(at)))
 
@@ -295,6 +305,44 @@ async def test_a_server_may_tell_less_with_an_issue() -> None:
     people.give_away(2)
     [found] = (await graph.reread(snapshot, 2)).differences
     assert found == "parent: #7 -> #8"
+
+    for number in range(100, 100 + MAX_CHILDREN):
+        people.add(number)
+    assert (await refusal(graph.snapshot())).reason == "too-large"
+
+
+class Counting(FakeGitHub):
+    """One that says how many of its reads are under way at once."""
+
+    now = most = asked = 0
+    broken = False
+
+    async def blockers(self, at: IssueAt) -> tuple[Issue, ...]:
+        self.asked += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await trio.lowlevel.checkpoint()
+        self.now -= 1
+        if self.broken:
+            raise GitHubFailed("denied", "no")
+        return await super().blockers(at)
+
+
+async def test_no_reader_is_asked_for_more_than_it_answers_at_once() -> None:
+    world = world_of_two()
+    demo, _ = world.repositories.values()
+    people = WorldPeople(world, demo)
+    people.add(1)
+    for number in range(10, 30):
+        people.add(number, blocked_by=(1,))
+    reader = Counting(world)
+    graph = GitHubGraph(reader, EPIC)
+    await graph.snapshot()
+    assert reader.most == PARALLEL
+    assert len(reader.reads) == 3 + 20
+    reader.asked, reader.broken = 0, True
+    assert (await refusal(graph.snapshot())).reason == "denied"
+    assert reader.asked <= 2 * PARALLEL  # what is not asked yet is not asked any more
 
 
 async def test_a_shared_reader_is_left_open() -> None:

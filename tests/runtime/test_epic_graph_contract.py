@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from forge_actors.domain.epic.graph import SnapshotRefused
+from forge_actors.domain.epic.verdicts import evaluate
 from forge_actors.domain.github.issues import GitHubFailed
 from forge_actors.domain.github.places import GITHUB, IssueAt, Place
 from forge_actors.runtime.epic_graph import GitHubGraph
@@ -26,10 +29,11 @@ from forge_actors.testing.github import FakeGitHub
 from tests.edges.github_kit import bench, world_of_two
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from forge_actors.domain.epic.graph import RefusalReason
+    from forge_actors.domain.epic.graph import RefusalReason, Snapshot
     from forge_actors.testing.epic.graph_contract import Check, Open
+    from forge_actors.testing.epic.graph_people import People
 
 EPIC = IssueAt(Place(GITHUB, "octo", "demo"), 7)
 
@@ -89,6 +93,81 @@ async def from_a_plan() -> AsyncIterator[Ground]:
 
         graph = PlanGraph(path, sleep=no_time)
         yield Ground(graph, people, spoil, people.save)
+
+
+#: Something that a person does: a word, and the numbers of one or two issues.
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["add", "finish", "drop", "reopen", "block", "unblock", "turn"]
+        ),
+        st.integers(1, 6),
+        st.integers(1, 6),
+    ),
+    max_size=25,
+)
+
+
+class Act:
+    """What may be done when: to issues that are there, and once."""
+
+    def __init__(self, crowd: Sequence[People]) -> None:
+        self.crowd = crowd
+        self.numbers: list[int] = []
+        self.blocks: set[tuple[int, int]] = set()
+
+    def do(self, what: str, one: int, other: int) -> None:
+        if what == "add" and one not in self.numbers:
+            self.numbers.append(one)
+            self._all(lambda people: people.add(one))
+        elif not {one, other} <= set(self.numbers):
+            return
+        elif what in ("finish", "drop"):
+            reason = "completed" if what == "finish" else "not_planned"
+            self._all(lambda people: people.finish(one, reason))
+        elif what == "reopen":
+            self._all(lambda people: people.reopen(one))
+        elif what == "block" and (one, other) not in self.blocks:
+            self.blocks.add((one, other))
+            self._all(lambda people: people.block(one, other))
+        elif what == "unblock" and (one, other) in self.blocks:
+            self.blocks.remove((one, other))
+            self._all(lambda people: people.unblock(one, other))
+        elif what == "turn":
+            self.numbers.reverse()
+            self._all(lambda people: people.order(*self.numbers))
+
+    def _all(self, does: Callable[[People], None]) -> None:
+        for people in self.crowd:
+            does(people)
+
+
+@given(ACTS)
+@settings(max_examples=30, deadline=None)
+def test_whatever_people_do_all_graphs_say_the_same(
+    acts: list[tuple[str, int, int]],
+) -> None:
+    async def compare() -> None:
+        async with in_process() as one, scripted() as two, from_a_plan() as three:
+            grounds = (one, two, three)
+            act = Act([ground.people for ground in grounds])
+            before = [await ground.graph.snapshot() for ground in grounds]
+            for each in acts:
+                act.do(*each)
+                now = [await ground.graph.snapshot() for ground in grounds]
+                [told, *others] = [evaluated(snapshot) for snapshot in now]
+                assert others == [told, told]
+                changed = [
+                    a.digest != b.digest for a, b in zip(before, now, strict=True)
+                ]
+                assert len(set(changed[:2])) == 1
+                before = now
+
+    trio.run(compare)
+
+
+def evaluated(snapshot: Snapshot) -> list[tuple[int, str]]:
+    return [(each.number, each.reason) for each in evaluate(snapshot, {})]
 
 
 async def no_time(seconds: float) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from forge_actors.domain.epic.plan_file import MAX_FILE_BYTES
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.runtime import epic_plan
 from forge_actors.runtime.epic_plan import PlanGraph, plan_key, read_files
 from forge_actors.testing.epic.graph_contract import refusal
 from forge_actors.testing.epic.graph_people import PlanPeople
@@ -92,7 +93,17 @@ def test_what_is_no_plain_file_in_a_folder_is_refused(
         read_files(tmp_path)
 
 
-def test_no_more_is_read_than_a_plan_may_have(tmp_path: Path) -> None:
+def test_no_more_is_read_than_a_plan_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in (1, 2):
+        (folder / f"{number}.md").write_text("# A title of 20 b.")
+    assert len(read_files(folder).issues) == 2
+    monkeypatch.setattr(epic_plan, "MAX_BYTES", 30)
+    with pytest.raises(InvalidInput, match=r"2.md: is larger than 12 bytes"):
+        read_files(folder)
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(InvalidInput, match=r"large.toml: is larger than 1048576 bytes"):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from forge_actors.domain.errors import InvalidInput
+from forge_actors.runtime.epic_environment import worker_environment
 from forge_actors.runtime.epic_settings import (
     EpicSettings,
     parallel,
@@ -110,3 +111,28 @@ def test_every_setting_is_shown_by_its_name() -> None:
     assert values["epic.phases.check.argv"] == ["make", "test"]
     assert values["epic.phases.implement.agent"] is None
     assert values["epic.effects"] == []
+
+
+def test_a_worker_has_the_keys_of_its_agents_and_no_other_secret() -> None:
+    environ = {
+        "PATH": "/bin",
+        "ANTHROPIC_API_KEY": "k1",
+        "OPENAI_API_KEY": "k2",
+        "FORGE_CLAUDE_EXECUTABLE": "/opt/claude",
+        "GH_TOKEN": "t",
+        "GITHUB_TOKEN": "t",
+        "GITHUB_API_URL": "https://ghe.example/api/v3",
+        "GIT_SSH_COMMAND": "ssh -i key",
+        "GIT_DIR": "/elsewhere",
+        "SOMETHING": "else",
+    }
+    known = worker_environment(with_agent(EpicSettings(), "claude"), environ)
+    assert set(known) == {
+        *("PATH", "ANTHROPIC_API_KEY", "FORGE_CLAUDE_EXECUTABLE"),
+        *("GITHUB_API_URL", "GIT_SSH_COMMAND"),
+    }
+    both = worker_environment(with_agent(EpicSettings(), "claude, codex"), environ)
+    assert both["OPENAI_API_KEY"] == "k2"
+    assert "ANTHROPIC_API_KEY" not in worker_environment(EpicSettings(), environ)
+    with pytest.raises(InvalidInput):
+        worker_environment(with_agent(EpicSettings(), "nobody"), environ)

@@ -33,6 +33,11 @@ async def test_a_url_is_read_where_the_interface_is_said_to_be(tmp_path: Path) -
         await graph.close()
         site = f"{server.site}/octo/demo/issues/7"
         assert epic_at(site, GitHubSettings(), environ).number == 7
+        # A person names the server, so what is for servers of companies is for it.
+        environ["GH_ENTERPRISE_TOKEN"] = environ.pop("GH_TOKEN")
+        graph = open_graph(site, GitHubSettings(), secrets, environ=environ)
+        assert (await graph.repository()).id == 101
+        await graph.close()
         with pytest.raises(InvalidInput, match="is no server that is set up"):
             epic_at(site, GitHubSettings(), {})
 

@@ -171,7 +171,9 @@ class Reread(Struct, frozen=True):
 
     node: ChildNode
     node_digest: str
-    differences: tuple[str, ...] = ()
+    differences: tuple[str, ...]
+    #: What it says, in no digest, for the one who is to work on it.
+    text: IssueText
 
     @property
     def unchanged(self) -> bool:
@@ -191,10 +193,7 @@ class Graph(Protocol):
         """All of it, or nothing."""
 
     async def reread(self, snapshot: Snapshot, number: int) -> Reread:
-        """One child of a snapshot, and its blockers, read again."""
-
-    async def text(self, number: int) -> IssueText:
-        """What a child says, for the one who works on it."""
+        """One child of a snapshot, and its blockers, read again, with what it says."""
 
     async def close(self) -> None:
         """Let go of what is open."""

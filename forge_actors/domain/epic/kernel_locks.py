@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 
-def exclusive_holder(text: str, device: tuple[int, int], inode: int) -> int | None:
+def exclusive_holder(text: str, device: str, inode: int) -> int | None:
     """Which process took the exclusive lock of a file: it may have ended by now, and
     others have inherited it. None if the list has no such lock.
 
-    `device` are the major and the minor number of the file's.
+    `device` is that of its mount, as the table of mounts writes it.
     """
-    wanted = f"{device[0]:02x}:{device[1]:02x}:{inode}"
+    major, _, minor = device.partition(":")
+    wanted = f"{int(major):02x}:{int(minor):02x}:{inode}"
     for line in text.splitlines():
         # number: FLOCK ADVISORY WRITE pid device:inode start end; `->` waits for one
         fields = line.split()

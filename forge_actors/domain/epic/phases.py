@@ -82,6 +82,11 @@ class Plan(Struct, frozen=True):
         return self.check_rounds if phase == "check" else self.review_rounds
 
 
+def moment(now: str, state: EngineState | None) -> str:
+    """When the next state is of: never before this one, if the clock is set back."""
+    return now if state is None else max(now, state.updated_at)
+
+
 def is_settled(state: EngineState) -> bool:
     """Whether a worker has nothing more to do here."""
     return state.phase in SETTLED

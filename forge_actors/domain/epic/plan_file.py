@@ -47,6 +47,8 @@ MAX_ISSUES = 500
 MAX_FILE_BYTES, MAX_BYTES = 1024 * 1024, 8 * 1024 * 1024
 #: The number of the EPIC itself, unless the plan has another one.
 EPIC_NUMBER = 1000
+#: In place of the server of a repository.
+PLAN_HOST = "file"
 #: In a folder: what is said of the EPIC itself; what is no issue; what is one.
 EPIC_FILE = "epic.toml"
 SUFFIXES = (".toml", ".md")
@@ -251,7 +253,14 @@ def repository_of(key: str) -> RepositoryNode:
     slug = _slug(key)
     digest = sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
     folder = "plans", f"{slug[:40]}-{digest[:8]}"
-    return RepositoryNode(_id(key, 0), Place("file", "plan", slug), folder)
+    return RepositoryNode(_id(key, 0), Place(PLAN_HOST, "plan", slug), folder)
+
+
+def issue_url(place: Place, number: int) -> str:
+    """Where people find an issue: of a plan its name and the number."""
+    if place.host == PLAN_HOST:
+        return f"{place.name}#{number}"
+    return f"https://{place.host}/{place.repo}/issues/{number}"
 
 
 def epic_of(plan: Plan, key: str) -> EpicNode:

@@ -105,10 +105,11 @@ class Progress(Generic[W]):
         return evaluate(self.snapshot, self.facts(), satisfied_by=self._satisfied_by)
 
     def graph_verdicts(self) -> dict[int, Verdict]:
-        """What the graph alone says, by the number of the issue."""
+        """What the graph alone says of issues of the repository itself, by number."""
         assert self.snapshot is not None
         found = evaluate(self.snapshot, {}, satisfied_by=self._satisfied_by)
-        return {verdict.number: verdict for verdict in found}
+        ids = set(self.snapshot.ids.values())
+        return {verdict.number: verdict for verdict in found if verdict.issue_id in ids}
 
     def ready(self) -> list[int]:
         """Numbers of the issues that may begin, in their order; none while the

@@ -7,17 +7,40 @@ passes it on once more and ends the run at once. No worker ever gets anything el
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from forge_actors.domain.epic.records import AdmissionStatus
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from forge_actors.domain.epic.records import EndReason
+from forge_actors.domain.epic.records import AdmissionStatus, EndReason
 
 #: Seconds within which the loop acts on what has happened.
 TICK = 0.1
 
 Order = Literal["nothing", "interrupt", "leave"]
+
+
+#: Status of a run by its end.
+EXITS: dict[EndReason, int] = {
+    "nothing-admissible": 0,
+    "drained": 0,
+    "stopped": 130,
+    "interrupted": 130,
+    "degraded": 1,
+}
+
+
+class End(Struct, frozen=True):
+    """How a run has ended; `reason` is None for one that was refused at its start."""
+
+    reason: EndReason | None
+    #: Seconds until it makes sense to run it again, where that is known.
+    wait: float | None = None
+    #: Issues whose workers go on.
+    left: tuple[int, ...] = ()
+
+    @property
+    def status(self) -> int:
+        return 1 if self.reason is None else EXITS[self.reason]
 
 
 class Ending:

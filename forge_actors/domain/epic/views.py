@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from forge_actors.domain.epic.plan_file import PLAN_HOST
 from forge_actors.domain.epic.records import SETTLED
 from forge_actors.domain.epic.verdicts import KINDS, cycles
 from forge_actors.domain.harmless import clean
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.namespace import Namespace
     from forge_actors.domain.epic.records import Scheduler
     from forge_actors.domain.epic.verdicts import Verdict
+    from forge_actors.domain.github.places import Place
 
 #: Characters of a title.
 MAX_TITLE = 200
@@ -125,13 +127,18 @@ def title(text: str) -> str:
     return clean(text)[:MAX_TITLE]
 
 
+def told(place: Place) -> str:
+    """A repository as people call it, or the plan that stands for one."""
+    return f"plan {place.name}" if place.host == PLAN_HOST else str(place)
+
+
 def epic_view(
     snapshot: Snapshot, children: Iterable[ChildView], record: Scheduler | None
 ) -> EpicView:
     """A graph that was read, and the run that has read it, if one has."""
     shown = tuple(children)
     view = EpicView(
-        repository=str(snapshot.place),
+        repository=told(snapshot.place),
         number=snapshot.epic.number,
         title=title(snapshot.epic.title),
         state="planned",

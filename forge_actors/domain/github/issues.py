@@ -147,8 +147,8 @@ class GitHub(Protocol):
         """The issue with this number. One that was moved to another repository is not
         found; one of a repository that was renamed is."""
 
-    async def text(self, at: IssueAt) -> IssueText:
-        """What that issue says. It is not remembered."""
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
+        """That issue, and what it says, which is not remembered."""
 
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         """All its direct sub-issues, open and closed, in their order."""

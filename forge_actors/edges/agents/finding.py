@@ -38,9 +38,27 @@ def _entry_points() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
+#: Those that this program has registered itself.
+_registered: dict[str, AgentAdapter] = {}
+
+
+def register(of: AgentAdapter) -> None:
+    """Have an adapter be known to every runtime in this process, in place of an entry
+    point. One that was registered before under its name is replaced.
+
+    Raises:
+        InvalidInput: it is not fit to be one, or an entry point has its name.
+    """
+    if lacking := [name for name in REQUIRED if not hasattr(of, name)]:
+        raise InvalidInput("adapter", f"it has no {', '.join(lacking)}")
+    if of.name in _entry_points():
+        raise InvalidInput("adapter", f"{of.name!r} is installed, by an entry point")
+    _registered[of.name] = of
+
+
 def adapter_names() -> tuple[str, ...]:
     """All that `--agent` takes."""
-    return tuple(sorted(_entry_points()))
+    return tuple(sorted({*_entry_points(), *_registered}))
 
 
 def adapter(name: str, *, field: str = "agent") -> AgentAdapter:
@@ -50,6 +68,8 @@ def adapter(name: str, *, field: str = "agent") -> AgentAdapter:
         InvalidInput: there is none.
         Refused: it cannot be loaded.
     """
+    if name in _registered:
+        return _registered[name]
     point = _entry_points().get(name)
     if point is None:
         known = adapter_names()

@@ -15,10 +15,9 @@ import sys
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from forge_actors.domain import mounts
 from forge_actors.domain.epic.errors import StateError, UnsupportedFilesystem
 from forge_actors.domain.epic.filesystems import problem
-from forge_actors.edges.epic import flock
+from forge_actors.edges.epic import flock, mounted
 from forge_actors.edges.epic.descriptor import Descriptor
 
 if TYPE_CHECKING:
@@ -32,19 +31,6 @@ TRIAL_SECONDS = 20.0
 _CHILD = "import os; os.read(0, 1)"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _AGAIN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-def read_mounts() -> str | None:
-    """What is mounted where; None where no such table is."""
-    if sys.platform != "linux":
-        return None
-    try:
-        with open(
-            "/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape"
-        ) as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def check_filesystem(root: FolderRoot) -> None:
@@ -71,12 +57,12 @@ def check_filesystem(root: FolderRoot) -> None:
 
 
 def _kind(root: FolderRoot) -> str | None:
-    table = read_mounts()
+    """None where nobody can be asked."""
+    table = mounted.read_mounts()
     if table is None:
         return None
-    device, _ = root.identity()
-    written = f"{os.major(device)}:{os.minor(device)}"
-    return mounts.filesystem(table, os.path.realpath(root.path), written)
+    mount = mounted.mount_of(root, table)
+    return "" if mount is None else mount.kind
 
 
 def _tried(root: FolderRoot) -> str | None:

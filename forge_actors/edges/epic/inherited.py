@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.errors import StateError
-from forge_actors.domain.epic.places import run_lock, told
+from forge_actors.domain.epic.places import run_lock, told, within
 from forge_actors.edges.epic import flock
 
 if TYPE_CHECKING:
@@ -31,14 +31,16 @@ def keep(*descriptors: int) -> None:
             raise StateError(f"the descriptor {descriptor} is closed") from None
 
 
-def prove(root: FolderRoot, issue: int, controller: int, run: int) -> None:
-    """Make sure that these hold both locks.
+def prove(
+    root: FolderRoot, issue: int, controller: int, run: int, folder: Place = ()
+) -> None:
+    """Make sure that these hold both locks; `folder` as of the locks.
 
     Raises:
         StateError: one is closed, of another file, or not what holds the lock.
     """
     _prove(root, controller, ())
-    _prove(root, run, run_lock(issue))
+    _prove(root, run, within(run_lock(issue), folder))
 
 
 def _prove(root: FolderRoot, descriptor: int, place: Place) -> None:

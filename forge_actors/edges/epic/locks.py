@@ -21,17 +21,19 @@ from forge_actors.domain.epic.errors import (
     UnsupportedFilesystem,
 )
 from forge_actors.domain.epic.kernel_locks import exclusive_holder
-from forge_actors.domain.epic.places import CONTROLLER, RUN_LOCK, namespace, run_lock
+from forge_actors.domain.epic.places import CONTROLLER, RUN_LOCK, run_lock, within
 from forge_actors.domain.epic.ports import Holder
 from forge_actors.domain.github.places import MAX_NUMBER
 from forge_actors.domain.launch import ProcessIdentity
 from forge_actors.edges.epic import flock
 from forge_actors.edges.epic.descriptor import Descriptor
 from forge_actors.edges.epic.filesystem import check_filesystem
+from forge_actors.edges.epic.mounted import mount_of, read_mounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.domain.epic.places import Place
     from forge_actors.edges.epic.root import FolderRoot
 
 #: Bytes of the record of the controller, and of the kernel's list of locks.
@@ -63,9 +65,12 @@ class FileControllerLock:
 class FileRunLock:
     """The port `RunLock`."""
 
-    def __init__(self, root: FolderRoot, issue: int, descriptor: int) -> None:
+    def __init__(
+        self, root: FolderRoot, issue: int, descriptor: int, place: Place
+    ) -> None:
         self._root = root
         self._issue = issue
+        self._place = place
         self._descriptor = Descriptor(descriptor)
         self._handed_off = False
 
@@ -97,11 +102,11 @@ class FileRunLock:
     def _clear(self) -> None:
         """Remove the folder if it has nothing but the lock, while nobody else can use
         it: who has opened the lock by now finds that it is not there any more."""
-        folder = namespace(self._issue)
+        folder = self._place[:-1]
         with suppress(StateError):  # it is a little untidy, and no problem
             found = self._root.entries(folder) or []
             if [each.name for each in found] == [RUN_LOCK]:
-                self._root.remove(run_lock(self._issue))
+                self._root.remove(self._place)
                 self._root.remove_folder(folder)
 
 
@@ -115,10 +120,13 @@ class FileLocks:
         lives: Callable[[ProcessIdentity], bool],
         *,
         check: Callable[[FolderRoot], None] = check_filesystem,
+        folder: Place = (),
     ) -> None:
         """`lives` tells whether a process still runs; `check` whether locks hold where
-        the root is."""
+        the root is. `folder` keeps issues apart from those of other graphs; the
+        controller is the same for all."""
         self._root = root
+        self._folder = folder
         self._record = msgspec.json.encode(me)
         self._lives = lives
         self._check = check
@@ -136,7 +144,7 @@ class FileLocks:
         return FileControllerLock(folder, self._forget)
 
     def take_run(self, issue: int) -> FileRunLock:
-        place = run_lock(_checked(issue))
+        place = self._place(issue)
         for _ in range(TRIES):
             file = self._root.open_lock(place)
             if file is None:
@@ -145,7 +153,7 @@ class FileLocks:
                 if not _lock(file, issue):
                     raise Busy(f"another process has issue {issue} now")
                 if self._root.is_at(file, place):
-                    return FileRunLock(self._root, issue, file)
+                    return FileRunLock(self._root, issue, file, place)
             except BaseException:
                 os.close(file)
                 raise
@@ -162,7 +170,7 @@ class FileLocks:
         return None
 
     def is_busy(self, issue: int) -> bool:
-        file = self._root.open_lock(run_lock(_checked(issue)), make=False)
+        file = self._root.open_lock(self._place(issue), make=False)
         if file is None:
             return False
         try:
@@ -171,6 +179,9 @@ class FileLocks:
             raise _unlockable(issue, error) from None
         finally:
             os.close(file)
+
+    def _place(self, issue: int) -> Place:
+        return within(run_lock(_checked(issue)), self._folder)
 
     def _lock_folder(self, folder: int) -> bool:
         try:
@@ -197,9 +208,12 @@ class FileLocks:
 
     def _is_listed(self) -> bool:
         """Whether the kernel lists the lock: it is not everywhere that it does."""
-        device, inode = self._root.identity()
-        numbers = os.major(device), os.minor(device)
-        return exclusive_holder(_kernel_locks(), numbers, inode) is not None
+        # Of the mount: some file systems say another device of each of their files.
+        mount = mount_of(self._root, read_mounts() or "")
+        if mount is None:
+            return False
+        _, inode = self._root.identity()
+        return exclusive_holder(_kernel_locks(), mount.device, inode) is not None
 
 
 def _checked(issue: int) -> int:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.epic.errors import StateError
-from forge_actors.domain.epic.places import log, told
+from forge_actors.domain.epic.places import log, told, within
 from forge_actors.domain.epic.workers import NotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.ports import Root
     from forge_actors.domain.epic.workers import WorkerOrder
 
@@ -40,7 +41,10 @@ class SpawnedWorkers:
         checkout: str,
         environment: Mapping[str, str],
         command: Callable[[WorkerOrder], Sequence[str]],
+        folder: Place = (),
     ) -> None:
+        """`folder` keeps the logs of issues apart from those of other graphs."""
+        self._folder = folder
         self._root = root
         self._checkout = checkout
         self._environment = dict(environment)
@@ -48,7 +52,9 @@ class SpawnedWorkers:
 
     async def start(self, order: WorkerOrder) -> SpawnedWorker:
         """See the port."""
-        place = log(order.claim.run_key.issue_number, order.claim.generation)
+        claim = order.claim
+        of_issue = log(claim.run_key.issue_number, claim.generation)
+        place = within(of_issue, self._folder)
         try:
             output = self._root.append(place, LOG_LIMIT)
         except StateError as error:

@@ -27,7 +27,7 @@ GIT_SECONDS = 30.0
 END_SECONDS = 2.0
 
 #: What a user sets for all of git, and no repository or hook for itself.
-_KEPT = (
+KEPT = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
@@ -56,7 +56,7 @@ def clean_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("GIT_", "SSH_ASKPASS"))
     }
-    for name in _KEPT:
+    for name in KEPT:
         if name in os.environ:
             kept[name] = os.environ[name]
     # An empty program is none, whatever is configured.

@@ -88,14 +88,13 @@ class GitHubReader:
         found: Issue = (await self._read(server, _issue_url(server, at), read)).value
         return await self._checked(at, found)
 
-    async def text(self, at: IssueAt) -> IssueText:
+    async def text(self, at: IssueAt) -> tuple[Issue, IssueText]:
         """See the port."""
         server = self._server(at.place.host)
         url, read = _issue_url(server, at), partial(read_text, host=at.place.host)
         _, told = await self._asked(server, url, _named(server, url), read, None)
         assert told is not None, "it was asked without a mark"
-        await self._checked(at, told[0])
-        return told[1]
+        return await self._checked(at, told[0]), told[1]
 
     async def sub_issues(self, at: IssueAt) -> tuple[Issue, ...]:
         """See the port."""

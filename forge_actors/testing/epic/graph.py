@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Read = Literal["repository", "epic", "snapshot", "reread", "text"]
+Read = Literal["repository", "epic", "snapshot", "reread"]
 HOME = Place(GITHUB, "octo", "demo")
 #: The first second of 2026.
 BEGIN = 1_767_225_600.0
@@ -200,16 +200,9 @@ class ScriptedGraph:
         if old is None or number not in self.issues:
             raise SnapshotRefused("not-found", f"there is no #{number}")
         new = self._node(number)
-        found = Reread(new, node_digest(new), differences(old, new))
+        told = self._text(number)
+        found = Reread(new, node_digest(new), differences(old, new), told)
         return self._then("reread", found)
-
-    async def text(self, number: int) -> IssueText:
-        """See the port."""
-        await self._read("text", number)
-        if number not in self.issues:
-            raise SnapshotRefused("not-found", f"there is no #{number}")
-        plain = IssueText(self.issues[number].title, f"What #{number} is about.")
-        return self._then("text", self.texts.get(number, plain))
 
     async def close(self) -> None:
         """See the port."""
@@ -241,6 +234,10 @@ class ScriptedGraph:
             return structs.replace(node, blockers=())
         found = map(self._blocker, self.blocked_by[number])
         return structs.replace(node, blockers=sorted_blockers(found))
+
+    def _text(self, number: int) -> IssueText:
+        plain = IssueText(self.issues[number].title, f"What #{number} is about.")
+        return self.texts.get(number, plain)
 
     def _blocker(self, at: IssueAt) -> BlockerNode:
         if at in self.strangers:

@@ -132,7 +132,9 @@ async def check_a_child_reads_the_same_again(open_: Open) -> None:
     async with open_() as ground:
         ground.people.add(1)
         ground.people.add(2, blocked_by=(1,))
+        ground.people.add(3, blocked_by=(1,))
         ground.people.finish(1)
+        ground.people.finish(3)
         made = await ground.graph.snapshot()
         for child in made.children:
             again = await ground.graph.reread(made, child.number)
@@ -184,10 +186,11 @@ async def check_a_child_that_is_none_any_more_is_not_unchanged(open_: Open) -> N
 async def check_what_a_child_says_is_told(open_: Open) -> None:
     async with open_() as ground:
         ground.people.add(1)
+        made = await ground.graph.snapshot()
         ground.people.say(1, "A title", "Do this.\n\nThen that.")
-        told = await ground.graph.text(1)
-        assert told == IssueText("A title", "Do this.\n\nThen that.")
-        assert (await refusal(ground.graph.text(2))).reason == "not-found"
+        again = await ground.graph.reread(made, 1)
+        assert again.text == IssueText("A title", "Do this.\n\nThen that.")
+        assert again.unchanged
 
 
 async def check_a_graph_that_cannot_be_read_is_refused_and_may_be_later(
@@ -200,7 +203,6 @@ async def check_a_graph_that_cannot_be_read_is_refused_and_may_be_later(
         for read in (
             *(ground.graph.repository, ground.graph.epic, ground.graph.snapshot),
             lambda: ground.graph.reread(made, 1),
-            lambda: ground.graph.text(1),
         ):
             assert (await refusal(read())).reason == reason
         ground.mend()

@@ -60,8 +60,10 @@ class FakeKernel:
         self.unlocked: list[str] = []
         #: What was taken and let go, as `+controller`, `-12`.
         self.log: list[str] = []
-        #: Processes that are the controller no more: they let go of it, or ended.
-        self.gone: set[int] = set()
+        #: Which process says that it is the controller.
+        self.record: int | None = None
+        #: Processes that have ended.
+        self.dead: set[int] = set()
         #: The number of the descriptor that was opened last.
         self.last = 2
 
@@ -125,16 +127,12 @@ class FakeControllerLock(_Held):
         return self._share()
 
     def close(self) -> None:
-        if self.drop():
-            self._kernel.gone.add(self._locks.pid)
+        if self.drop() and self._kernel.record == self._locks.pid:
+            self._kernel.record = None
 
 
 class FakeRunLock(_Held):
     """The port `RunLock`."""
-
-    def __init__(self, locks: FakeLocks, opened: _Opened, *, made: bool) -> None:
-        super().__init__(locks, opened)
-        self._made = made
 
     @property
     def issue(self) -> int:
@@ -153,7 +151,7 @@ class FakeRunLock(_Held):
             self._kernel.unlocked.append(self._opened.name)
         if self.drop():
             self._locks.open_run = None
-            if self._made and not self._shared and self.issue not in self._kernel.used:
+            if not self._shared and self.issue not in self._kernel.used:
                 self._kernel.made.discard(self.issue)
 
 
@@ -177,26 +175,25 @@ class FakeLocks:
         if self.refusal is not None:
             opened.unlock()
             raise self.refusal
-        self.kernel.gone.discard(self.pid)
+        self.kernel.record = self.pid
         self._controllers.append(FakeControllerLock(self, opened))
         return self._controllers[-1]
 
     def take_run(self, issue: int) -> FakeRunLock:
         self._look_at(issue)
-        made = issue not in self.kernel.made
         self.kernel.made.add(issue)
         opened = self.kernel.take(str(issue), self.pid)
         if opened is None:
             raise Busy(f"another process has issue {issue} now")
         assert self.open_run is None, "one lock of an issue at a time"
-        self.open_run = FakeRunLock(self, opened, made=made)
+        self.open_run = FakeRunLock(self, opened)
         return self.open_run
 
     def controller(self) -> Holder | None:
-        opened = self.kernel.held.get(CONTROLLER)
-        if opened is None:
-            return None
-        return Holder(opened.pid, ended=opened.pid in self.kernel.gone)
+        record = self.kernel.record
+        if record is not None and record not in self.kernel.dead:
+            return Holder(record)
+        return Holder(record, ended=True) if CONTROLLER in self.kernel.held else None
 
     def is_busy(self, issue: int) -> bool:
         self._look_at(issue)
@@ -208,7 +205,7 @@ class FakeLocks:
             if held is not None:
                 held.drop()
         self.open_run = None
-        self.kernel.gone.add(self.pid)
+        self.kernel.dead.add(self.pid)
 
     def _look_at(self, issue: int) -> None:
         if not 0 < issue < MAX_NUMBER:

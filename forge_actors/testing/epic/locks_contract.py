@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.epic.errors import Busy, LockHeld, StateError
+from forge_actors.domain.epic.ports import Holder
 
 if TYPE_CHECKING:
     from forge_actors.domain.epic.ports import Locks
@@ -172,6 +173,12 @@ def check_the_controller_can_be_seen(world: World) -> None:
     assert not seen.ended
     assert seen.pid is not None
     taken.close()
+    assert world.others.controller() is None
+    taken = world.locks.take_controller()
+    worker = world.inherit(taken.share())
+    taken.close()
+    assert world.others.controller() == Holder(None, ended=True)
+    worker.end()
     assert world.others.controller() is None
 
 

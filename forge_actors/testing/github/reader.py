@@ -46,9 +46,10 @@ class FakeGitHub:
     async def issue(self, at: IssueAt) -> values.Issue:
         return self._told(self._issue(at, "issue"))
 
-    async def text(self, at: IssueAt) -> IssueText:
+    async def text(self, at: IssueAt) -> tuple[values.Issue, IssueText]:
         found = self._issue(at, "text")
-        return IssueText(found.title, bounded(found.body or "", MAX_TEXT))
+        text = IssueText(found.title, bounded(found.body or "", MAX_TEXT))
+        return self._told(found), text
 
     async def sub_issues(self, at: IssueAt) -> tuple[values.Issue, ...]:
         return self._all(self._issue(at, "sub_issues").children)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal
 
-    from forge_actors.actors.epic import End
     from forge_actors.domain.epic.ports import Root
     from forge_actors.domain.epic.records import EpicRef
+    from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
 
 EPIC = 7

@@ -1,0 +1,248 @@
+"""Looks at EPICs from outside of their runs: what would begin, and what is known.
+
+Nothing is written, no lock is taken but for the moment of a look, and nobody is in the
+way of a run.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import trio
+from msgspec import to_builtins
+
+from forge_actors.domain.epic import places
+from forge_actors.domain.epic.errors import StateError
+from forge_actors.domain.epic.namespace import Expected, classify
+from forge_actors.domain.epic.records import StopRequest
+from forge_actors.domain.epic.standalone import held_issue
+from forge_actors.domain.epic.verdicts import evaluate
+from forge_actors.domain.epic.views import (
+    child_view,
+    epic_view,
+    kept_view,
+    recorded_view,
+)
+from forge_actors.domain.errors import NotFound, Refused
+from forge_actors.domain.timestamps import timestamp
+from forge_actors.edges.epic.namespaces import FileNamespaces
+from forge_actors.edges.machine import Clock
+from forge_actors.edges.watch import watch_folder
+from forge_actors.runtime.epic_place import controller_place, locks, opened
+from forge_actors.runtime.epic_run import load_settings, plan_folder
+from forge_actors.runtime.epic_source import epic_at, open_graph
+from forge_actors.runtime.secrets import SecretFolder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from typing import Literal
+
+    from forge_actors.domain.epic.namespace import Namespace
+    from forge_actors.domain.epic.places import Place
+    from forge_actors.domain.epic.ports import Locks
+    from forge_actors.domain.epic.records import EpicRef, Scheduler
+    from forge_actors.domain.epic.verdicts import Fact
+    from forge_actors.domain.epic.views import EpicView
+    from forge_actors.edges.epic.root import FolderRoot
+    from forge_actors.runtime.epic_run import EpicOptions
+
+#: EPICs of one repository that are listed.
+MAX_EPICS = 1000
+
+
+async def plan_epic(options: EpicOptions) -> EpicView:
+    """The graph as it is, and what a run would make of each issue.
+
+    Raises:
+        SnapshotRefused: it cannot be read as a whole.
+        InvalidInput, Refused: as of a run.
+    """
+    settings = load_settings(options)
+    graph = open_graph(options.target, settings.github, SecretFolder(options.home))
+    try:
+        place = await controller_place(options.folder)
+        folder = await plan_folder(graph, options.target)
+        repository = await graph.repository()
+        await graph.epic()
+        snapshot = await graph.snapshot()
+    finally:
+        await graph.close()
+    with opened(place) as root:
+        namespaces, held = FileNamespaces(root, folder), locks(root, folder)
+        expected = Expected(
+            repository.id, snapshot.place.owner, snapshot.place.name, snapshot.ids
+        )
+        kept = {issue: namespaces.look(issue) for issue in namespaces.issues().issues}
+        facts: dict[int, Fact] = {}
+        standalone = held_issue(namespaces.standalone(), expected)
+        if standalone is not None:
+            facts[standalone] = "standalone-state"
+        for issue, found in kept.items():
+            fact = _fact(found, held, snapshot.epic.ref, expected)
+            if fact is not None:
+                facts[issue] = fact
+    verdicts = evaluate(snapshot, facts, satisfied_by=settings.epic.satisfied_by)
+    children = [
+        child_view(
+            node,
+            verdict,
+            kept.get(node.number) if node.place == snapshot.place else None,
+        )
+        for node, verdict in zip(snapshot.children, verdicts, strict=True)
+    ]
+    return epic_view(snapshot, children, None)
+
+
+def _fact(
+    found: Namespace, held: Locks, epic: EpicRef, expected: Expected
+) -> Fact | None:
+    """What is known here of an issue that a run would go by."""
+    try:
+        if held.is_busy(found.issue):
+            return "owned"
+    except StateError:
+        return "uncertain"
+    if found.is_of_another(epic):
+        return "other-epic"
+    kind = classify(found, expected).kind
+    if kind == "settled":
+        return "settled-namespace"
+    return "uncertain" if kind == "uncertain" else None
+
+
+def as_json(view: EpicView) -> dict[str, Any]:
+    """A view as JSON has it."""
+    found: dict[str, Any] = to_builtins(view)
+    return found
+
+
+class Kept:
+    """What the files of one repository tell of one EPIC."""
+
+    def __init__(self, root: FolderRoot, folder: Place, number: int) -> None:
+        self._root = root
+        self._folder = folder
+        self._locks = locks(root, folder)
+        self._namespaces = FileNamespaces(root, folder)
+        self.number = number
+
+    def record(self) -> Scheduler:
+        """What is told of its last run.
+
+        Raises:
+            NotFound: there was none.
+            StateError: it cannot be read.
+        """
+        record = self._namespaces.read_scheduler(self.number)
+        if record is None:
+            raise NotFound(f"no run of EPIC #{self.number} is known in this repository")
+        return record
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a scheduler has the repository, or a worker of one."""
+        return self._locks.controller() is not None
+
+    def view(self) -> EpicView:
+        """
+        Raises:
+            NotFound, StateError: as `record`.
+        """
+        record, children = self.record(), []
+        for issue in self._namespaces.issues().issues:
+            found = self._namespaces.look(issue)
+            if found.binding is not None and found.binding.epic == record.epic:
+                children.append(kept_view(found, busy=self._is_busy(issue)))
+        return recorded_view(record, children, alive=self.is_alive)
+
+    def _is_busy(self, issue: int) -> bool:
+        try:
+            return self._locks.is_busy(issue)
+        except StateError:
+            return False
+
+    def ask_to_stop(self, mode: Literal["drain", "now"]) -> str:
+        """Ask the run that goes on to end; its invocation.
+
+        Raises:
+            Refused: none does.
+            NotFound, StateError: as `record`.
+        """
+        run = self.record().invocation
+        if run.ended_at is not None or not self.is_alive:
+            how = run.end_reason or "it was killed"
+            raise Refused(f"no run of EPIC #{self.number} goes on: {how}")
+        now = timestamp(Clock().wall())
+        request = StopRequest(mode=mode, invocation_id=run.id, requested_at=now)
+        self._namespaces.write_stop(self.number, request)
+        return run.id
+
+    async def changed(self) -> None:
+        """Wait until something of it may have changed."""
+        bell = trio.Event()
+        async with trio.open_nursery() as nursery:
+            for place in self._watched():
+                path = places.path(self._root.path, place)
+                await nursery.start(watch_folder, path, _ignoring_first(bell.set))
+            await bell.wait()
+            nursery.cancel_scope.cancel()
+
+    def _watched(self) -> list[Place]:
+        at = partial(places.within, folder=self._folder)
+        found = [at(places.scheduler(self.number))[:-1], at(places.ISSUES)]
+        for issue in self._namespaces.issues().issues:
+            found += [at(places.claims(issue)), at(places.state(issue))[:-1]]
+        return [each for each in found if self._root.entries(each) is not None]
+
+
+def _ignoring_first(then: Callable[[], object]) -> Callable[[], None]:
+    """A watch calls at once for what happened before it began."""
+    called = False
+
+    def changed() -> None:
+        nonlocal called
+        if called:
+            then()
+        called = True
+
+    return changed
+
+
+async def known_epics(folder: str) -> list[tuple[Place, int]]:
+    """The EPICs of a repository that were ever run: with the folder of a plan.
+
+    Raises:
+        LockFailed: the folder is in no repository.
+    """
+    with opened(await controller_place(folder)) as root:
+        plans = root.entries((places.FOLDER, "plans")) or []
+        inside: list[Place] = [(), *(("plans", each.name) for each in plans)]
+        found = []
+        for each in inside:
+            entries = root.entries(places.within(places.EPICS, each)) or []
+            numbers = sorted(int(e.name) for e in entries if e.name.isdecimal())
+            found += [(each, number) for number in numbers]
+        return found[:MAX_EPICS]
+
+
+@asynccontextmanager
+async def kept_epic(
+    options: EpicOptions, known: tuple[Place, int] | None = None
+) -> AsyncIterator[Kept]:
+    """What is kept of the EPIC of the options, or of one that is known.
+
+    Raises:
+        InvalidInput: the target means no EPIC.
+        LockFailed: the folder is in no repository.
+    """
+    if known is None:
+        settings = load_settings(options).github
+        if "://" in options.target:
+            known = (), epic_at(options.target, settings).number
+        else:
+            graph = open_graph(options.target, settings, SecretFolder(options.home))
+            known = (await graph.repository()).folder, (await graph.epic()).number
+    with opened(await controller_place(options.folder)) as root:
+        yield Kept(root, *known)

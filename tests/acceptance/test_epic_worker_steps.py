@@ -1,0 +1,143 @@
+"""A worker within the test: from boundary to boundary, wherever it is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from forge_actors.domain.epic.admitted import NotAdmitted
+from forge_actors.domain.epic.records import StopRequest
+from forge_actors.domain.errors import InvalidInput, Refused
+from tests.acceptance.epic_worker_kit import INVOCATION, Bench, git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PHASES = ["implement", "check", "review"]
+#: Steps of tasks, of some 500 that all of it takes here.
+MOMENTS = (10, 60, 100, 190, 290, 400)
+
+
+class Cut(trio.abc.Instrument):
+    """Cancels a scope after so many steps of any task."""
+
+    def __init__(self, scope: trio.CancelScope, moment: int) -> None:
+        self._scope = scope
+        self._left = moment
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._scope.cancel()
+
+
+async def test_wherever_a_worker_is_cut_the_next_one_goes_on_from_a_boundary(
+    tmp_path: Path,
+) -> None:
+    cuts = set()
+    for moment in MOMENTS:
+        bench = Bench(tmp_path / str(moment))
+        bench.settings(implement="echo x >> work", check="true", review="true")
+        with trio.CancelScope() as scope:
+            cut = Cut(scope, moment)
+            trio.lowlevel.add_instrument(cut)
+            try:
+                await bench.work_here()
+            finally:
+                trio.lowlevel.remove_instrument(cut)
+        data = bench.saved()
+        # What is saved is read strictly, so it is whole.
+        cut_at = None if data is None else bench.state.phase
+        cuts.add(cut_at)
+        assert await bench.work_here() == 0
+        state, traced = bench.state, bench.traced
+        assert state.phase == "ready_for_merge", moment
+        assert state.tries == dict.fromkeys(PHASES, 1)
+        assert list(dict.fromkeys(traced)) == PHASES
+        again = {phase for phase in PHASES if traced.count(phase) > 1}
+        assert again <= {cut_at}, "what had ended is not done again"
+        assert len(git(bench.worktree, "show", "HEAD:work").split()) <= 2
+        assert git(bench.worktree, "status", "--porcelain") == ""
+    assert len(cuts) > 2, "they are all cut at the same place"
+
+
+async def test_it_stops_between_two_steps_and_goes_on_only_with_its_own_settings(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for path, invocation in ((ours, INVOCATION), (theirs, "i-bbbbbbbbbb")):
+        request = StopRequest(mode="drain", invocation_id=invocation)
+        bench.namespaces.write_stop(7, request)
+        [written] = bench.common.glob("forge-actors/epics/7/stop.json")
+        written.rename(path)
+    scripts = {
+        "prepare": f"cp {theirs} {written}",
+        "implement": f"cp {ours} {written}; echo EPIC_OUTCOME: passed",
+        "check": "true",
+    }
+    bench.settings(**scripts)
+    assert await bench.work_here() == 0
+    assert (bench.traced, bench.state.phase) == (["prepare", "implement"], "check")
+    written.write_text("no request at all")
+    assert await bench.work_here() == 0
+    assert bench.state.phase == "check", "what cannot be read is a stop, too"
+    bench.namespaces.remove_stop(7)
+    bench.settings(more="review_rounds = 9", **scripts)
+    saved = bench.saved()
+    with pytest.raises(NotAdmitted, match="--accept-config-change"):
+        await bench.work_here()
+    assert bench.saved() == saved
+    assert await bench.work_here(accept_config_change=True) == 0
+    assert bench.traced == ["prepare", "implement", "check"]
+    assert bench.state.phase == "ready_for_merge"
+
+
+async def test_a_phase_that_needs_a_person_settles_the_issue_as_blocked(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.settings(implement="echo which colour; echo EPIC_OUTCOME: blocked")
+    assert await bench.work_here() == 0
+    state = bench.state
+    assert (state.phase, state.detail) == ("blocked", "implement: which colour")
+    assert state.effects == []
+
+
+async def test_what_keeps_it_from_beginning_is_said_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.settings(implement="true")
+    with pytest.raises(NotAdmitted, match="invocation"):
+        await bench.work_here(invocation_id="i-bbbbbbbbbb")
+    git(bench.checkout, "branch", "forge/epic-7/issue-12")
+    with pytest.raises(Refused, match="there is a branch"):
+        await bench.work_here()
+    bench.settings(check="true")
+    with pytest.raises(InvalidInput, match="--agent NAME"):
+        await bench.work_here()
+    bench.config.unlink()
+    with pytest.raises(NotAdmitted, match="no file of settings"):
+        await bench.work_here()
+    assert bench.saved() is None
+    assert not bench.worktree.exists()
+
+
+async def test_the_work_on_an_issue_of_a_plan_is_apart_from_that_on_others(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, ("plans", "importer-1a2b3c4d"))
+    bench.settings(more="effects = ['push', 'pull_request']", implement="true")
+    with pytest.raises(InvalidInput, match="needs an EPIC of GitHub"):
+        await bench.work_here()
+    bench.settings(implement="echo x > work")
+    assert await bench.work_here() == 0
+    assert bench.state.phase == "ready_for_merge"
+    assert bench.state.branch == "forge/epic-importer-1a2b3c4d/issue-12"
+    place = "forge-actors/plans/importer-1a2b3c4d/worktrees/12"
+    assert (bench.common / place / "work").read_text() == "x\n"
+    assert not (bench.common / "forge-actors/issues").exists()
+    assert not (bench.common / "forge-actors/worktrees").exists()
