@@ -23,10 +23,17 @@ MAX_RUNS = 300
 class Shrinking:
     """The search for the least plan; each try is one run."""
 
-    def __init__(self, found: Result, *, runs: int = MAX_RUNS) -> None:
+    def __init__(
+        self,
+        found: Result,
+        *,
+        runs: int = MAX_RUNS,
+        run: Callable[[Plan], Result] = run,
+    ) -> None:
         assert found.violation is not None, "only a failure is shrunk"
         self._rule = found.violation.rule
         self._left = runs
+        self._run = run
         self.least = found
 
     def shrink(self) -> Result:
@@ -69,7 +76,7 @@ class Shrinking:
         if self._left <= 0:
             return False
         self._left -= 1
-        result = run(plan)
+        result = self._run(plan)
         if result.violation is None or result.violation.rule != self._rule:
             return False
         self.least = result

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from forge_actors.domain.epic import places
-from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import CLOSED, OPEN
-from forge_actors.domain.epic.records import SETTLED, Binding, EngineState, decode
+from forge_actors.domain.epic.records import SETTLED, Binding, Claim, EngineState
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 Try = Literal["busy", "taken", "failed"]
 Stop = Literal["signal", "now", "drain"]
 Left = Literal["absent", "fresh", "resumable", "settled", "uncertain", "other-epic"]
+#: Whether records are strictly read is another matter.
+BINDING = msgspec.json.Decoder(Binding)
+STATE = msgspec.json.Decoder(EngineState)
+CLAIM = msgspec.json.Decoder(Claim)
 
 
 @dataclass
@@ -75,13 +80,13 @@ def left_of(files: MemoryRoot, issue: int, epic: EpicRef, known: int | None) -> 
     if not kept:
         return "absent"
     data, saved = files.files.get(places.binding(issue)), None
-    binding = None if data is None else decode(Binding, data)
+    binding = None if data is None else BINDING.decode(data)
     if binding is not None and binding.epic != epic:
         return "other-epic"
     if (bytes_ := files.files.get(places.state(issue))) is not None:
         try:
-            saved = decode(EngineState, bytes_)
-        except StateError:
+            saved = STATE.decode(bytes_)
+        except msgspec.DecodeError:
             return "uncertain"
     if binding is None:
         return "fresh" if kept == [places.assignment(issue)] else "uncertain"
@@ -92,7 +97,9 @@ def left_of(files: MemoryRoot, issue: int, epic: EpicRef, known: int | None) -> 
     return "settled" if saved.phase in SETTLED else "resumable"
 
 
-def is_ready(node: ChildNode, snapshot: Snapshot, satisfied_by: Collection[str]) -> bool:
+def is_ready(
+    node: ChildNode, snapshot: Snapshot, satisfied_by: Collection[str]
+) -> bool:
     """Whether an issue may begin, by what the server says of it."""
     if node.state != OPEN or node.pull_request or node.children:
         return False

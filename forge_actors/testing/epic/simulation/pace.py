@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.actors.epic_context import EXITS
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.progress import STALE_IN_A_ROW
-from forge_actors.domain.epic.records import Claim, Scheduler, decode
-from forge_actors.testing.epic.simulation.book import Book, is_ready, left_of
+from forge_actors.domain.epic.records import Scheduler, decode
+from forge_actors.domain.epic.stopping import EXITS
+from forge_actors.testing.epic.simulation.book import CLAIM, Book, is_ready, left_of
 from forge_actors.testing.epic.simulation.plan import EPIC
 
 if TYPE_CHECKING:
-    from forge_actors.actors.epic_context import End
     from forge_actors.domain.epic.graph import Snapshot
+    from forge_actors.domain.epic.records import Claim
+    from forge_actors.domain.epic.stopping import End
     from forge_actors.testing.epic.simulation.book import Left, Stop
     from forge_actors.testing.epic.simulation.process import Process
     from forge_actors.testing.epic.simulation.workers import SimulatedWorker
@@ -45,6 +46,7 @@ class Pace:
     def __init__(self, world: World) -> None:
         self.world = world
         self.epic = world.graph.root.ref
+        self._grace = world.plan.grace
         self._books: dict[int, Book] = {}
         #: When each scheduler looked for a request last.
         self._looked_at: dict[int, float] = {}
@@ -75,7 +77,7 @@ class Pace:
 
     def _claims(self, issue: int) -> list[Claim]:
         files, folder = self.world.files.files, places.claims(issue)
-        found = [decode(Claim, data) for at, data in files.items() if at[:-1] == folder]
+        found = [CLAIM.decode(data) for at, data in files.items() if at[:-1] == folder]
         return sorted(found, key=lambda claim: claim.generation)
 
     # -- reading ---------------------------------------------------------------------
@@ -111,13 +113,16 @@ class Pace:
     def _was_prompt(self, book: Book, told: str) -> None:
         due = max(book.completed_at + self.world.plan.poll, book.free_since)
         if self.now > max(due, book.busy_until) + START:
-            self.fail("it reads while it has a slot", f"{told}: it was due at {due:.2f}")
+            self.fail(
+                "it reads while it has a slot", f"{told}: it was due at {due:.2f}"
+            )
 
     def _has_looked_again(self, book: Book, told: str) -> None:
         """Issues that others had are tried again once the graph was read."""
         for issue in sorted(book.tries.keys() - book.begun):
             at, how = book.tries[issue][-1]
-            if how == "busy" and at < book.completed_at:
+            bound = places.binding(issue) in self.world.files.files
+            if bound and how == "busy" and at < book.completed_at:
                 self.fail("what others had is looked at again", f"{told}: #{issue}")
 
     def has_read(self, process: Process, snapshot: Snapshot) -> None:
@@ -145,15 +150,19 @@ class Pace:
             claims = self._claims(issue)
             still_open = [claim for claim in claims if claim.closed is None]
             told = f"{process}: #{issue} is {now}, open {len(still_open)}"
-            if len(still_open) > (1 if now == "resumable" else 0):
-                if now != "uncertain":
-                    self.fail("what was left is closed as it ended", told)
+            left_open = 1 if now == "resumable" else 0
+            if now != "uncertain" and len(still_open) > left_open:
+                self.fail("what was left is closed as it ended", told)
             if now != book.left[issue]:
                 self.fail("to find out changes nothing", told)
             if now == "resumable" and still_open:
                 self.world.did("left: resumable, its claim open")
-        for issue, left in book.left.items():
+        for left in book.left.values():
             self.world.did(f"left: {left}")
+
+    def was_busy(self, process: Process) -> None:
+        """Until now it did something that it does nothing else beside."""
+        self.book(process).busy_until = self.now
 
     # -- the slots -------------------------------------------------------------------
 
@@ -177,9 +186,9 @@ class Pace:
 
         def look() -> None:
             same = there == files.files.get(stop) and odd == files.odd.get(stop)
-            if same and process.outcome is None and not process.dead:
-                if self._looked_at.get(process.pid, -1.0) < at:
-                    self.fail("a request is looked at soon", f"{process}")
+            unseen = self._looked_at.get(process.pid, -1.0) < at
+            if same and unseen and process.runs:
+                self.fail("a request is looked at soon", f"{process}")
 
         self.world.timers.after(START + PROMPT, look)
 
@@ -205,10 +214,10 @@ class Pace:
         interrupts = book.interrupts
         if what == "drain" or len(interrupts) > 2:
             return
-        grace = self.world.plan.grace if len(interrupts) == 1 else 0.0
+        grace = self._grace if len(interrupts) == 1 else 0.0
 
         def look() -> None:
-            if process.outcome is None and not process.dead:
+            if process.runs:
                 self.fail("an interrupt ends a run", f"{process}, told by {what}")
 
         self.world.timers.after(grace + START + PROMPT, look)
@@ -221,9 +230,13 @@ class Pace:
             self.fail("nobody is interrupted unasked", told)
         elif worker.interrupts > 2:
             self.fail("nobody is interrupted more than twice", told)
-        elif worker.interrupts == 2 and len(book.interrupts) < 2:
-            if self.now < book.interrupts[0] + self.world.plan.grace - 0.001:
-                self.fail("nobody is interrupted again before the grace ends", told)
+        elif worker.interrupts == 2 and not self._may_leave(book):
+            self.fail("nobody is interrupted again before the grace ends", told)
+
+    def _may_leave(self, book: Book) -> bool:
+        """Whether workers may be left alone: they had the grace, or a second word."""
+        first = book.interrupts[0]
+        return len(book.interrupts) > 1 or self.now > first + self._grace - 0.001
 
     # -- the end ---------------------------------------------------------------------
 
@@ -266,10 +279,8 @@ class Pace:
         for worker in live:
             if worker.interrupts != 2:
                 self.fail("who goes on was told twice to stop", f"{told}: {worker}")
-        grace = self.world.plan.grace
-        if end.left and len(book.interrupts) == 1:
-            if self.now < book.interrupts[0] + grace - 0.001:
-                self.fail("workers have the grace to end", told)
+        if live and not self._may_leave(book):
+            self.fail("workers have the grace to end", told)
 
     def _nothing_was_left(self, process: Process, told: str) -> None:
         book, world = self.book(process), self.world
@@ -277,7 +288,6 @@ class Pace:
         assert snapshot is not None
         self._was_prompt(book, told)
         self._has_looked_again(book, told)
-        standalone = [c.number for c in world.plan.children if c.kept == "standalone"]
         for child in snapshot.home_children:
             issue, known = child.number, snapshot.ids[child.number]
             if not is_ready(child, snapshot, world.plan.satisfied_by):
@@ -285,7 +295,7 @@ class Pace:
             if issue in book.begun or issue in book.unwritten:
                 continue
             tries = [how for _, how in book.tries.get(issue, ())]
-            if "failed" in tries or issue in standalone[-1:]:
+            if "failed" in tries or issue == process.standalone:
                 continue
             if tries[-1:] == ["busy"]:
                 if tries == ["busy"]:

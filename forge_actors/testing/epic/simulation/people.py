@@ -13,8 +13,10 @@ from forge_actors.domain.epic.records import (
     RunKey,
     StopRequest,
     checked,
+    decode,
 )
 from forge_actors.domain.github.places import IssueAt, Place
+from forge_actors.testing.epic.graph import HOME
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.records import OTHER_EPIC, made_binding
 from forge_actors.testing.epic.simulation.plan import EPIC, OTHER
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 
 JUNK = (*places.ISSUES, "007")
 STOP = places.stop(EPIC)
+#: What may have nothing to act on by then.
+VERBS = (
+    *("close", "reopen", "block", "unblock", "give away", "take back", "recreate"),
+    *("remove", "title"),
+)
 ELSEWHERE = Place("github.com", "octo", "elsewhere")
 
 
@@ -88,7 +95,7 @@ class People:
                 if free:
                     self._graph.add(free[0])
             case "drain" | "now":
-                self._ask_to_stop(operation.verb, more)  # type: ignore[arg-type]
+                self._ask_to_stop(operation.verb, more)
             case "garbage":
                 world.files.remove(STOP)
                 world.files.write(STOP, b'{"mode": "never"')
@@ -122,6 +129,8 @@ class People:
                 if places.scheduler(EPIC) in world.files.files and not world.process:
                     world.files.write(places.scheduler(EPIC), b"{")
                     world.did("a broken record")
+            case _:
+                assert operation.verb in VERBS, operation
 
     def settle(self) -> None:
         """They stop: what they left lying about is cleared."""
@@ -130,6 +139,13 @@ class People:
         world.files.remove(STOP)
         if world.process is not None:
             world.process.request_changed()
+
+    def standalone(self, place: Place) -> int | None:
+        """The issue of a repository that a run of its own works on."""
+        found = self._world.files.files.get(places.STANDALONE)
+        if found is None or place != HOME:
+            return None
+        return decode(EngineState, found).run_key.issue_number
 
     # -- graph -----------------------------------------------------------------------
 
@@ -160,6 +176,8 @@ class People:
         graph, number = self._graph, child.number
         more: dict[str, object] = {}
         match child.kind:
+            case "issue":
+                pass
             case "closed":
                 more = {"state": CLOSED, "reason": "completed"}
             case "pull-request":
@@ -180,6 +198,8 @@ class People:
     def _keep(self, child: Child) -> None:
         files, number = self._world.files, child.number
         match child.kept:
+            case None:
+                pass
             case "other-epic":
                 binding = made_binding(number, epic=OTHER_EPIC)
                 files.write(places.binding(number), checked(binding))

@@ -43,7 +43,6 @@ READS = (
     "read epic",
     "read snapshot",
     "read reread",
-    "read text",
 )
 #: What else takes a while, or several steps.
 STEPS = ("start", "pass")
@@ -66,9 +65,7 @@ def all_faults() -> tuple[tuple[Kind, str, When], ...]:
     """Every fault at every point where it can happen."""
     whens: tuple[When, When] = ("before", "after")
     found: list[tuple[Kind, str, When]] = [
-        ("kill", point, when)
-        for point in (*WRITES, *READS, *STEPS)
-        for when in whens
+        ("kill", point, when) for point in (*WRITES, *READS, *STEPS) for when in whens
     ]
     found += [("fail", point, "before") for point in (*WRITES, LOCK)]
     found += [(kind, point, "before") for point in READS for kind in ("refuse", "slow")]

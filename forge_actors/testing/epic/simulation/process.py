@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from forge_actors.actors import epic
-from forge_actors.actors.epic_context import Context, End
+from forge_actors.actors.epic_context import Context
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import Busy, LockHeld, StateError
 from forge_actors.domain.epic.records import ConfigSummary
 from forge_actors.domain.epic.workers import OwnSlots
-from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.simulation.plan import EPIC
 from forge_actors.testing.epic.simulation.points import LOCK, point_of
 from forge_actors.testing.epic.simulation.reads import SimulatedGraph
+from forge_actors.testing.epic.simulation.records import Records
 from forge_actors.testing.epic.simulation.workers import SimulatedWorkers
 from forge_actors.testing.epic.workers import NO_DIGEST
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.ports import Entry
     from forge_actors.domain.epic.records import EpicRef
+    from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.testing.epic.locks import FakeRunLock
     from forge_actors.testing.epic.simulation.points import When
@@ -55,13 +56,15 @@ class Process:
         self.signalled: Callable[[], None] | None = None
         self.locks = SimulatedLocks(world, self)
         self.invocation: str | None = None
+        #: An issue that a run of its own keeps from it.
+        self.standalone: int | None = None
         self._scope = trio.CancelScope()
         self._changed: Callable[[], None] = lambda: None
         plan = world.plan
         self._context = Context(
             graph=SimulatedGraph(world, self),
             locks=self.locks,
-            namespaces=FileNamespaces(GuardedRoot(world, self)),
+            namespaces=Records(GuardedRoot(world, self), world.memory),
             workers=SimulatedWorkers(world, self),
             slots=OwnSlots(),
             clock=world.clock,
@@ -78,6 +81,10 @@ class Process:
 
     def __repr__(self) -> str:
         return f"scheduler {self.pid}"
+
+    @property
+    def runs(self) -> bool:
+        return self.outcome is None and not self.dead
 
     async def run(self) -> None:
         """Until it has ended, whichever way."""
@@ -109,7 +116,7 @@ class Process:
 
     def kill(self) -> None:
         """End at once: no line of it runs any more that has an effect."""
-        if self.dead or self.outcome is not None:
+        if not self.runs:
             return
         self.dead = True
         self._world.tell(f"{self} is killed")

@@ -9,7 +9,6 @@ from forge_actors.domain.epic.graph import SnapshotRefused
 if TYPE_CHECKING:
     from forge_actors.domain.epic.graph import (
         EpicNode,
-        IssueText,
         RepositoryNode,
         Reread,
         Snapshot,
@@ -30,6 +29,7 @@ class SimulatedGraph:
         await self._before("read repository")
         found = await self._graph.repository()
         await self._after("read repository")
+        self._process.standalone = self._world.people.standalone(found.place)
         return found
 
     async def epic(self) -> EpicNode:
@@ -50,16 +50,13 @@ class SimulatedGraph:
     async def reread(self, snapshot: Snapshot, number: int) -> Reread:
         referee = self._world.referee
         referee.reads_again(self._process, number)
-        await self._before("read reread")
-        found = await self._graph.reread(snapshot, number)
-        await self._after("read reread")
+        try:
+            await self._before("read reread")
+            found = await self._graph.reread(snapshot, number)
+            await self._after("read reread")
+        finally:
+            referee.was_busy(self._process)
         referee.has_read_again(self._process, snapshot, found)
-        return found
-
-    async def text(self, number: int) -> IssueText:
-        await self._before("read text")
-        found = await self._graph.text(number)
-        await self._after("read text")
         return found
 
     async def close(self) -> None:

@@ -36,6 +36,8 @@ class Referee(Pace):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
+        #: What was on the disk of each issue when that was judged last.
+        self._seen: dict[int, list[bytes]] = {}
 
     # -- locks -----------------------------------------------------------------------
 
@@ -145,9 +147,7 @@ class Referee(Pace):
             self.fail("a claim names the snapshot that counts", told)
         if not is_ready(reread.node, snapshot, world.plan.satisfied_by):
             self.fail("only what is ready begins", told)
-        standalone = [c.number for c in world.plan.children if c.kept == "standalone"]
-        # There is one such record: the last of them has it.
-        if standalone[-1:] == [issue]:
+        if issue == process.standalone:
             self.fail("a run of its own keeps its issue", told)
 
     def _changes(self, process: Process, issue: int, claim: Claim) -> None:
@@ -192,7 +192,6 @@ class Referee(Pace):
         self, process: Process, snapshot: Snapshot, found: Reread
     ) -> None:
         lock = process.locks.open_run
-        self.book(process).busy_until = self.now
         if lock is None or lock.issue != found.node.number:
             self.fail("an issue is read again under its lock", f"{process}")
             return
@@ -215,11 +214,11 @@ class Referee(Pace):
         book.begun.add(issue)
         if len(self.followed(process)) >= self.world.plan.limit:
             self.fail("never more than the limit", told)
-        if any(worker.issue == issue and worker.locked for worker in self.world.workers):
+        if any(each.issue == issue and each.locked for each in self.world.workers):
             self.fail("never two workers of one issue", told)
 
     def started(self, worker: SimulatedWorker) -> None:
-        self.book(worker.parent).busy_until = self.now
+        self.was_busy(worker.parent)
         self.look()
 
     # -- ends ------------------------------------------------------------------------
@@ -247,6 +246,8 @@ class Referee(Pace):
             except StateError as error:
                 self.fail("the record of a run can be read", f"{process}: {error}")
         for issue in world.records.issues().issues:
+            if not self._is_new(issue):
+                continue
             found = world.records.look(issue)
             if found.is_of_another(self.epic):
                 continue
@@ -256,3 +257,12 @@ class Referee(Pace):
             if kind != expected:
                 told = f"#{issue} is {kind}, not {expected}"
                 self.fail("a crash leaves what can be told", f"{process}: {told}")
+
+    def _is_new(self, issue: int) -> bool:
+        """Whether something was written of an issue since this was asked last."""
+        space = places.namespace(issue)
+        files = self.world.files.files
+        now = [data for place, data in files.items() if place[:3] == space]
+        before = self._seen.get(issue)
+        self._seen[issue] = now
+        return before != now

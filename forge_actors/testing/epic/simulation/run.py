@@ -12,10 +12,8 @@ import trio
 from msgspec import Struct
 
 from forge_actors.testing.epic.simulation.book import is_ready, left_of
-from forge_actors.testing.epic.simulation.people import People
 from forge_actors.testing.epic.simulation.plan import Plan, draw
 from forge_actors.testing.epic.simulation.process import Process
-from forge_actors.testing.epic.simulation.referee import Referee
 from forge_actors.testing.epic.simulation.world import World
 from forge_actors.testing.simulation.run import seeded
 from forge_actors.testing.simulation.timers import Timers
@@ -81,8 +79,6 @@ class _Simulation:
     async def run(self) -> Result:
         scope = trio.CancelScope()
         self._world = world = World(self._plan, self.timers, scope)
-        world.referee = Referee(world)
-        world.people = People(world)
         try:
             with scope:
                 await self._live()
@@ -153,14 +149,12 @@ class _Simulation:
             world.fail("no lock is left", f"{list(world.kernel.held)}")
         snapshot = world.referee.book(world.processes[-1]).snapshot
         assert snapshot is not None
+        satisfied_by, known = world.plan.satisfied_by, snapshot.ids
         for child in snapshot.home_children:
-            if is_ready(child, snapshot, world.plan.satisfied_by):
-                left = left_of(world.files, child.number, snapshot.epic.ref, child.id)
-                if left in ("absent", "fresh", "resumable"):
-                    kept = [
-                        each.number
-                        for each in world.plan.children
-                        if each.kept == "standalone"
-                    ]
-                    if child.number not in kept[-1:]:
-                        world.fail("all that is ready is done", f"#{child.number}")
+            issue = child.number
+            left = left_of(world.files, issue, snapshot.epic.ref, known[issue])
+            begins = is_ready(child, snapshot, satisfied_by)
+            if issue == world.processes[-1].standalone or not begins:
+                continue
+            if left in ("absent", "fresh", "resumable"):
+                world.fail("all that is ready is done", f"#{issue} is {left}")

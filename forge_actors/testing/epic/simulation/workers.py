@@ -153,13 +153,16 @@ class SimulatedWorker:
         return found.request.invocation_id in (None, self.order.claim.invocation_id)
 
     def _save(self, phase: Phase) -> None:
-        world, claim = self._world, self.order.claim
-        place, at = self.order.repository.place, places.state(self.issue)
+        world, claim, at = self._world, self.order.claim, places.state(self.issue)
         found = world.records.look(self.issue).saved
-        run_id = f"r-{claim.generation:08d}" if found is None else found.state.run_id
+        if found is None:
+            place, run_id = self.order.repository.place, f"r-{claim.generation:08d}"
+            url = f"https://{place.host}/{place.repo}/issues/{self.issue}"
+        else:
+            run_id, url = found.state.run_id, found.state.issue_url
         state = EngineState(
             run_key=RunKey(claim.run_key.repository_id, self.issue),
-            issue_url=f"https://{place.host}/{place.repo}/issues/{self.issue}",
+            issue_url=url,
             run_id=run_id,
             phase=phase,
             config_digest=NO_DIGEST,

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.timestamps import timestamp
-from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.epic.graph import BEGIN, ScriptedGraph
 from forge_actors.testing.epic.locks import CONTROLLER, FakeKernel
 from forge_actors.testing.epic.root import MemoryRoot
+from forge_actors.testing.epic.simulation.people import People
 from forge_actors.testing.epic.simulation.plan import CALM, EPIC
 from forge_actors.testing.epic.simulation.points import Injector
+from forge_actors.testing.epic.simulation.records import Records
+from forge_actors.testing.epic.simulation.referee import Referee
 from forge_actors.testing.simulation.books import Violation
 
 if TYPE_CHECKING:
     import trio
 
+    from forge_actors.domain.epic.records import Record
     from forge_actors.testing.epic.simulation.plan import Plan, Work
     from forge_actors.testing.epic.simulation.points import Fault
     from forge_actors.testing.epic.simulation.process import Process
@@ -36,7 +39,8 @@ class World:
         self.violation: Violation | None = None
         self.kernel = FakeKernel()
         self.files = MemoryRoot()
-        self.records = FileNamespaces(self.files)
+        self.memory: dict[tuple[type[Record], bytes], Record] = {}
+        self.records = Records(self.files, self.memory)
         self.graph = ScriptedGraph(EPIC)
         self.clock = FakeClock(BEGIN)
         self.injector = Injector(plan.faults)
@@ -49,6 +53,8 @@ class World:
         self.deeds: set[str] = set()
         #: Nothing goes wrong any more, and workers do what they are there for.
         self.calm = False
+        self.people = People(self)
+        self.referee = Referee(self)
         self._works = {issue: list(works) for issue, works in plan.works.items()}
         self._tokens = 0
 
