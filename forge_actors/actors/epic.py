@@ -131,6 +131,7 @@ class _Loop:
                 await self._admissions.step()
         else:
             self._reading.stop()
+            run.context.slots.want(())
         if progress.busy or self._reading.under_way:
             return False
         if run.is_told_to_stop:

@@ -66,6 +66,8 @@ class Admissions:
         """Whether others may begin in place of some that were skipped: what was skipped
         is not ready any more."""
         run, progress, slots = self._run, self._run.progress, self._run.context.slots
+        for issue, why in slots.lost():
+            run.hold(issue, "spawn-failed", why)
         ready, skipped = progress.ready(), False
         slots.want(ready[: progress.free])
         for issue in list(slots.granted()):
@@ -265,6 +267,8 @@ class Admissions:
         except StateError as error:
             run.say(f"#{issue}: its process could not be noted down: {error}")
         run.say(telling.started(issue, claim, worker.pid, worker.log))
+        begun = {"issue": issue, "how": claim.kind, "generation": claim.generation}
+        run.tell("epic_issue_started", **begun)
 
     async def _follow(self, issue: int, worker: Worker) -> None:
         self._ended(issue, await worker.wait())

@@ -113,5 +113,7 @@ class Finalizing:
         run.hold(issue, facts.get(found.kind, "uncertain"))
         became = None if done is None else done.classification
         run.say(telling.finalized(issue, status, found.kind, became))
+        told_of = {"issue": issue, "found": found.kind, "settlement": found.settlement}
+        run.tell("epic_issue_ended", **told_of)
         if found.kind == "uncertain":
             run.say(f"#{issue}: {found.detail}")

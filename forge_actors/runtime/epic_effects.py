@@ -33,9 +33,9 @@ How = Literal["begun", "done", "failed"]
 
 
 class NotNow(ForgeError):
-    """It cannot be published now, and may be later: run the EPIC again."""
+    """The work cannot go on now, and may later: run the EPIC again."""
 
-    code = "NOT_PUBLISHED"
+    code = "NOT_NOW"
 
 
 class Publisher:

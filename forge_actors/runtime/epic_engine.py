@@ -25,7 +25,7 @@ from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
 from forge_actors.runtime.effect_guard import EffectSettings
-from forge_actors.runtime.epic_effects import Publisher
+from forge_actors.runtime.epic_effects import NotNow, Publisher
 from forge_actors.runtime.epic_phases import PhaseJobs
 from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.github import open_pull_requests
@@ -33,7 +33,7 @@ from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.settings import Settings, StatusSettings
+from forge_actors.runtime.settings import PressureSettings, Settings, StatusSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Task(Struct, frozen=True):
 
 
 class Engine:
-    """Goes from phase to phase. `saved` is the state that the disk has."""
+    """Goes from phase to phase, and saves the state at each boundary."""
 
     def __init__(
         self,
@@ -148,6 +148,8 @@ class Engine:
                 self._save(state)
                 words = f": {detail(outcome.text)}" if outcome.text else ""
                 self._say(f"{phase} {outcome.kind}{words}")
+                if outcome.kind == "later":
+                    raise NotNow(f"see to it, and run the EPIC again: {state.detail}")
                 if self._is_told_to_stop():
                     break
         return state
@@ -203,6 +205,8 @@ def _of_phases(settings: Settings) -> Settings:
         webhooks=(),
         effects=EffectSettings(wrappers="all"),
         epic=EpicSettings(),
+        # Whoever admitted the issue has found the room for it.
+        pressure=PressureSettings(min_free_memory_mb=64, max_load_per_cpu=1e9),
     )
 
 

@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from forge_actors.runtime.handles import Runtime
 
 #: How often an interrupted phase is gone on with.
-MAX_ATTEMPTS = 100
+MAX_ATTEMPTS = 10
 #: The agent that is any command, with what it is asked as its input.
 COMMAND = "command"
+#: What says nothing of the work: nobody is logged in, or an account has no money.
+_TO_BE_SEEN_TO = ("PROVIDER_AUTH", "BUDGET_SPENT")
 #: Phases that are asked in words.
 ASKED: tuple[WorkPhase, ...] = ("implement", "review")
 
@@ -160,6 +162,8 @@ class PhaseJobs:
         why = view.state if error is None else error.message
         if error is not None and error.code == QUESTION:
             return Outcome("blocked", f"it asks: {why}")
+        if error is not None and error.code in _TO_BE_SEEN_TO:
+            return Outcome("later", why)
         if said is not None and said.kind in ("findings", "blocked"):
             return said
         own = view.state == "failed" and view.exit_code not in (None, 0)

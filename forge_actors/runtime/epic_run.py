@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 from msgspec import Struct
@@ -30,10 +30,10 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.spawning import SpawnedWorkers
 from forge_actors.edges.machine import Clock
 from forge_actors.edges.watch import watch_folder
+from forge_actors.runtime.epic_environment import check_programs, worker_environment
 from forge_actors.runtime.epic_place import controller_place, locks, opened
 from forge_actors.runtime.epic_settings import parallel, with_agent
 from forge_actors.runtime.epic_source import open_graph
-from forge_actors.runtime.orders import allowed_environment
 from forge_actors.runtime.secrets import SecretFolder
 from forge_actors.runtime.sources import SETTINGS_FILE, load
 
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.records import EpicRef
     from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
-    from forge_actors.domain.epic.workers import WorkerOrder
+    from forge_actors.domain.epic.workers import Slots, WorkerOrder, Workers
+    from forge_actors.edges.epic.root import FolderRoot
     from forge_actors.runtime.epic_settings import EpicSettings
     from forge_actors.runtime.settings import Settings
 
@@ -94,41 +95,70 @@ async def run_epic(
     graph = open_graph(options.target, settings.github, SecretFolder(options.home))
     try:
         wanted.check_ready()
+        check_programs(wanted, worker_environment(wanted))
         place = await controller_place(options.folder)
         folder = await plan_folder(graph, options.target)
         with opened(place) as root:
-            namespaces = FileNamespaces(root, folder)
-            context = Context(
-                graph=graph,
-                locks=locks(root, folder),
-                namespaces=namespaces,
-                workers=SpawnedWorkers(
-                    root,
-                    place.checkout,
-                    worker_environment(),
-                    partial(worker_command, options, place.checkout, folder),
-                    folder,
-                ),
-                slots=OwnSlots(),
-                clock=Clock(),
-                config=config_summary(wanted, limit),
-                satisfied_by=wanted.satisfied_by,
-                worktree=partial(worktree_path, root.path, folder),
-                token=partial(secrets.token_hex, 8),
-                out=out,
-                signals=counted_signals,
-                watch=partial(watch_stop, root.path, folder),
-                before_start=partial(
-                    check_claims,
-                    namespaces,
-                    force=options.force,
-                    resume=options.resume or options.force,
-                ),
-                passed=show,
+            workers = SpawnedWorkers(
+                root,
+                place.checkout,
+                worker_environment(wanted),
+                partial(worker_command, options, place.checkout, folder),
+                folder,
+            )
+            made = RunSite(options, wanted, limit, graph, root, folder)
+            context = made.context(
+                workers, OwnSlots(), out, signals=counted_signals, passed=show
             )
             return await epic.run(context)
     finally:
         await graph.close()
+
+
+class RunSite(NamedTuple):
+    """What a run goes by, wherever its workers come from."""
+
+    options: EpicOptions
+    settings: EpicSettings
+    limit: int
+    graph: Graph
+    root: FolderRoot
+    folder: Place
+
+    def context(
+        self,
+        workers: Workers,
+        slots: Slots,
+        out: Callable[[str], None],
+        **others: Any,
+    ) -> Context:
+        """What its scheduler is given; `others` are fields of the context."""
+        options, settings, root, folder = (
+            *(self.options, self.settings, self.root, self.folder),
+        )
+        namespaces = FileNamespaces(root, folder)
+        poll, grace = settings.poll_seconds, settings.grace_seconds
+        return Context(
+            graph=self.graph,
+            locks=locks(root, folder),
+            namespaces=namespaces,
+            workers=workers,
+            slots=slots,
+            clock=Clock(),
+            config=ConfigSummary(self.limit, poll, grace, settings.digest()),
+            satisfied_by=settings.satisfied_by,
+            worktree=partial(worktree_path, root.path, folder),
+            token=partial(secrets.token_hex, 8),
+            out=out,
+            watch=partial(watch_stop, root.path, folder),
+            before_start=partial(
+                check_claims,
+                namespaces,
+                force=options.force,
+                resume=options.resume or options.force,
+            ),
+            **others,
+        )
 
 
 def load_settings(options: EpicOptions) -> Settings:
@@ -142,11 +172,6 @@ def load_settings(options: EpicOptions) -> Settings:
     return load(options.config or options.home / SETTINGS_FILE).settings
 
 
-def config_summary(settings: EpicSettings, limit: int) -> ConfigSummary:
-    poll, grace = settings.poll_seconds, settings.grace_seconds
-    return ConfigSummary(limit, poll, grace, settings.digest())
-
-
 async def plan_folder(graph: Graph, target: str) -> Place:
     """Where the issues of a plan are kept apart from those of other graphs."""
     return () if "://" in target else (await graph.repository()).folder
@@ -155,11 +180,6 @@ async def plan_folder(graph: Graph, target: str) -> Place:
 def worktree_path(common_dir: str, folder: Place, issue: int) -> str:
     place = places.within(places.worktree(issue), folder)
     return places.path(common_dir, place)
-
-
-def worker_environment() -> dict[str, str]:
-    """What a worker sees of ours: what every job may."""
-    return allowed_environment()
 
 
 def worker_command(
@@ -179,7 +199,7 @@ def worker_command(
         *("--controller-fd", str(order.controller), "--run-fd", str(order.run)),
     ]
     if folder:
-        words += ["--inside", "/".join(folder)]
+        words += ["--folder", "/".join(folder)]
     if options.agent is not None:
         words += ["--agent", options.agent]
     if options.accept_config_change and claim.kind == "resume":

@@ -31,7 +31,14 @@ async def test_a_worker_goes_from_phase_to_phase_until_the_work_is_ready(
         review="cat > /dev/null; git push origin HEAD:refs/heads/mine && exit 9; true",
     )
     with bench.admitted() as worker:
+        before = bench.files()
         assert await worker.wait() == 0, bench.log()
+    ours = f"{bench.common}/forge-actors"
+    own = (f"{ours}/issues/12/state/", f"{ours}/worktrees/12/", f"{ours}/id")
+    others = {name for name in bench.files() if not name.startswith(own)}
+    assert {name: bench.files()[name] for name in others} == {
+        name: data for name, data in before.items() if not name.startswith(own)
+    }, "it writes nothing but its own"
     assert bench.traced == [
         *("prepare", "implement", "check", "implement", "check", "review")
     ]

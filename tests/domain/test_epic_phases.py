@@ -89,6 +89,7 @@ STEPS: list[tuple[str, str, Plan, Phase]] = [
     *[(p, "failed", Plan(frozenset(WORK), failures=1), "failed") for p in WORK],
     *[(phase, "blocked", ALL, "blocked") for phase in WORK],
     *[(phase, "done", ALL, "done") for phase in WORK],
+    *[(p, "later", Plan(frozenset(WORK), failures=1), p) for p in WORK],
 ]
 
 
@@ -106,6 +107,18 @@ def test_each_outcome_of_a_phase_leads_to_one_next_phase(
     if follows in ("blocked", "failed"):
         assert told.detail.startswith(f"{phase}: ")
         assert "the words" in told.detail
+    assert decode(EngineState, encode(told)) == told
+
+
+def test_what_a_record_says_can_be_shown() -> None:
+    told = after(
+        state("check"),
+        "check",
+        Outcome("blocked", "a\x1b[31m red\n\u202eline \udc80 \x00"),
+        ALL,
+        LATER,
+    )
+    assert told.detail == "check: a red line ?"
     assert decode(EngineState, encode(told)) == told
 
 
@@ -143,6 +156,15 @@ def test_a_failure_of_a_phase_is_no_round_of_mending() -> None:
     assert (told.phase, told.detail) == ("check", "check: no disk")
     told = after(told, "check", Outcome("findings", "c"), plan, LATER)
     assert told.phase == "implement"
+
+
+def test_what_has_to_be_seen_to_first_is_neither_a_failure_nor_a_round() -> None:
+    told = state("check")
+    for number in range(1, 20):
+        told = after(told, "check", Outcome("later", "log in"), ALL, LATER)
+        assert (told.phase, told.setbacks) == ("check", {})
+        assert told.tries == {"check": number}, "each try has a number of its own"
+    assert told.detail == "check: log in"
 
 
 outcomes = st.builds(

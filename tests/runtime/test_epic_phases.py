@@ -154,6 +154,9 @@ async def test_an_agent_that_asks_takes_a_person_and_one_that_fails_has_failed(
         asked = await jobs.run(begun(), "implement")
         assert asked.kind == "blocked"
         assert asked.text.startswith("it asks: ")
+        agents["claude"].play("auth")
+        later = await jobs.run(begun(tries={"implement": 9}), "implement")
+        assert later.kind == "later", later
         agents["claude"].play("failed_silently")
         failed = await jobs.run(begun(tries={"implement": 1}), "implement")
         assert failed == Outcome("failed", failed.text, failed.job)

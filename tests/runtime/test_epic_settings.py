@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forge_actors.domain.errors import InvalidInput
-from forge_actors.runtime.epic_environment import worker_environment
+from forge_actors.domain.errors import InvalidInput, Refused
+from forge_actors.runtime.epic_environment import check_programs, worker_environment
 from forge_actors.runtime.epic_settings import (
     EpicSettings,
     parallel,
     with_agent,
 )
 from forge_actors.runtime.settings import settings_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     *[({"max_parallel": value}, "epic.max_parallel") for value in (0, 17, True, "2")],
@@ -136,3 +139,16 @@ def test_a_worker_has_the_keys_of_its_agents_and_no_other_secret() -> None:
     assert "ANTHROPIC_API_KEY" not in worker_environment(EpicSettings(), environ)
     with pytest.raises(InvalidInput):
         worker_environment(with_agent(EpicSettings(), "nobody"), environ)
+
+
+def test_a_phase_whose_agent_is_nowhere_is_refused_before_it_waits(
+    tmp_path: Path,
+) -> None:
+    environ = {"PATH": str(tmp_path)}
+    with pytest.raises(Refused, match="implement: the program 'claude'"):
+        check_programs(with_agent(EpicSettings(), "claude"), environ)
+    (tmp_path / "codex").write_text("#!/bin/sh\n")
+    (tmp_path / "codex").chmod(0o755)
+    check_programs(with_agent(EpicSettings(), "claude, codex"), environ)
+    check_programs(with_agent(EpicSettings(), "command"), environ)
+    check_programs(EpicSettings(), environ)

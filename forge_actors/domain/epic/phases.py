@@ -37,7 +37,7 @@ CHECK_ROUNDS, REVIEW_ROUNDS, FAILURES = 3, 3, 2
 #: How many of each may be set.
 MAX_ROUNDS = 100
 
-OutcomeKind = Literal["passed", "findings", "failed", "blocked", "done"]
+OutcomeKind = Literal["passed", "findings", "failed", "blocked", "done", "later"]
 #: The words by which a phase says itself what it came to.
 WORDS: tuple[OutcomeKind, ...] = ("passed", "findings", "blocked", "done")
 
@@ -46,7 +46,8 @@ class Outcome(Struct, frozen=True):
     """What one phase came to.
 
     `findings` is the work to be mended, `failed` that the phase itself came to nothing,
-    `blocked` that it takes a person, `done` that there is nothing left to do.
+    `blocked` that it takes a person, `done` that there is nothing left to do, and
+    `later` that something around it has to be seen to before it can be tried at all.
     """
 
     kind: OutcomeKind
@@ -109,6 +110,8 @@ def after(
         case "done":
             why = detail(outcome.text)
             return structs.replace(state, phase="done", findings="", detail=why)
+        case "later":
+            return structs.replace(state, detail=detail(f"{phase}: {outcome.text}"))
         case "blocked":
             return _ends(state, "blocked", phase, outcome.text or "it takes a person")
         case "findings" if phase in LOOKING:

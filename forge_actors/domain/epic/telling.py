@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.verdicts import KINDS
+from forge_actors.domain.epic.views import told
 from forge_actors.domain.harmless import clean
 from forge_actors.domain.redaction import redact
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MAX_LINE = 2000
 _WHY_HELD: dict[str, str] = {
     "owned": "somebody else works on it",
-    "uncertain": "what is on disk of it is not certain",
+    "uncertain": "nothing is certain that could be gone on with now",
     "settled-namespace": "the work on it has come to its end",
     "resumable": "its worker ended in the middle; the next run goes on with it",
     "other-epic": "its folder belongs to another EPIC",
@@ -44,7 +45,7 @@ def began(
 ) -> str:
     closed = "" if epic.open else ", which is closed"
     return (
-        f"EPIC #{epic.number} of {repository.place}{closed}:"
+        f"EPIC #{epic.number} of {told(repository.place)}{closed}:"
         f" invocation {invocation.id}, at most {limit} at once"
     )
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.epic.errors import StateError
-from forge_actors.domain.epic.places import log, told, within
+from forge_actors.domain.epic.places import log, path, within
 from forge_actors.domain.epic.workers import NotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from forge_actors.domain.epic.places import Place
-    from forge_actors.domain.epic.ports import Root
     from forge_actors.domain.epic.workers import WorkerOrder
+    from forge_actors.edges.epic.root import FolderRoot
 
 #: Bytes that the log of one worker has at most when it is opened.
 LOG_LIMIT = 16 * 1024 * 1024
@@ -37,7 +37,7 @@ class SpawnedWorkers:
 
     def __init__(
         self,
-        root: Root,
+        root: FolderRoot,
         checkout: str,
         environment: Mapping[str, str],
         command: Callable[[WorkerOrder], Sequence[str]],
@@ -76,7 +76,7 @@ class SpawnedWorkers:
             raise NotStarted(str(error)) from None
         finally:
             os.close(output)
-        return SpawnedWorker(process, told(place))
+        return SpawnedWorker(process, path(self._root.path, place))
 
 
 class SpawnedWorker:

@@ -1,0 +1,114 @@
+"""Runs of EPICs by a service: what they are asked to be, kept and shown as."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+from forge_actors.domain.epic.views import EpicView
+from forge_actors.domain.epic_changes import EpicSaved
+from forge_actors.domain.errors import ForgeError
+from forge_actors.domain.events import Event
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+#: Runs that have not ended, and those that have and are kept.
+MAX_ACTIVE, KEPT = 100, 500
+
+#: `waiting`: for the repository, which somebody has, or for the end of a limit.
+RunState: TypeAlias = Literal["waiting", "running", "ended"]
+
+
+class EpicRequest(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An EPIC to be worked through by a service."""
+
+    #: The URL of an issue, or the path of a plan on the service's machine.
+    epic: str
+    #: Name or path of the repository.
+    repo: str
+    max_parallel: int | None = None
+    #: For the phases that take one, in place of what the settings say.
+    agent: str | None = None
+    #: Take over claims that an earlier run left open.
+    resume: bool = False
+    #: The same, and move a record aside that cannot be read.
+    force: bool = False
+    #: Go on with other settings than the work began with.
+    accept_config_change: bool = False
+    #: The same id again begins nothing more.
+    request_id: str | None = None
+
+
+class EpicRun(Struct, frozen=True):
+    """One run: kept until `KEPT` newer ones have ended."""
+
+    id: str
+    request: EpicRequest
+    #: Id of the repository.
+    repo: str
+    #: Who began it.
+    origin: str
+    #: Seconds since 1970.
+    made: float
+    state: RunState = "running"
+    #: What it waits for, or why it has ended in another way than by itself.
+    why: str | None = None
+    #: How it ended; None while it goes on, and if it could not begin.
+    reason: str | None = None
+    ended: float | None = None
+    #: How many of its schedulers there were.
+    invocations: int = 0
+
+
+class EpicRunView(Struct, frozen=True, omit_defaults=False):
+    """A run as it is shown."""
+
+    id: str
+    epic: str
+    #: Name of the repository; its id if it was removed.
+    repo: str
+    state: RunState
+    why: str | None
+    reason: str | None
+    origin: str
+    made_at: str
+    ended_at: str | None
+    #: The graph and its issues, as of the last snapshot of this service.
+    view: EpicView | None = None
+
+
+class UnreadableEpic(ForgeError):
+    """What is stored of a run of an EPIC cannot be used."""
+
+    code = "EPIC_UNREADABLE"
+
+
+_run = msgspec.json.Decoder(EpicRun)
+
+
+def loaded(body: bytes) -> EpicRun:
+    """A run as it was saved.
+
+    Raises:
+        UnreadableEpic: it cannot be used.
+    """
+    try:
+        return _run.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UnreadableEpic(f"what is stored of it: {error}") from None
+
+
+def saved(run: EpicRun, event: Event | None = None) -> EpicSaved:
+    """The change to what it is now."""
+    body = msgspec.json.encode(run)
+    return EpicSaved(run.id, run.state != "ended", body, run.request.request_id, event)
+
+
+def epic_event(kind: str, run: EpicRun, now: float, **data: object) -> Event:
+    """Something became of a run."""
+    about = {"epic": run.id, "target": run.request.epic, **data}
+    told = {name: value for name, value in about.items() if value is not None}
+    return Event(kind, now, repo=run.repo, data=told)
