@@ -199,7 +199,7 @@ async def test_a_signal_cuts_a_reading_short(world: World) -> None:
 
 
 async def test_a_signal_that_comes_while_the_last_issue_begins_counts(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker cannot be started, so that nothing is left when that is known."""
     world.graph.add(1)
@@ -210,7 +210,7 @@ async def test_a_signal_that_comes_while_the_last_issue_begins_counts(
         await trio.sleep(5.0)
         return await start(order)
 
-    world.workers.start = slowly  # type: ignore[method-assign]
+    monkeypatch.setattr(world.workers, "start", slowly)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(later, 2.0, world.signal)
         end = await world.run()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from forge_actors.testing.epic.simulation.book import Left
 from forge_actors.testing.epic.simulation.pace import ENDS
 from forge_actors.testing.epic.simulation.points import all_faults
 
@@ -28,12 +29,8 @@ OUTCOMES = (
 DEEDS = (
     *(f"end: {outcome}" for outcome in OUTCOMES),
     *(f"row: {' '.join(map(str, row))}" for row in sorted(ENDS, key=str)),
-    *(
-        f"left: {left}"
-        for left in ("absent", "fresh", "resumable", "settled", "uncertain")
-    ),
+    *(f"found: {left}" for left in get_args(Left)),
     "left: resumable, its claim open",
-    "left: other-epic",
     "no log",
     "no process",
     "a process although starting failed",

@@ -157,8 +157,6 @@ class Pace:
                 self.fail("to find out changes nothing", told)
             if now == "resumable" and still_open:
                 self.world.did("left: resumable, its claim open")
-        for left in book.left.values():
-            self.world.did(f"left: {left}")
 
     def was_busy(self, process: Process) -> None:
         """Until now it did something that it does nothing else beside."""

@@ -113,6 +113,12 @@ def draw(seed: int) -> Plan:
     children = _children(chance)
     numbers = [child.number for child in children]
     operations = [*_people(chance, numbers), *_stops(chance), *_others(chance, numbers)]
+    faults = [*_faults(chance)]
+    poll = chance.choice((5.0, 20.0, 40.0))
+    if chance.random() < 0.1:
+        poll = 5.0
+        faults.append(Fault("refuse", "read snapshot", "before", 2))
+        operations += _in_trouble(chance, numbers)
     operations.sort(key=lambda operation: operation.at)
     return Plan(
         seed=seed,
@@ -121,9 +127,9 @@ def draw(seed: int) -> Plan:
             number: tuple(_work(chance) for _ in range(3)) for number in range(1, 12)
         },
         operations=tuple(operations),
-        faults=tuple(_faults(chance)),
+        faults=tuple(faults),
         limit=chance.randint(1, 3),
-        poll=chance.choice((5.0, 20.0, 40.0)),
+        poll=poll,
         grace=chance.choice((0.0, 3.0, 15.0)),
         satisfied_by=chance.choice(((), ("completed",), ("not-planned",), ("any",))),
         read=chance.choice((0.0, 0.0, 0.05, 0.5)),
@@ -240,6 +246,18 @@ def _others(chance: Random, numbers: list[int]) -> Iterator[Operation]:
         yield Operation(at + chance.uniform(1, 60), "clear junk")
     if chance.random() < 0.05:
         yield Operation(chance.uniform(0, HORIZON), "break record")
+
+
+def _in_trouble(chance: Random, numbers: list[int]) -> Iterator[Operation]:
+    """Something is wrong with all of it while workers live, and then somebody stops it:
+    the graph is refused, or the disk has what it cannot have."""
+    yield Operation(0.5, "probe", chance.choice(numbers), 60.0)
+    if chance.random() < 0.5:
+        yield Operation(4.0, "junk")
+        yield Operation(60.0, "clear junk")
+    verb = chance.choice(("now", "signal"))
+    whose = "this" if verb == "now" else None
+    yield Operation(chance.uniform(6.0, 20.0), verb, 0, whose)
 
 
 # -- faults --------------------------------------------------------------------------

@@ -45,8 +45,11 @@ class Referee(Pace):
         """It tried to take the lock of an issue."""
         book = self.book(process)
         book.tries.setdefault(issue, []).append((self.now, how))
-        if how == "taken" and book.reads == 0:
-            book.left[issue] = self._left(issue)
+        if how == "taken":
+            left = self._left(issue)
+            self.world.did(f"found: {left}")
+            if book.reads == 0:
+                book.left[issue] = left
 
     def look(self) -> None:
         """Every worker that lives has both its locks."""
