@@ -23,6 +23,7 @@ from forge_actors.domain.epic.runs import (
     epic_event,
     loaded,
     saved,
+    with_jobs,
 )
 from forge_actors.domain.epic_changes import EpicsForgotten
 from forge_actors.domain.errors import (
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Mode = Literal["drain", "now"]
+#: Events after which what is seen of a run is kept anew.
+_CHANGE_MUCH = ("epic_snapshot", "epic_issue_started", "epic_issue_ended")
 
 
 class ServedEpics(Struct, frozen=True):
@@ -87,6 +90,20 @@ class _Kept:
         self.site: JobSite | None = None
         #: Somebody wants it to end although it has no scheduler now.
         self.stopped = trio.CancelScope()
+
+    @property
+    def jobs(self) -> dict[int, str]:
+        """The last job of each issue that has had one."""
+        seen = () if self.run.last is None else self.run.last.children
+        before = {each.number: each.job for each in seen if each.job is not None}
+        return before if self.site is None else {**before, **self.site.jobs}
+
+    def look(self) -> None:
+        """Keep what is seen of it now, for when its scheduler is gone."""
+        view = self.view()
+        if view is not None:
+            seen = with_jobs(view, self.jobs)
+            self.run = structs.replace(self.run, last=seen)
 
 
 class RunningEpics:
@@ -184,12 +201,9 @@ class RunningEpics:
     def view(self, run_id: str) -> EpicView | None:
         """The graph and the issues of a run that goes on, once they were read."""
         kept = self._kept.get(run_id)
-        return None if kept is None else kept.view()
-
-    def jobs(self, run_id: str) -> dict[int, str]:
-        """The jobs of issues of a run that goes on, by the number of the issue."""
-        kept = self._kept.get(run_id)
-        return {} if kept is None or kept.site is None else kept.site.jobs
+        if kept is None or (view := kept.view()) is None:
+            return None
+        return with_jobs(view, kept.jobs)
 
     async def stop(self, run_id: str, mode: Mode) -> None:
         """Ask a run to end.
@@ -303,7 +317,11 @@ class RunningEpics:
                 tell=partial(self._tell, kept),
             )
             with self._served.candidates.serving(kept.run.id, site.issues):
-                end = await epic.run(context)
+                try:
+                    end = await epic.run(context)
+                finally:
+                    kept.look()
+                    kept.view = lambda: None
             # What was asked of workers last is still passed on.
             site.issues.close()
         return end
@@ -352,6 +370,8 @@ class RunningEpics:
         self._store.save([saved(kept.run, event)])
 
     def _tell(self, kept: _Kept, kind: str, data: dict[str, object]) -> None:
+        if kind in _CHANGE_MUCH:
+            kept.look()
         self._store.save([saved(kept.run, self._event(kind, kept.run, **data))])
 
     async def _end(self, kept: _Kept, end: End | None, why: str | None) -> None:
