@@ -30,6 +30,8 @@ MAX_TOLD = 500
 MIN_PREFIX = 4
 #: Characters of the EPIC, and of the id of a request.
 MAX_EPIC, MAX_REQUEST_ID = 4096, 200
+#: What the settings may have workers do to the outside.
+_DOES = {"push": "push", "pull_request": "open pull requests"}
 
 
 class EpicControl(JobControl):
@@ -97,8 +99,8 @@ class EpicControl(JobControl):
         if effects:
             raise Refused(
                 f"{asks} cannot begin an EPIC, as the settings have its workers"
-                f" {' and '.join(effects)}; a person can, with forge-actors epic run"
-                " --detach"
+                f" {' and '.join(_DOES[each] for each in effects)}; a person can, with"
+                " forge-actors epic run --detach"
             )
 
     def _epic_view(self, run: EpicRun, *, brief: bool = False) -> EpicRunView:
