@@ -217,9 +217,9 @@ class RunningEpics:
         kept = self._kept.get(run_id)
         if kept is None:
             raise Refused(f"run {run_id} has ended")
-        if kept.site is not None and kept.site.ask_to_stop(mode):
-            return
-        kept.stopped.cancel()
+        asked = kept.site is not None and kept.site.ask_to_stop(mode)
+        if kept.run.state == "waiting" or not asked:
+            kept.stopped.cancel()
 
     async def wait(self, run_id: str) -> None:
         """Return when it has ended.
