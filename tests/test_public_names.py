@@ -19,12 +19,12 @@ import forge_actors
 #: programs of others: see design/versioning.md.
 PUBLIC = {
     "forge_actors": """
-        CapacityView EventStream EventView ForgeError InvalidInput JobEdit JobError
-        JobHandle JobQuery JobRequest JobView LauncherDown NextTime NotFound
-        OccurrenceView OutputStream ProviderView Refused RepositoryDetails
-        RepositoryHandle RepositoryView Runtime ScheduleHandle ScheduleRequest
-        ScheduleView SettingChange SettingView Settings StoreFailed TokenView
-        Unavailable WorkflowHandle WorkflowRequest WorkflowView open_runtime
+        CapacityView EpicHandle EpicRequest EpicRunView EventStream EventView ForgeError
+        InvalidInput JobEdit JobError JobHandle JobQuery JobRequest JobView LauncherDown
+        NextTime NotFound OccurrenceView OutputStream ProviderView Refused
+        RepositoryDetails RepositoryHandle RepositoryView Runtime ScheduleHandle
+        ScheduleRequest ScheduleView SettingChange SettingView Settings StoreFailed
+        TokenView Unavailable WorkflowHandle WorkflowRequest WorkflowView open_runtime
     """,
     "forge_actors.adapters": """
         AgentAdapter AgentEvent AgentReader AgentRun Final Invocation LimitHit LimitKind

@@ -115,5 +115,7 @@ class Finalizing:
         became = None if done is None else done.classification
         why = "" if kept.saved is None else kept.saved.state.detail
         run.say(telling.finalized(issue, status, found, became, why))
+        told_of = {"issue": issue, "found": found.kind, "settlement": found.settlement}
+        run.tell("epic_issue_ended", **told_of)
         if found.kind == "uncertain":
             run.say(f"#{issue}: {found.detail}")

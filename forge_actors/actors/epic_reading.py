@@ -92,6 +92,7 @@ class Reading:
         if self._told != (told := telling.summary(summary)):
             self._told = told
             run.say(told)
+            run.tell("epic_snapshot", children=summary.children, **found)
 
     def _look_at_observed(self) -> bool:
         """Look again at issues that others had; whether anything may be admitted."""

@@ -87,6 +87,9 @@ class Run:
     def say(self, text: str) -> None:
         self.context.say(text)
 
+    def tell(self, kind: str, **data: object) -> None:
+        self.context.tell(kind, data)
+
     # -- facts -----------------------------------------------------------------------
 
     def hold(self, issue: int, fact: Fact, why: str | None = None) -> None:
@@ -178,6 +181,7 @@ class Run:
                 progress.live[issue].worker.interrupt()
         if self.record.admission != self.ending.admission:
             self.save()
+            self.tell("epic_stopping", reason=self.ending.admission.reason)
         return order == "leave"
 
     def _read_request(self) -> None:
@@ -210,6 +214,7 @@ class Run:
     ) -> None:
         self.ending.degrade(reason)
         self.save()
+        self.tell("epic_degraded", reason=reason)
 
     def tell_held(self) -> None:
         """Say which issues are left because of what is known of them here."""

@@ -104,6 +104,7 @@ class ControlBase:
         self.scheduling = automation.scheduling
         self.running_workflows = automation.workflows
         self.controllers = automation.controllers
+        self.running_epics = automation.epics
         #: Actors of repositories that were found before, and to which no jobs are on
         #: their way; and how often some were.
         self._actors: dict[str, RepositoryMailbox] = {}

@@ -350,7 +350,8 @@ class Parts:
         automation = Automation(
             *(self._store, self._clock, self._ids, admission.submit, cancel),
             *(self.registry, self.looking, self._home, self._settings, output),
-            control=lambda: control,
+            self.candidates,
+            lambda: control,
         )
         control = RuntimeControl(
             home=self._home,

@@ -14,13 +14,16 @@ from forge_actors.domain.requests import JobRequest
 from tests.runtime.control_kit import controlled
 from tests.runtime.kit import make_repository, running
 
+#: Looked at in no moment, so that nothing of them changes by itself.
+UNSEEN = {"enabled": False}
+
 # Repositories
 
 
 async def test_another_spelling_gives_the_known_repository_and_says_so(
     tmp_path: Path,
 ) -> None:
-    async with controlled(tmp_path) as case:
+    async with controlled(tmp_path, status=UNSEEN) as case:
         [known] = await case.control.repositories()
         (tmp_path / "link").symlink_to(tmp_path / "app")
         (tmp_path / "app" / "sub").mkdir()
@@ -104,13 +107,13 @@ async def test_a_repository_with_jobs_is_not_removed(tmp_path: Path) -> None:
 
 
 async def test_what_is_registered_outlives_the_runtime(tmp_path: Path) -> None:
-    async with controlled(tmp_path) as case:
+    async with controlled(tmp_path, status=UNSEEN) as case:
         await case.add("gone")
         await case.control.remove_repository("gone")
         job = await case.submit()
         await case.control.wait([job])
         before = await case.control.repositories()
-    async with running(tmp_path / "home") as runtime:
+    async with running(tmp_path / "home", status=UNSEEN) as runtime:
         assert await runtime.control.repositories() == before
         again = await runtime.control.submit([JobRequest("app", ["true"])])
         [view] = await runtime.control.wait([again[0].id])

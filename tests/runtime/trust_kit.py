@@ -44,7 +44,8 @@ async def trusting(tmp_path: Path) -> AsyncGenerator[tuple[Runtime, Path], None]
     (app / "src").mkdir()
     (app / ".forge").mkdir()
     (app / ".forge" / "work.toml").write_text(FILE)
-    async with running(None) as runtime:
+    # Its files are looked at when a test says so, not in the middle of a change too.
+    async with running(None, status={"enabled": False}) as runtime:
         await runtime.control.add_repository(str(app))
         yield runtime, app / ".forge" / "work.toml"
 
