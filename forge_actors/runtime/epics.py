@@ -38,6 +38,7 @@ from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.runtime.groups import only_failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -217,9 +218,9 @@ class RunningEpics:
         kept = self._kept.get(run_id)
         if kept is None:
             raise Refused(f"run {run_id} has ended")
-        if kept.site is not None and kept.site.ask_to_stop(mode):
-            return
-        kept.stopped.cancel()
+        asked = kept.site is not None and kept.site.ask_to_stop(mode)
+        if kept.run.state == "waiting" or not asked:
+            kept.stopped.cancel()
 
     async def wait(self, run_id: str) -> None:
         """Return when it has ended.
@@ -260,6 +261,7 @@ class RunningEpics:
         why: str | None = None
         try:
             while end is None and why is None:
+                kept.stopped = trio.CancelScope()
                 try:
                     with kept.stopped:
                         end = await self._pass(kept)
@@ -311,22 +313,26 @@ class RunningEpics:
     async def _schedule(self, kept: _Kept, site: JobSite) -> End:
         from forge_actors.actors import epic
 
-        async with trio.open_nursery() as nursery:
-            context = site.context(
-                nursery,
-                signals=lambda _signalled: nullcontext(),
-                passed=partial(setattr, kept, "view"),
-                tell=partial(self._tell, kept),
-            )
-            with self._served.candidates.serving(kept.run.id, site.issues):
-                try:
-                    end = await epic.run(context)
-                finally:
-                    kept.look()
-                    kept.view = lambda: None
-            # What was asked of workers last is still passed on.
-            site.issues.close()
-        return end
+        ends: list[End] = []
+        try:
+            async with trio.open_nursery() as nursery:
+                context = site.context(
+                    nursery,
+                    signals=lambda _signalled: nullcontext(),
+                    passed=partial(setattr, kept, "view"),
+                    tell=partial(self._tell, kept),
+                )
+                with self._served.candidates.serving(kept.run.id, site.issues):
+                    try:
+                        ends.append(await epic.run(context))
+                    finally:
+                        kept.look()
+                        kept.view = lambda: None
+                # What was asked of workers last is still passed on.
+                site.issues.close()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
+        return ends[0]
 
     async def _wait_for_others(self, kept: _Kept, site: JobSite) -> None:
         """There is one scheduler a repository."""
