@@ -85,10 +85,9 @@ def _issues(
 
 def _about(run: EpicRun, child: ChildView) -> str:
     of = "" if run.last is None else f" of {run.last.repository}"
-    why = child.detail or child.reason
-    if child.phase in ("blocked", "failed"):
-        why = f"{child.phase}: {why}"
-    return f"issue #{child.number}{of} is {why} ({child.title})"
+    how = {"failed": "has failed: ", "blocked": "is blocked: "}
+    why = f"{how.get(child.phase or '', 'is ')}{child.detail or child.reason}"
+    return f"issue #{child.number}{of} {why} ({child.title})"
 
 
 def _unreadable(key: str, repo: str | None, why: str) -> Item:

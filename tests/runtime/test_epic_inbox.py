@@ -94,7 +94,7 @@ async def test_issues_and_runs_that_need_somebody_are_told(tmp_path: Path) -> No
     assert found[1].says.endswith("ended early: unavailable: no answer")
     name = found[0].repo
     assert f"forge-actors epic run --detach --repo {name} {URL}9" in found[0].actions
-    assert found[2].says == "issue #2 of octo/demo is failed: no luck (Do <b>2</b>)"
+    assert found[2].says == "issue #2 of octo/demo has failed: no luck (Do <b>2</b>)"
     assert (found[2].job, found[2].evidence["run"]) == ("1job", "1a00")
     assert "forge-actors logs 1job" in found[2].actions
     assert "is uncertain: not ours" in found[3].says

@@ -35,7 +35,7 @@ export function epics({ root, signal, named }) {
     const told = await get(["epics"], { limit: MOST }, signal);
     keyed(list, told.epics, (each) => each.id, row);
     fill(rest, told.next && ["Older ones: ", h("code", null, "forge-actors epic list")]);
-    part(nothing, "nothing", told.epics.length === 0, (none) => (none ? empty("No EPIC was worked through yet. A run is begun in a checkout:", "forge-actors epic run --detach https://github.com/OWNER/REPO/issues/N") : h("div")));
+    part(nothing, "nothing", told.epics.length === 0, (none) => (none ? empty("No EPIC was worked through yet. A run is begun in a checkout; EPIC is the address of an issue, or a plan:", "forge-actors epic run --detach EPIC") : h("div")));
   }
 
   return { load, concerns: (happened) => happened.some((each) => each.kind.startsWith("epic_")) };
@@ -114,19 +114,27 @@ function pictureOf(run, children) {
 
 function issuesOf(run, children) {
   const none = run.state === "ended" ? "Its graph was never read." : "Its graph was not read yet.";
-  return section("Issues", "issues", children.length ? h("ul", { class: "rows" }, children.map((each) => issueRow(each, run.state !== "ended"))) : h("p", { class: "more" }, none));
+  return section("Issues", "issues", children.length ? h("ul", { class: "rows" }, children.map(issueRow)) : h("p", { class: "more" }, none));
 }
 
-function issueRow(each, live) {
+/** Why an issue is where it is, where its state alone does not say it. */
+function why({ state, reason }) {
+  const kind = reason.split(":", 1)[0];
+  const rest = reason.slice(kind.length + 1);
+  if (kind === reason || ["done", "running"].includes(state) || rest === "settled-namespace") return null;
+  if (reason === "blocked:cycle") return "waits for itself";
+  return kind === "blocked" ? `waits for ${rest.replaceAll(",", ", ")}` : rest.replaceAll("-", " ");
+}
+
+function issueRow(each) {
   let [tone, drawing, text] = ISSUES[each.state] ?? ISSUES.unsupported;
   if (BAD.includes(each.phase) && each.state !== "closed") [tone, drawing, text] = ["bad", "cross", each.phase];
-  const told = [each.phase, each.reason !== each.state && each.reason, each.detail].filter(Boolean);
-  if (each.blocked_by.length && live && each.state === "blocked") told.unshift(`waits for ${each.blocked_by.map((one) => `#${one}`).join(", ")}`);
+  const told = [!BAD.includes(each.phase) && each.phase?.replaceAll("_", " "), why(each), each.detail];
   return h(
     "li",
     { class: "row" },
     h("span", { class: `dot ${tone}` }, icon(drawing, 14)),
-    h("div", { class: "row-main" }, h("bdi", { class: "name" }, `#${each.number} ${each.title}`), h("div", { class: "row-sub" }, h("bdi", null, cut([...new Set(told)].join(" · "), LONG)))),
+    h("div", { class: "row-main" }, h("bdi", { class: "name" }, `#${each.number} ${each.title}`), h("div", { class: "row-sub" }, h("bdi", null, cut(told.filter(Boolean).join(" · "), LONG)))),
     h("div", { class: "row-meta" }, each.job && jobLink(each.job), h("span", null, text)),
     h("div", { class: "row-time" }, ""),
   );
