@@ -189,7 +189,7 @@ async def _follow(args: argparse.Namespace) -> int:
             view = kept.view()
             if not _show(args, view):
                 _print(view)
-            if not args.watch or view.state != "running":
+            if not args.watch or not kept.is_alive:
                 return 0
             await kept.changed()
 
@@ -207,7 +207,13 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
     async with kept_epic(options, known) as kept:
         mode = "now" if args.now else "drain"
         invocation = kept.ask_to_stop("now" if args.now else "drain")
-        note(f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}")
+        who = f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}"
+        if not kept.has_scheduler:
+            who = (
+                f"the scheduler of EPIC #{kept.number} runs no more: its workers are"
+                " asked to end at their next boundary"
+            )
+        note(who)
         while args.follow and _goes_on(kept, invocation):
             await kept.changed()
     return 0
@@ -221,14 +227,13 @@ async def _only_running(
 
     for each in known:
         async with kept_epic(options, each) as kept:
-            if kept.view().state == "running":
+            if kept.is_alive:
                 return each
     raise UsageError("no EPIC runs in this repository: nothing is to be stopped")
 
 
 def _goes_on(kept: Kept, invocation: str) -> bool:
-    run = kept.record().invocation
-    return run.id == invocation and run.ended_at is None and kept.is_alive
+    return kept.record().invocation.id == invocation and kept.is_alive
 
 
 def _show(args: argparse.Namespace, view: EpicView) -> bool:
