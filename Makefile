@@ -12,7 +12,7 @@ SMALL := simulation,py313,py312,py311,types,schemathesis,chaos,consumer,package
 # The interpreter that runs everything need not run a part of it again.
 SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
@@ -21,6 +21,9 @@ test: $(STAMP)
 	$(BIN)/tox run -e lint,py
 	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run-parallel \
 		--parallel 2 --parallel-no-spinner -e $(SMALL)
+
+docs: $(STAMP)
+	$(BIN)/tox run -e docs -- build/docs
 
 lint: $(STAMP)
 	$(BIN)/tox run -e lint,types

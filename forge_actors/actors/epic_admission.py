@@ -59,8 +59,16 @@ class Admissions:
 
     async def step(self) -> None:
         """Begin issues that are ready, in their order, while there are slots."""
+        while await self._round():
+            pass
+
+    async def _round(self) -> bool:
+        """Whether others may begin in place of some that were skipped: what was skipped
+        is not ready any more."""
         run, progress, slots = self._run, self._run.progress, self._run.context.slots
-        ready = progress.ready()
+        for issue, why in slots.lost():
+            run.hold(issue, "spawn-failed", why)
+        ready, skipped = progress.ready(), False
         slots.want(ready[: progress.free])
         for issue in list(slots.granted()):
             if progress.free <= 0 or not run.ending.open:
@@ -74,9 +82,11 @@ class Admissions:
                 slots.refuse(issue, f"it was {outcome}")
             if outcome == "stale":
                 progress.stale()
-                return
+                return False
             if outcome == "admitted":
                 progress.admitted()
+            skipped = skipped or outcome == "skipped"
+        return skipped
 
     async def _admit(self, issue: int) -> Outcome:
         run = self._run
@@ -148,7 +158,11 @@ class Admissions:
     async def _unless_stopped(
         self, read: Callable[[], Awaitable[tuple[Reread, IssueText]]]
     ) -> tuple[Reread, IssueText] | None:
-        """What is read; None if it takes too long or nothing is to begin any more."""
+        """What is read; None if nothing is to begin any more.
+
+        Raises:
+            SnapshotRefused: it cannot be read, or takes too long.
+        """
         run = self._run
         found: list[tuple[Reread, IssueText] | SnapshotRefused] = []
 
@@ -159,7 +173,7 @@ class Admissions:
                 found.append(error)
             nursery.cancel_scope.cancel()
 
-        with trio.move_on_after(REREAD_SECONDS):
+        with trio.move_on_after(REREAD_SECONDS) as limit:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(go)
                 while not run.is_told_to_stop:
@@ -167,6 +181,9 @@ class Admissions:
                 nursery.cancel_scope.cancel()
         # It may have been rung for the loop.
         run.context.bell.ring()
+        if limit.cancelled_caught:
+            told = f"within {REREAD_SECONDS:.0f} s"
+            raise SnapshotRefused("unavailable", f"nothing was answered {told}")
         if not found:
             return None
         if isinstance(found[0], SnapshotRefused):
@@ -257,6 +274,8 @@ class Admissions:
         except StateError as error:
             run.say(f"#{issue}: its process could not be noted down: {error}")
         run.say(telling.started(issue, claim, worker.pid, worker.log))
+        begun = {"issue": issue, "how": claim.kind, "generation": claim.generation}
+        run.tell("epic_issue_started", **begun)
 
     async def _follow(self, issue: int, worker: Worker) -> None:
         self._ended(issue, await worker.wait())
@@ -264,18 +283,20 @@ class Admissions:
     def _not_started(
         self, issue: int, claim: Claim, lock: RunLock, error: NotStarted
     ) -> None:
-        """Find out whether a process is there all the same."""
+        """Close its claim, unless a process is there all the same."""
         run = self._run
-        lock.close()
-        try:
-            fresh = run.context.locks.take_run(issue)
-        except Busy:
-            run.progress.held[issue] = "owned"
-            run.say(f"#{issue}: {error}, and yet something has its lock")
-            return
-        except StateError as problem:
-            run.hold(issue, "uncertain", f"{error}, and {problem}")
-            return
+        fresh = lock
+        if not error.no_process:
+            lock.close()
+            try:
+                fresh = run.context.locks.take_run(issue)
+            except Busy:
+                run.progress.held[issue] = "owned"
+                run.say(f"#{issue}: {error}, and yet something has its lock")
+                return
+            except StateError as problem:
+                run.hold(issue, "uncertain", f"{error}, and {problem}")
+                return
         prefix = NO_LOG if error.no_process else NO_WORKER
         told = detail(f"{prefix}{error}")
         try:

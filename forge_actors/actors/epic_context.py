@@ -67,6 +67,8 @@ class Context:
     before_start: Callable[[EpicRef], None] = lambda _epic: None
     #: After each pass of the loop, with what makes a view of it.
     passed: Callable[[Callable[[], EpicView | None]], None] = lambda _view: None
+    #: What happens, for programs: a kind and what belongs to it.
+    tell: Callable[[str, dict[str, object]], None] = lambda _kind, _data: None
     bell: Bell = field(default_factory=Bell)
 
     def say(self, text: str) -> None:

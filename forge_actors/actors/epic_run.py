@@ -87,6 +87,9 @@ class Run:
     def say(self, text: str) -> None:
         self.context.say(text)
 
+    def tell(self, kind: str, **data: object) -> None:
+        self.context.tell(kind, data)
+
     # -- facts -----------------------------------------------------------------------
 
     def hold(self, issue: int, fact: Fact, why: str | None = None) -> None:
@@ -123,7 +126,9 @@ class Run:
             if report.fact == "uncertain":
                 why = f"it is left alone: {report.detail}"
             self.hold(issue, report.fact, why)
-        if report.open_claim is not None:
+        if report.open_claim is None:
+            progress.earlier.pop(issue, None)
+        else:
             progress.earlier[issue] = report.open_claim
 
     def look_at_standalone(self) -> None:
@@ -178,6 +183,7 @@ class Run:
                 progress.live[issue].worker.interrupt()
         if self.record.admission != self.ending.admission:
             self.save()
+            self.tell("epic_stopping", reason=self.ending.admission.reason)
         return order == "leave"
 
     def _read_request(self) -> None:
@@ -210,6 +216,7 @@ class Run:
     ) -> None:
         self.ending.degrade(reason)
         self.save()
+        self.tell("epic_degraded", reason=reason)
 
     def tell_held(self) -> None:
         """Say which issues are left because of what is known of them here."""
@@ -217,7 +224,11 @@ class Run:
         for verdict in progress.verdicts():
             if verdict.kind in ("held", "owned"):
                 is_open = verdict.number in progress.earlier
-                self.say(telling.held(verdict, claim_open=is_open))
+                phase = None
+                if progress.held.get(verdict.number) == "settled-namespace":
+                    saved = self.context.namespaces.look(verdict.number).saved
+                    phase = None if saved is None else saved.state.phase
+                self.say(telling.held(verdict, claim_open=is_open, phase=phase))
 
     def end(self) -> End:
         """Write down how it ends."""
@@ -230,7 +241,9 @@ class Run:
             self.record.invocation, ended_at=self.now, end_reason=reason
         )
         self.save(invocation=invocation)
-        self.say(f"EPIC #{self.epic.number}: {reason}")
+        view = self.view()
+        counts = {} if view is None else view.counts
+        self.say(telling.ended(self.epic.number, reason, counts))
         return End(reason, self.wait, left)
 
     def save(self, **changes: object) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from forge_actors.domain.admissions import NotAdmitted
 from forge_actors.domain.changes import Noted, WorktreeChanged
-from forge_actors.domain.errors import Unavailable, WorktreeFailed
+from forge_actors.domain.errors import ForgeError, Unavailable, WorktreeFailed
 from forge_actors.domain.events import Event
 from forge_actors.domain.inputs import InputsMissing
 from forge_actors.domain.isolation import checkout_claims
@@ -100,10 +100,13 @@ class Isolating(Struct, frozen=True):
             return structs.replace(order, wanted=None, problem=why, no_worktree=back)
 
     async def admit(self, order: LaunchOrder) -> Admitted | NotAdmitted:
-        """Whether a job that has to be admitted is."""
+        """Whether one that has to be admitted is; what fails on the way is why not."""
         if self.admissions is None:
             return NotAdmitted("nobody here can admit it")
-        return await self.admissions.admit(order)
+        try:
+            return await self.admissions.admit(order)
+        except ForgeError as error:
+            return NotAdmitted(str(error))
 
     async def give_up(self, order: LaunchOrder, why: str) -> None:
         """The attempt does not begin: leave no inputs of it, and nothing of a worktree

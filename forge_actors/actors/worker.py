@@ -18,7 +18,7 @@ from msgspec import structs
 
 from forge_actors.domain.admissions import NOT_ADMITTED, Admitted
 from forge_actors.domain.errors import LauncherDown, MailboxClosed
-from forge_actors.domain.launch import Receipt, WorkerExited, WorkerStarted
+from forge_actors.domain.launch import Receipt, Secrets, WorkerExited, WorkerStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,9 @@ class Worker:
         if isinstance(found, Admitted):
             self._admitted = found
             env = {**order.env, **found.env}
-            return structs.replace(order, admission=None, argv=found.argv, env=env)
+            secrets = Secrets({**order.secrets, **found.secrets})
+            given = {"argv": found.argv, "env": env, "secrets": secrets}
+            return structs.replace(order, admission=None, **given)
         await isolating.give_up(order, found.reason)
         told = {"problem": found.reason, "problem_code": NOT_ADMITTED}
         return structs.replace(order, admission=None, **told)

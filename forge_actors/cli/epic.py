@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
@@ -14,10 +14,13 @@ from forge_actors.client.home import resolve_home
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Awaitable, Callable
 
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.runtime.epic_looks import Kept
     from forge_actors.runtime.epic_run import EpicOptions
+
+R = TypeVar("R")
 
 HELP = (
     "Work through the sub-issues of a GitHub issue, or through a plan in files: each\n"
@@ -91,6 +94,18 @@ def run(args: argparse.Namespace) -> int:
     return _status(args) if args.action == "status" else _stop(args)
 
 
+def _trio(what: Callable[..., Awaitable[R]], *args: object) -> R:
+    """Run it; what fails in a nursery of it is one failure to people."""
+    import trio
+
+    from forge_actors.runtime.groups import only_failure
+
+    try:
+        return trio.run(what, *args)
+    except BaseExceptionGroup as group:
+        raise only_failure(group) from None
+
+
 def _options(args: argparse.Namespace) -> EpicOptions:
     from forge_actors.runtime.epic_run import EpicOptions
 
@@ -108,26 +123,23 @@ def _options(args: argparse.Namespace) -> EpicOptions:
 
 
 def _run(args: argparse.Namespace) -> int:
-    import trio
-
     from forge_actors.cli.epic_view import LiveTree, Plain
     from forge_actors.runtime.epic_run import run_epic
 
     options = _options(args)
     if sys.stderr.isatty() and not args.plain and not args.json:
         with LiveTree() as tree:
-            end = trio.run(tree.run, partial(run_epic, options, tree.line, tree.passed))
+            run_it = partial(run_epic, options, tree.line, tree.passed)
+            end = _trio(tree.run, run_it)
         return end.status
     plain = Plain()
-    end = trio.run(run_epic, options, note, plain.passed)
+    end = _trio(run_epic, options, note, plain.passed)
     if args.json and (view := plain.view()) is not None:
         _show(args, view)
     return end.status
 
 
 def _plan(args: argparse.Namespace) -> int:
-    import trio
-
     from forge_actors.cli.epic_text import starts
     from forge_actors.runtime.epic_looks import as_json, plan_epic
     from forge_actors.runtime.epic_run import load_settings
@@ -135,7 +147,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     options = _options(args)
     limit = parallel(options.max_parallel, load_settings(options).epic)
-    view = trio.run(plan_epic, options)
+    view = _trio(plan_epic, options)
     if not _show(args, view):
         _print(view)
         print("\n".join(starts(as_json(view), limit)))
@@ -143,11 +155,9 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    import trio
-
     if args.watch and args.epic is None:
         raise UsageError("--watch: belongs to one EPIC: name it")
-    return trio.run(_look if args.epic is None else _follow, args)
+    return _trio(_look if args.epic is None else _follow, args)
 
 
 async def _look(args: argparse.Namespace) -> int:
@@ -179,15 +189,13 @@ async def _follow(args: argparse.Namespace) -> int:
             view = kept.view()
             if not _show(args, view):
                 _print(view)
-            if not args.watch or view.state != "running":
+            if not args.watch or not kept.is_alive:
                 return 0
             await kept.changed()
 
 
 def _stop(args: argparse.Namespace) -> int:
-    import trio
-
-    return trio.run(_ask_to_stop, args)
+    return _trio(_ask_to_stop, args)
 
 
 async def _ask_to_stop(args: argparse.Namespace) -> int:
@@ -199,7 +207,13 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
     async with kept_epic(options, known) as kept:
         mode = "now" if args.now else "drain"
         invocation = kept.ask_to_stop("now" if args.now else "drain")
-        note(f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}")
+        who = f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}"
+        if not kept.has_scheduler:
+            who = (
+                f"the scheduler of EPIC #{kept.number} runs no more: its workers are"
+                " asked to end at their next boundary"
+            )
+        note(who)
         while args.follow and _goes_on(kept, invocation):
             await kept.changed()
     return 0
@@ -213,14 +227,13 @@ async def _only_running(
 
     for each in known:
         async with kept_epic(options, each) as kept:
-            if kept.view().state == "running":
+            if kept.is_alive:
                 return each
     raise UsageError("no EPIC runs in this repository: nothing is to be stopped")
 
 
 def _goes_on(kept: Kept, invocation: str) -> bool:
-    run = kept.record().invocation
-    return run.id == invocation and run.ended_at is None and kept.is_alive
+    return kept.record().invocation.id == invocation and kept.is_alive
 
 
 def _show(args: argparse.Namespace, view: EpicView) -> bool:

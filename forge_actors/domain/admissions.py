@@ -7,6 +7,7 @@ attempt. One that is not admitted has no process and is cancelled.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -39,6 +40,8 @@ class Admitted(NamedTuple):
     #: Told of its end, in any case and once, unless this runtime ends before: it may
     #: never have begun.
     ended: Callable[[Receipt], object]
+    #: More variables, as those of `LaunchOrder.secrets`.
+    secrets: Mapping[str, str] = MappingProxyType({})
 
 
 class NotAdmitted(NamedTuple):
@@ -53,6 +56,9 @@ class Admissions(Protocol):
     async def admit(self, order: LaunchOrder) -> Admitted | NotAdmitted:
         """Whether the job of this order may begin now; it may take a while to find out.
 
-        Cancelled, nothing is open. Once it has returned the descriptors are the
-        caller's, who gives them to a launcher or closes them.
+        Cancelled or failed, nothing is open. Once it has returned the descriptors are
+        the caller's, who gives them to a launcher or closes them.
+
+        Raises:
+            ForgeError: it could not be found out, so the job is not admitted.
         """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from forge_actors.domain.controller_changes import ControllerChange
+from forge_actors.domain.epic_changes import EpicChange
 from forge_actors.domain.events import Event
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.schedule_changes import ScheduleChange
@@ -385,6 +386,7 @@ Change = (
     | ScheduleChange
     | TrustChange
     | ControllerChange
+    | EpicChange
     | WorkflowAdded
     | WorkflowSaved
     | StepSaved

@@ -27,3 +27,6 @@ class EpicsForgotten(Struct, frozen=True):
 
     kept: int
     event: None = None
+
+
+EpicChange = EpicSaved | EpicsForgotten

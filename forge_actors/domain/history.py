@@ -37,6 +37,7 @@ _HOLD_NOTHING = (
         "schedule_",
         "workflow_",
         "controller_",
+        "epic_",
         "agent_session",
         "job_applied",
     ),

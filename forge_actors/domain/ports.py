@@ -226,6 +226,15 @@ class Store(Protocol):
     def webhooks(self) -> list[HookMark]:
         """How far each webhook is, as it was saved."""
 
+    def epic(self, run: str) -> bytes | None:
+        """A run of an EPIC as it was saved."""
+
+    def active_epics(self) -> list[str]:
+        """The ids of the runs that have not ended, oldest first."""
+
+    def epic_of_request(self, request: str) -> str | None:
+        """The run that a request began, durable or not yet."""
+
     def look(self, repo: str) -> Look | None:
         """What was saved of the git status of one repository."""
 

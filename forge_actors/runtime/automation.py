@@ -1,7 +1,8 @@
-"""What begins jobs by itself in one runtime: schedules, workflows and controllers."""
+"""What begins jobs by itself in one runtime, and works through EPICs."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -9,6 +10,7 @@ import trio
 from forge_actors.actors.schedules_messages import HeldNoMore
 from forge_actors.runtime.activations import consume
 from forge_actors.runtime.controllers import RunningControllers
+from forge_actors.runtime.epics import RunningEpics, ServedEpics
 from forge_actors.runtime.github import GitHubAccess
 from forge_actors.runtime.goal_turns import Turns
 from forge_actors.runtime.issue_watching import IssueWatching
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.ports import Clock, WallTimer
     from forge_actors.domain.requests import Accepted, JobRequest, LogChunk
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.candidates import AdmissionDesk
     from forge_actors.runtime.control_following import FollowingControl
     from forge_actors.runtime.ids import IdSource
     from forge_actors.runtime.in_force import SettingsInForce
@@ -45,7 +48,9 @@ class Automation:
         home: Path,
         settings: SettingsInForce,
         output: Callable[[str, int, int], Awaitable[LogChunk]],
+        candidates: AdmissionDesk,
         control: Callable[[], FollowingControl],
+        timer: Callable[[], WallTimer],
     ) -> None:
         self._home, self._store, self._clock = home, store, clock
         self.github = GitHubAccess(lambda: settings().github, home)
@@ -53,14 +58,23 @@ class Automation:
         self.controllers = RunningControllers(
             *(store, clock, registry, looking, control),
             freed=lambda: self.scheduling.tell(HeldNoMore()),
+            timer=timer(),
         )
         self.scheduling = Scheduling(
             *(store, clock, submit, cancel, registry, looking, issues),
             wake=self.controllers.wake,
+            timer=timer(),
         )
         turns = Turns(store, clock, home, submit, control)
         context = context_of(store, clock, submit, cancel, output, turns, registry)
-        self.workflows = RunningWorkflows(context, lambda: ids.make(clock.now()))
+        new_id = partial(_new_id, ids, clock)
+        self.workflows = RunningWorkflows(context, new_id)
+        self.epics = RunningEpics(
+            ServedEpics(
+                *(store, clock, home, settings, registry, self.github),
+                *(candidates, submit, cancel, new_id),
+            )
+        )
 
     async def run(self) -> None:
         try:
@@ -70,6 +84,7 @@ class Automation:
                 nursery.start_soon(self.scheduling.run)
                 nursery.start_soon(self.controllers.run)
                 nursery.start_soon(self.workflows.run)
+                nursery.start_soon(self.epics.run)
         finally:
             await self.github.close()
 
@@ -78,3 +93,8 @@ class Automation:
         self.scheduling.stop()
         self.controllers.stop()
         self.workflows.stop()
+        self.epics.stop_all()
+
+
+def _new_id(ids: IdSource, clock: Clock) -> str:
+    return ids.make(clock.now())

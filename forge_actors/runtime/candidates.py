@@ -38,20 +38,25 @@ class AdmissionDesk:
 
     def __init__(self) -> None:
         self._serving: dict[str, Admissions] = {}
+        #: Of those that are being asked about, by their work.
+        self._asked: dict[str, set[trio.CancelScope]] = {}
         self._complete = trio.Event()
 
     @contextmanager
     def serving(self, work: str, admissions: Admissions) -> Iterator[None]:
         """Have candidates of this work admitted by these, as long as the block lasts.
 
-        Whoever is asked when it ends has to answer that still.
+        What they are being asked about when it ends is not admitted.
         """
         assert work not in self._serving, f"{work} has one already"
         self._serving[work] = admissions
+        self._asked[work] = set()
         try:
             yield
         finally:
             del self._serving[work]
+            for asked in self._asked.pop(work):
+                asked.cancel()
 
     def complete(self) -> None:
         """Whatever goes on from an earlier service has begun again."""
@@ -62,7 +67,17 @@ class AdmissionDesk:
         assert wanted is not None, "only candidates are asked about"
         if wanted.work not in self._serving:
             await self._complete.wait()
-        admissions = self._serving.get(wanted.work)
-        if admissions is None:
-            return NotAdmitted(f"{wanted.work}, which it is of, does not run any more")
-        return await admissions.admit(order)
+        work = wanted.work
+        if work in self._serving:
+            with trio.CancelScope() as scope, _member(self._asked[work], scope):
+                return await self._serving[work].admit(order)
+        return NotAdmitted(f"{work}, which it is of, does not run any more")
+
+
+@contextmanager
+def _member(of: set[trio.CancelScope], scope: trio.CancelScope) -> Iterator[None]:
+    of.add(scope)
+    try:
+        yield
+    finally:
+        of.discard(scope)

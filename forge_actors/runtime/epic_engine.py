@@ -29,11 +29,12 @@ from forge_actors.runtime.epic_effects import NotNow, Publisher
 from forge_actors.runtime.epic_phases import PhaseJobs
 from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.github import open_pull_requests
+from forge_actors.runtime.limit_settings import PressureSettings
 from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
 from forge_actors.runtime.runtime import open_runtime
 from forge_actors.runtime.secrets import SecretFolder
-from forge_actors.runtime.settings import PressureSettings, Settings, StatusSettings
+from forge_actors.runtime.settings import Settings, StatusSettings
 from forge_actors.runtime.telemetry_settings import TelemetrySettings
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Task(Struct, frozen=True):
 
 
 class Engine:
-    """Goes from phase to phase. `saved` is the state that the disk has."""
+    """Goes from phase to phase, and saves the state at each boundary."""
 
     def __init__(
         self,

@@ -17,8 +17,9 @@ from forge_actors.runtime.github_settings import API_VARIABLE
 from forge_actors.runtime.orders import allowed_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from forge_actors.domain.agents import AgentAdapter
     from forge_actors.runtime.epic_settings import EpicSettings
 
 
@@ -29,13 +30,40 @@ def worker_environment(
     Raises:
         InvalidInput, Refused: an agent that a phase names cannot be loaded.
     """
+    known = worker_variables(settings, environ) | worker_secrets(settings, environ)
+    return {**allowed_environment(environ), **known}
+
+
+def worker_variables(
+    settings: EpicSettings, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """What a worker sees besides what every job does, but for the keys of its agents.
+
+    Raises:
+        InvalidInput, Refused: as `worker_environment`.
+    """
     names = {API_VARIABLE, *KEPT}
+    for agent, of in _agents(settings):
+        names |= {*of.variables, finding.override_of(agent)}
+    return {name: environ[name] for name in names if name in environ}
+
+
+def worker_secrets(
+    settings: EpicSettings, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The keys of its agents.
+
+    Raises:
+        InvalidInput, Refused: as `worker_environment`.
+    """
+    names = {name for _, of in _agents(settings) for name in of.credentials}
+    return {name: environ[name] for name in names if name in environ}
+
+
+def _agents(settings: EpicSettings) -> Iterator[tuple[str, AgentAdapter]]:
     for phase in WORK:
         for agent in settings.phases.of(phase).agents:
-            of = finding.adapter(agent, field=f"epic.phases.{phase}.agent")
-            names |= {*of.variables, *of.credentials, finding.override_of(agent)}
-    known = {name: environ[name] for name in names if name in environ}
-    return {**allowed_environment(environ), **known}
+            yield agent, finding.adapter(agent, field=f"epic.phases.{phase}.agent")
 
 
 def check_programs(

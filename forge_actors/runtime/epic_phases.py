@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forge_actors.runtime.handles import Runtime
 
 #: How often an interrupted phase is gone on with.
-MAX_ATTEMPTS = 100
+MAX_ATTEMPTS = 10
 #: The agent that is any command, with what it is asked as its input.
 COMMAND = "command"
 #: What says nothing of the work: nobody is logged in, or an account has no money.

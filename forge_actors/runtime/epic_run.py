@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 from msgspec import Struct
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.records import EpicRef
     from forge_actors.domain.epic.stopping import End
     from forge_actors.domain.epic.views import EpicView
-    from forge_actors.domain.epic.workers import WorkerOrder
+    from forge_actors.domain.epic.workers import Slots, WorkerOrder, Workers
+    from forge_actors.edges.epic.root import FolderRoot
     from forge_actors.runtime.epic_settings import EpicSettings
     from forge_actors.runtime.settings import Settings
 
@@ -98,38 +99,66 @@ async def run_epic(
         place = await controller_place(options.folder)
         folder = await plan_folder(graph, options.target)
         with opened(place) as root:
-            namespaces = FileNamespaces(root, folder)
-            context = Context(
-                graph=graph,
-                locks=locks(root, folder),
-                namespaces=namespaces,
-                workers=SpawnedWorkers(
-                    root,
-                    place.checkout,
-                    worker_environment(wanted),
-                    partial(worker_command, options, place.checkout, folder),
-                    folder,
-                ),
-                slots=OwnSlots(),
-                clock=Clock(),
-                config=config_summary(wanted, limit),
-                satisfied_by=wanted.satisfied_by,
-                worktree=partial(worktree_path, root.path, folder),
-                token=partial(secrets.token_hex, 8),
-                out=out,
-                signals=counted_signals,
-                watch=partial(watch_stop, root.path, folder),
-                before_start=partial(
-                    check_claims,
-                    namespaces,
-                    force=options.force,
-                    resume=options.resume or options.force,
-                ),
-                passed=show,
+            workers = SpawnedWorkers(
+                root,
+                place.checkout,
+                worker_environment(wanted),
+                partial(worker_command, options, place.checkout, folder),
+                folder,
+            )
+            made = RunSite(options, wanted, limit, graph, root, folder)
+            context = made.context(
+                workers, OwnSlots(), out, signals=counted_signals, passed=show
             )
             return await epic.run(context)
     finally:
         await graph.close()
+
+
+class RunSite(NamedTuple):
+    """What a run goes by, wherever its workers come from."""
+
+    options: EpicOptions
+    settings: EpicSettings
+    limit: int
+    graph: Graph
+    root: FolderRoot
+    folder: Place
+
+    def context(
+        self,
+        workers: Workers,
+        slots: Slots,
+        out: Callable[[str], None],
+        **others: Any,
+    ) -> Context:
+        """What its scheduler is given; `others` are fields of the context."""
+        options, settings, root, folder = (
+            *(self.options, self.settings, self.root, self.folder),
+        )
+        namespaces = FileNamespaces(root, folder)
+        poll, grace = settings.poll_seconds, settings.grace_seconds
+        return Context(
+            graph=self.graph,
+            locks=locks(root, folder),
+            namespaces=namespaces,
+            workers=workers,
+            slots=slots,
+            clock=Clock(),
+            config=ConfigSummary(self.limit, poll, grace, settings.digest()),
+            satisfied_by=settings.satisfied_by,
+            worktree=partial(worktree_path, root.path, folder),
+            token=partial(secrets.token_hex, 8),
+            out=out,
+            watch=partial(watch_stop, root.path, folder),
+            before_start=partial(
+                check_claims,
+                namespaces,
+                force=options.force,
+                resume=options.resume or options.force,
+            ),
+            **others,
+        )
 
 
 def load_settings(options: EpicOptions) -> Settings:
@@ -141,11 +170,6 @@ def load_settings(options: EpicOptions) -> Settings:
     if options.config is not None and not options.config.is_file():
         raise InvalidInput("--config", f"{options.config} is no file")
     return load(options.config or options.home / SETTINGS_FILE).settings
-
-
-def config_summary(settings: EpicSettings, limit: int) -> ConfigSummary:
-    poll, grace = settings.poll_seconds, settings.grace_seconds
-    return ConfigSummary(limit, poll, grace, settings.digest())
 
 
 async def plan_folder(graph: Graph, target: str) -> Place:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 from msgspec import Struct, structs
 
@@ -41,7 +42,7 @@ from forge_actors.runtime.epic_ground import Ground
 from forge_actors.runtime.epic_interrupts import INTERRUPTED, Interrupts
 from forge_actors.runtime.epic_settings import EpicSettings, with_agent
 from forge_actors.runtime.groups import only_failure
-from forge_actors.runtime.settings import Settings
+from forge_actors.runtime.settings import Settings, settings_from
 from forge_actors.runtime.sources import SETTINGS_FILE, load
 
 if TYPE_CHECKING:
@@ -131,13 +132,23 @@ def _settings(options: WorkerOptions, home: str) -> Settings:
     path = Path(options.config) if options.config else Path(home) / SETTINGS_FILE
     if options.config and not path.is_file():
         raise NotAdmitted(f"{options.config} is no file of settings")
-    settings = load(path).settings
+    settings = _read(path)
     epic = with_agent(settings.epic, options.agent)
     epic.check_ready()
     if options.folder and "pull_request" in epic.effects:
         problem = "a pull_request needs an EPIC of GitHub, and this is a plan"
         raise InvalidInput("epic.effects", problem)
     return structs.replace(settings, epic=epic)
+
+
+def _read(path: Path) -> Settings:
+    """The settings of a file of people, or as a service has written them."""
+    if path.suffix != ".json":
+        return load(path).settings
+    try:
+        return settings_from(msgspec.json.decode(path.read_bytes()))
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        raise NotAdmitted(f"{path} cannot be used: {error}") from None
 
 
 def _admitted(root: FolderRoot, options: WorkerOptions, epic: EpicSettings) -> Task:

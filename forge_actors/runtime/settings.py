@@ -34,6 +34,11 @@ from forge_actors.runtime.effect_guard import EffectSettings
 from forge_actors.runtime.epic_settings import EpicSettings
 from forge_actors.runtime.gateway_settings import GatewaySettings
 from forge_actors.runtime.github_settings import GitHubSettings
+from forge_actors.runtime.limit_settings import (
+    Count,
+    LimitSettings,
+    PressureSettings,
+)
 from forge_actors.runtime.log_settings import LogSettings
 from forge_actors.runtime.maintenance_settings import MaintenanceSettings
 from forge_actors.runtime.notifying import NotifySettings
@@ -50,8 +55,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import Value
 
 T = TypeVar("T")
-
-Count = Annotated[int, Meta(ge=1, le=10_000)]
 
 DEFAULT_PROVIDERS = {"codex": 3, "claude": 2, "github-copilot": 2}
 
@@ -74,27 +77,6 @@ CPU_OVERTIME = 20
 _PROVIDER = re.compile(r"[a-z0-9._-]{1,64}")
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
-
-
-class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much may run at once."""
-
-    workers: Count = 4
-    active_repositories: Count = 4
-    heavy_checks: Count = 2
-    agents: Count = 4
-    #: Workers of one repository; the global limit where it is not given.
-    repository_workers: Count | None = None
-    #: Jobs that may wait or run; further ones are refused.
-    queued_jobs: Annotated[int, Meta(ge=1, le=10_000_000)] = 200_000
-
-
-class PressureSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """When the machine counts as under pressure, and how many jobs may run then."""
-
-    min_free_memory_mb: Annotated[int, Meta(ge=64, le=1 << 30)] = 512
-    max_load_per_cpu: Annotated[float, Meta(ge=0.25, le=1e9)] = 1.5
-    pressure_workers: Count = 1
 
 
 class SchedulingSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -53,6 +53,7 @@ from forge_actors.domain.controller_changes import (
     WakeSaved,
 )
 from forge_actors.domain.controllers import MAX_WAKES
+from forge_actors.domain.epic_changes import EpicSaved, EpicsForgotten
 from forge_actors.domain.errors import StaleFence
 from forge_actors.domain.events import Event
 from forge_actors.domain.isolation import with_isolation
@@ -140,6 +141,8 @@ class Rows(KeptRows):
         self.controllers: dict[str, tuple[str, str, str, bytes]] = {}
         #: The controller, the number, the state and the body of each.
         self.wakes: dict[str, tuple[str, int, str, bytes]] = {}
+        #: Whether it goes on, the request and the body of each run.
+        self.epics: dict[str, tuple[bool, str | None, bytes]] = {}
         self.events: list[Event] = []
         self.owner: Owner | None = None
 
@@ -287,6 +290,12 @@ class Rows(KeptRows):
                 del self.controllers[controller]
                 for wake in [k for k, w in self.wakes.items() if w[0] == controller]:
                     del self.wakes[wake]
+            case EpicSaved(run, active, body, request):
+                self.epics[run] = (active, request, body)
+            case EpicsForgotten(kept):
+                over = sorted(key for key, row in self.epics.items() if not row[0])
+                for run in over[: max(0, len(over) - kept)]:
+                    del self.epics[run]
             case WorkflowAdded(workflow, _, state, definition, body, request):
                 self.workflows[workflow] = (state, definition, body)
                 if request is not None:

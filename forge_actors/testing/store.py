@@ -31,6 +31,7 @@ from forge_actors.domain.ownership import Owner, fenced
 from forge_actors.domain.policies import in_force
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.testing.kept_controllers import ControllersInMemory
+from forge_actors.testing.kept_epics import EpicsInMemory
 from forge_actors.testing.kept_schedules import SchedulesInMemory
 from forge_actors.testing.kept_store import KeptMemory
 from forge_actors.testing.kept_workflows import WorkflowsInMemory
@@ -61,6 +62,7 @@ class MemoryStore(
     SchedulesInMemory,
     WorkflowsInMemory,
     ControllersInMemory,
+    EpicsInMemory,
 ):
     """The port `Store`. `commits` counts, `durable` is what a crash leaves."""
 

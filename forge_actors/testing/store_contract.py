@@ -33,6 +33,7 @@ from forge_actors.domain.scopes import Pause, repository_scope
 from forge_actors.testing import (
     accounts_contract,
     controllers_contract,
+    epics_contract,
     fence_contract,
     inbox_contract,
     kept_contract,
@@ -384,8 +385,7 @@ CHECKS: tuple[Check, ...] = (
     *recovery_contract.CHECKS,
     *fence_contract.CHECKS,
     *relocation_contract.CHECKS,
-    *usage_contract.CHECKS,
-    *worktree_rows_contract.CHECKS,
+    *(*usage_contract.CHECKS, *worktree_rows_contract.CHECKS),
     *kept_contract.CHECKS,
     *looks_contract.CHECKS,
     *inbox_contract.CHECKS,
@@ -395,5 +395,6 @@ CHECKS: tuple[Check, ...] = (
     *policies_contract.CHECKS,
     *workflows_contract.CHECKS,
     *controllers_contract.CHECKS,
+    *epics_contract.CHECKS,
     *verify_contract.CHECKS,
 )

@@ -11,7 +11,10 @@ from forge_actors.domain.epic.admitted import NotAdmitted
 from forge_actors.domain.epic.records import StopRequest
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.runtime.epic_effects import NotNow
+from forge_actors.runtime.secrets import SecretFolder
 from tests.acceptance.epic_worker_kit import CALM, INVOCATION, Bench, git
+from tests.edges.github_kit import TOKEN
+from tests.edges.github_kit import bench as github
 from tests.runtime.agents_kit import agents  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
@@ -144,6 +147,35 @@ async def test_what_keeps_it_from_beginning_is_said_and_nothing_is_written(
         await bench.work_here()
     assert bench.saved() is None
     assert not bench.worktree.exists()
+
+
+async def test_good_work_becomes_a_draft_pull_request_where_that_is_allowed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bench = Bench(tmp_path)
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(bench.checkout, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    bench.home.mkdir()
+    SecretFolder(bench.home).write("PUBLISHES", TOKEN.encode())
+    async with github() as there:
+        there.server.routes.writable = True
+        there.world.branches.add("forge/epic-7/issue-12")
+        bench.settings(
+            more="effects = ['push', 'pull_request']", implement="echo x > work"
+        )
+        with bench.config.open("a") as file:
+            file.write(f"\n[github]\napi = '{there.server.base}'\n")
+            file.write("[github.tokens]\n'github.com' = 'PUBLISHES'\n")
+        assert await bench.work_here() == 0
+        [made] = there.world.pulls
+        methods = [each.method for each in there.troubles.log]
+    assert (made.title, made.draft, made.base) == ("Say hello", True, "main")
+    assert made.body == "Closes #12.\n"
+    assert methods.count("POST") == 1
+    assert bench.state.phase == "ready_for_merge"
+    assert [each.state for each in bench.state.effects] == ["done", "done"]
+    kept = b"".join(bench.files().values()).decode("utf-8", "replace")
+    assert TOKEN not in kept + "".join(capfd.readouterr())
 
 
 async def test_the_work_on_an_issue_of_a_plan_is_apart_from_that_on_others(

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from forge_actors.actors.isolating import Isolating
 from forge_actors.domain.admissions import NOT_ADMITTED, AdmissionWanted
+from forge_actors.domain.errors import Unavailable
 from forge_actors.testing.admissions import FakeAdmissions
 from forge_actors.testing.clock import FakeClock
 from forge_actors.testing.inputs import FakeInputs
@@ -93,6 +94,18 @@ async def test_where_nobody_admits_nobody_is() -> None:
         case.worker._isolating = structs.replace(isolating, admissions=None)
         await case.run()
         assert (case.receipt.ending, case.receipt.code) == ("cancel", NOT_ADMITTED)
+
+
+async def test_what_cannot_be_found_out_is_why_it_is_not() -> None:
+    async with candidate() as (case, admissions):
+
+        async def fail(_: object) -> object:
+            raise Unavailable("GitHub does not answer")
+
+        admissions.admit = fail  # type: ignore[assignment, method-assign]
+        await case.run()
+        told = (case.receipt.ending, case.receipt.code, case.receipt.error)
+        assert told == ("cancel", NOT_ADMITTED, "GitHub does not answer")
 
 
 async def test_a_stop_while_it_is_asked_for_leaves_nothing_open() -> None:

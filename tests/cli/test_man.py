@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from forge_actors.cli.main import VERBS
+from forge_actors.cli.grammar import grammar
+from forge_actors.cli.main import HIDDEN, VERBS, module_of
 from forge_actors.cli.man import page
 
 if TYPE_CHECKING:
@@ -46,3 +48,12 @@ def test_it_is_well_formed(verb: str | None) -> None:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_only_we_start_is_in_no_list(shell: Shell) -> None:
+    page = shell.now("man")[1].replace("\\-", "-")
+    listed = {verb.name for verb in grammar()}
+    for verb in HIDDEN:
+        assert verb not in page
+        assert verb not in listed
+        assert importlib.import_module(module_of(verb)).run

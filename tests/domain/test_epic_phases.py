@@ -110,6 +110,18 @@ def test_each_outcome_of_a_phase_leads_to_one_next_phase(
     assert decode(EngineState, encode(told)) == told
 
 
+def test_what_a_record_says_can_be_shown() -> None:
+    told = after(
+        state("check"),
+        "check",
+        Outcome("blocked", "a\x1b[31m red\n\u202eline \udc80 \x00"),
+        ALL,
+        LATER,
+    )
+    assert told.detail == "check: a red line ?"
+    assert decode(EngineState, encode(told)) == told
+
+
 def test_a_check_sends_the_work_back_as_often_as_it_may_and_then_it_has_failed() -> (
     None
 ):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SCRIPT = """
 trap 'echo asked >> asked; echo asked' USR1
 trap 'echo TERM' TERM
+trap '' PIPE
 sleep {lasting} & echo $!
 while kill -0 $! 2>/dev/null; do wait $!; done
 exit 3
@@ -112,11 +113,20 @@ async def test_the_end_of_its_agent_asks_once_more_and_leaves_it_alone(
         await launcher.reconcile(reserved, same_boot=True)
         attempt = adopted(launcher, *next(iter(reserved)))
         assert pid_of(await attempt.started()) == pid
+        attempt.stop()
+        while (home / "asked").read_text() != "asked\nasked\n":
+            os.sched_yield()
         assert attempt.receipt is None
+    # Nor does the one after that ask for more than it may.
+    async with opened(home) as launcher:
+        await launcher.reconcile(reserved, same_boot=True)
+        attempt = adopted(launcher, *next(iter(reserved)))
+        attempt.stop()
         os.kill(int(sleeper), signal.SIGKILL)
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.fence, receipt.remaining) == ("lost", 7, ())
         assert "nobody knows how it exited" in (receipt.error or "")
+    assert (home / "asked").read_text() == "asked\nasked\n"
     assert not survivors(lasting)
 
 

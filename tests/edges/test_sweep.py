@@ -272,3 +272,18 @@ async def test_a_machine_that_starts_processes_all_the_time_is_looked_at_more_of
     monkeypatch.setattr(sweep_module, "Snapshot", Counted)
     assert await sweep({KEY: None}) == {KEY: ()}
     assert len(made) == looks
+
+
+async def test_one_that_lasts_is_named_and_not_touched_while_its_leader_lives(
+    start: Starter, lasting: str
+) -> None:
+    leader, child = start(f"setsid {start.sleep} & wait", marked=True)
+    # Where no start was told, anybody may be the leader.
+    for known in (leader, None):
+        found = (await sweep({KEY: known}, {}, {KEY}))[KEY]
+        assert {leader, child} <= set(found)
+        assert still_alive([leader, child]) == (leader, child)
+    os.kill(leader.pid, signal.SIGKILL)
+    start.reap()
+    assert await sweep({KEY: leader}, {}, {KEY}) == {KEY: ()}
+    assert not survivors(lasting)

@@ -10,10 +10,11 @@ import pytest
 import trio
 import trio.testing
 
-from forge_actors.domain.admissions import AdmissionWanted, Admitted
+from forge_actors.domain.admissions import AdmissionWanted, Admitted, NotAdmitted
 from forge_actors.domain.requests import CandidateRequest, JobRequest
 from forge_actors.runtime import parts
 from forge_actors.runtime.candidates import AdmissionDesk
+from forge_actors.testing.admissions import FakeAdmissions
 from tests.actors.kit import order_of
 from tests.edges.test_node_descriptors import descriptors, is_free, locked
 from tests.runtime.control_kit import Case, controlled
@@ -31,8 +32,9 @@ WORK = "epic:1"
 class Locking:
     """Admits everybody, with two locks."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, argv: tuple[str, ...] = ("sleep", "600")) -> None:
         self.home = home
+        self.argv = argv
         self.orders: list[LaunchOrder] = []
         self.given: list[OpenDescriptors] = []
         self.began: list[ProcessIdentity] = []
@@ -42,7 +44,7 @@ class Locking:
         self.orders.append(order)
         self.given.append(locked(self.home, "a", "b"))
         return Admitted(
-            ("sleep", "600"),
+            self.argv,
             {"GIVEN": "yes"},
             self.given[-1],
             self.began.append,
@@ -129,25 +131,40 @@ async def test_one_whose_work_is_over_is_cancelled(
 
 
 async def test_one_that_comes_before_who_admits_it_waits_for_that() -> None:
-    desk = AdmissionDesk()
+    desk, admissions = AdmissionDesk(), FakeAdmissions()
+    async with trio.open_nursery() as nursery:
+        found = asked(nursery, desk)
+        await trio.testing.wait_all_tasks_blocked()
+        with desk.serving(WORK, admissions):
+            desk.complete()
+            await trio.testing.wait_all_tasks_blocked()
+    assert isinstance(found[0], Admitted)
+    assert len(admissions.given) == 1
+
+
+async def test_who_admits_no_more_has_not_admitted_what_is_asked_about() -> None:
+    desk, admissions = AdmissionDesk(), FakeAdmissions()
+    desk.complete()
+    admissions.held = trio.Event()
+    async with trio.open_nursery() as nursery:
+        with desk.serving(WORK, admissions):
+            found = asked(nursery, desk)
+            await trio.testing.wait_all_tasks_blocked()
+            assert found == []
+    assert found == [NotAdmitted(f"{WORK}, which it is of, does not run any more")]
+    assert admissions.given == []
+
+
+def asked(nursery: trio.Nursery, desk: AdmissionDesk) -> list[Admitted | NotAdmitted]:
     wanted = AdmissionWanted(WORK, 7)
     order = msgspec.structs.replace(order_of("job"), admission=wanted)
-    found: list[object] = []
+    found: list[Admitted | NotAdmitted] = []
 
     async def ask() -> None:
         found.append(await desk.admit(order))
 
-    class Other:
-        async def admit(self, _: LaunchOrder) -> Admitted:
-            return Admitted(("x",), {}, None, print, print)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(ask)
-        await trio.testing.wait_all_tasks_blocked()
-        with desk.serving(WORK, Other()):
-            desk.complete()
-            await trio.testing.wait_all_tasks_blocked()
-    assert isinstance(found[0], Admitted)
+    nursery.start_soon(ask)
+    return found
 
 
 def test_no_request_from_outside_can_be_one() -> None:

@@ -82,6 +82,11 @@ def scheduler(epic: int) -> Place:
     return (*EPICS, str(epic), "scheduler.json")
 
 
+def settings(epic: int) -> Place:
+    """What workers of a service go by."""
+    return (*EPICS, str(epic), "settings.json")
+
+
 def stop(epic: int) -> Place:
     """What somebody asks of a run of an EPIC."""
     return (*EPICS, str(epic), "stop.json")

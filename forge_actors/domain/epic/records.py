@@ -341,7 +341,7 @@ def digest_of(data: bytes) -> str:
 
 
 def detail(text: str) -> str:
-    """A text for a record: one line without secrets, not too long."""
+    """A text for a record: one harmless line without secrets, not too long."""
     text = text[: 8 * MAX_DETAIL].encode("utf-8", "replace").decode()
-    line = " ".join(redact(text).split())
+    line = " ".join(redact(clean(text)).split())
     return line if len(line) <= MAX_DETAIL else f"{line[: MAX_DETAIL - 1]}…"

@@ -83,6 +83,9 @@ class Slots(Protocol):
     def refuse(self, issue: int, reason: str) -> None:
         """One that was granted does not begin after all."""
 
+    def lost(self) -> Sequence[tuple[int, str]]:
+        """Issues that will have no worker in this run, and why; each is told once."""
+
 
 class OwnSlots:
     """Nobody else has a say in it: every issue may begin that there is a slot for."""
@@ -98,3 +101,6 @@ class OwnSlots:
 
     def refuse(self, issue: int, reason: str) -> None:
         """It is wanted again when it is ready again."""
+
+    def lost(self) -> Sequence[tuple[int, str]]:
+        return ()

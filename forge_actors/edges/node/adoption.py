@@ -44,12 +44,11 @@ class Known(Protocol):
 
 
 class GoingOn(NamedTuple):
-    """An attempt that lasts, and outlived its agent, whose name that is."""
+    """An attempt that lasts and outlived its agent: what that wrote down of it last."""
 
-    fence: int
+    record: Record
     identity: ProcessIdentity
-    stop_signal: str
-    stops: int
+    #: The name of that agent.
     agent: str
 
 
@@ -147,9 +146,7 @@ async def settle(
     for key, left in (await sweep(lost, agents, lasting.keys())).items():
         receipt, leader = receipts.get(key), lost[key]
         if key in lasting and leader in left and CAN_WATCH:
-            of, agent = lasting[key], agents.get(key, "")
-            signal = of.lasting or ""
-            going_on[key] = GoingOn(of.fence, leader, signal, of.stops, agent)
+            going_on[key] = GoingOn(lasting[key], leader, agents.get(key, ""))
             continue
         if receipt is None:
             receipt = _lost(key, attempts[key], written.entries.get(key), lost[key])
@@ -168,9 +165,9 @@ async def ended_alone(attempt: Attempt, known: GoingOn) -> Receipt:
     key = attempt.key
     agents = {key: known.agent} if known.agent else {}
     left = (await sweep({key: known.identity}, agents, {key}))[key]
-    receipt = _lost(key, attempt, None, known.identity)
+    receipt = _lost(key, attempt, known.record, known.identity)
     error = "its node agent had ended before it, so nobody knows how it exited"
-    return replace(receipt, fence=known.fence, error=error, remaining=left)
+    return replace(receipt, error=error, remaining=left)
 
 
 def _lost(

@@ -14,14 +14,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec.structs import replace
 
 from forge_actors.edges.node import adoption, wire
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent.jobs import MOST_STOPS
 from forge_actors.edges.node.descriptors import handing_line
+from forge_actors.edges.node.journals import add_stops
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from msgspec import Struct
 
@@ -59,7 +62,8 @@ def launch(
 class Orphans:
     """Attempts whose agent is gone, and that go on."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
+        self._home = home
         self._scope = trio.CancelScope()
         self._nursery: trio.Nursery | None = None
         self._waiting: dict[Key, tuple[Attempt, GoingOn]] = {}
@@ -81,9 +85,8 @@ class Orphans:
         """Watch these too."""
         for key, known in going_on.items():
             attempt = attempts[key]
-            if attempt.stops is None or attempt.stops < known.stops:
-                attempt.stops = known.stops
-            attempt.orphaned(partial(_send, known), known.identity)
+            attempt.stops = max(attempt.stops or 0, known.record.stops)
+            attempt.orphaned(partial(self._hear, known), known.identity)
             self._waiting[key] = (attempt, known)
         self._begin()
 
@@ -97,6 +100,18 @@ class Orphans:
         await _wait_for_end(known)
         attempt.settle_end(await adoption.ended_alone(attempt, known))
 
+    def _hear(self, known: GoingOn, message: Struct) -> None:
+        """Do what the agent would have done."""
+        if not isinstance(message, wire.Stop) or (message.nth or 0) > MOST_STOPS:
+            return
+        record = replace(known.record, identity=known.identity, stops=message.nth or 0)
+        add_stops(self._home, known.agent, record)
+        number = getattr(signal, record.lasting or "", signal.SIGINT)
+        pid, start = known.identity.pid, known.identity.start_ticks
+        process = tree.Process(pid, 0, pid, pid, start, False, "worker")
+        with contextlib.suppress(PermissionError):
+            tree.send(process, number)
+
 
 async def _wait_for_end(known: GoingOn) -> None:
     identity = known.identity
@@ -109,13 +124,3 @@ async def _wait_for_end(known: GoingOn) -> None:
             await trio.lowlevel.wait_readable(fd)
     finally:
         os.close(fd)
-
-
-def _send(known: GoingOn, message: Struct) -> None:
-    """Do what the agent would have done."""
-    if isinstance(message, wire.Stop) and (message.nth or 0) <= MOST_STOPS:
-        number = getattr(signal, known.stop_signal, signal.SIGINT)
-        start, pid = known.identity.start_ticks, known.identity.pid
-        process = tree.Process(pid, 0, pid, pid, start, False, "worker")
-        with contextlib.suppress(PermissionError):
-            tree.send(process, number)

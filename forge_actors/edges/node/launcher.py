@@ -105,7 +105,7 @@ class NodeLauncher(HeldBack):
         self._archive = Archive()
         self._watches = Watches(self.send)
         self._outbox = Outbox()
-        self.orphans = lasting.Orphans()
+        self.orphans = lasting.Orphans(home)
         self._scope = trio.CancelScope(shield=True)
         self._closed = False
         #: Leaving is to end nothing, and the agent with its jobs goes on.
@@ -170,7 +170,7 @@ class NodeLauncher(HeldBack):
             known[key] = Attempt(self.send, key, receipt.fence)
             known[key].settle_end(receipt)
         for key, one in found.going_on.items():
-            known[key] = Attempt(self.send, key, one.fence)
+            known[key] = Attempt(self.send, key, one.record.fence)
         self.orphans.take(known, found.going_on)
 
     def _drop(self, attempt: Attempt) -> None:

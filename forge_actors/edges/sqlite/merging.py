@@ -85,6 +85,7 @@ class Merge:
                 "workflow_step",
                 "controller",
                 "wake",
+                "epic_run",
                 "forgotten",
                 "owner",
             )
@@ -149,10 +150,10 @@ class Merge:
 
     def schedules(self, latest: Salvaged) -> None:
         """How far each has come as the last one has it, or windows would run again; and
-        so workflows and controllers."""
+        so workflows, controllers and runs of EPICs."""
         for table in (
             *("schedule", "occurrence", "workflow", "workflow_step"),
-            *("controller", "wake"),
+            *("controller", "wake", "epic_run"),
         ):
             for key, row in latest.rows(table).items():
                 self._db.execute(f"DELETE FROM {table} WHERE id = ?", (key,))  # noqa: S608

@@ -16,6 +16,7 @@ from forge_actors.domain.changes import (
     RepositoryChanged,
     SettingsChanged,
 )
+from forge_actors.domain.epic_changes import EpicSaved
 from forge_actors.domain.workflow_changes import WorkflowAdded
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ _REFUSABLE = (
 )
 
 
+def _refusable(change: Change) -> bool:
+    if isinstance(change, EpicSaved):
+        return change.event is not None and change.event.kind == "epic_began"
+    return isinstance(change, _REFUSABLE)
+
+
 class Move:
     """Changes that are saved together; the promise that they become durable."""
 
@@ -58,8 +65,7 @@ class Move:
 
         One without changes only waits for those before it, which may be refused.
         """
-        kinds = (isinstance(change, _REFUSABLE) for change in self.changes)
-        return not self.changes or any(kinds)
+        return not self.changes or any(map(_refusable, self.changes))
 
     async def wait(self) -> None:
         if not self.done:

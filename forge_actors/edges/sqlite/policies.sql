@@ -10,6 +10,9 @@ SELECT mode, work, reason, since, until, revision FROM policy;
 -- name: job_of_work
 SELECT id FROM job WHERE work = ? LIMIT 1;
 
+-- name: jobs_of_work
+SELECT id, state FROM job WHERE work = ? ORDER BY id;
+
 -- name: works_of
 -- Of the jobs among these ids, given as one JSON array, that are of one.
 SELECT id, work FROM job

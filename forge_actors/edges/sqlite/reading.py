@@ -292,6 +292,20 @@ class StoreReader:
         """See the port."""
         return [row[0] for row in self.read_pending("open_wakes", controller)]
 
+    def epic(self, run: str) -> bytes | None:
+        """See the port."""
+        rows = self.read_pending("epic", run)
+        return rows[0][0] if rows else None
+
+    def active_epics(self) -> list[str]:
+        """See the port."""
+        return [row[0] for row in self.read_pending("active_epics")]
+
+    def epic_of_request(self, request: str) -> str | None:
+        """See the port."""
+        rows = self.read_pending("epic_of_request", request)
+        return rows[0][0] if rows else None
+
     def job_known(self, job: str) -> State | None:
         """See the port."""
         rows = self.read_pending("job_state", job)

@@ -36,6 +36,7 @@ TABLES = {
     "workflow_step": "id",
     "controller": "id",
     "wake": "id",
+    "epic_run": "id",
     "forgotten": "job",
     "owner": "one",
 }

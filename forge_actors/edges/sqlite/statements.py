@@ -14,6 +14,7 @@ FILES = (
     "policies.sql",
     "workflows.sql",
     "controllers.sql",
+    "epics.sql",
     "looks.sql",
     "inbox.sql",
     "timeline.sql",

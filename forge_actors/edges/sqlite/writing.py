@@ -54,6 +54,7 @@ from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.domain.scopes import repository_scope
 from forge_actors.edges.sqlite import (
     controller_rows,
+    epic_rows,
     forgetting,
     scheduled,
     trusted,
@@ -384,6 +385,7 @@ WRITERS: dict[type, Callable[[apsw.Connection, dict[str, str], Any], None]] = {
     **trusted.WRITERS,
     **workflow_rows.WRITERS,
     **controller_rows.WRITERS,
+    **epic_rows.WRITERS,
     SettingsChanged: _nothing,
     Noted: _nothing,
     JobsForgotten: forgetting.forget_jobs,

@@ -14,8 +14,8 @@ import random
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.requests import JobRequest
+from forge_actors.runtime.limit_settings import LimitSettings
 from forge_actors.runtime.settings import (
-    LimitSettings,
     ProviderSettings,
     RetrySettings,
     SchedulingSettings,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from forge_actors.domain.requests import JobEdit, JobRequest
+from forge_actors.runtime.limit_settings import LimitSettings
 from forge_actors.runtime.settings import (
-    LimitSettings,
     ProviderSettings,
     RetrySettings,
     SchedulingSettings,

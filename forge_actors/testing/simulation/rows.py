@@ -50,6 +50,7 @@ class SimulatedRows(Rows):
         made.workflow_requests = self.workflow_requests.copy()
         made.controllers = self.controllers.copy()
         made.wakes = self.wakes.copy()
+        made.epics = self.epics.copy()
         made.occurrences = self.occurrences.copy()
         made.trusted = self.trusted.copy()
         self.copy_kept(made)
