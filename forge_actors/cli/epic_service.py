@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.text import clean
 from forge_actors.cli.verb import TIMED_OUT, UsageError, note, print_json, repository
-from forge_actors.client.errors import NoService
 from forge_actors.client.sync import Service
+from forge_actors.domain.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
     import argparse
@@ -117,7 +117,7 @@ def served_views(home: str | None) -> dict[str, dict[str, Any]]:
     try:
         runs = service.get("epics", query=[("active", 1)])["epics"]
         whole = [service.get("epics", run["id"]) for run in runs if run["view"]]
-    except NoService:
+    except (Unavailable, NotFound):  # or it is of an earlier release
         return {}
     views = [run["view"] for run in whole if run["view"] is not None]
     return {view["invocation"]: view for view in views}
