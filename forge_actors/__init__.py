@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.capacity_view import CapacityView as CapacityView
     from forge_actors.domain.capacity_view import ProviderView as ProviderView
     from forge_actors.domain.capacity_view import TokenView as TokenView
+    from forge_actors.domain.epic.runs import EpicRequest as EpicRequest
+    from forge_actors.domain.epic.runs import EpicRunView as EpicRunView
     from forge_actors.domain.errors import ForgeError as ForgeError
     from forge_actors.domain.errors import InvalidInput as InvalidInput
     from forge_actors.domain.errors import LauncherDown as LauncherDown
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.settings import SettingView as SettingView
     from forge_actors.domain.workflow_views import WorkflowRequest as WorkflowRequest
     from forge_actors.domain.workflow_views import WorkflowView as WorkflowView
+    from forge_actors.runtime.automation_handles import EpicHandle as EpicHandle
     from forge_actors.runtime.automation_handles import ScheduleHandle as ScheduleHandle
     from forge_actors.runtime.automation_handles import WorkflowHandle as WorkflowHandle
     from forge_actors.runtime.event_stream import EventStream as EventStream
@@ -75,6 +78,8 @@ _HOMES = {
     "CapacityView": "forge_actors.domain.capacity_view",
     "ProviderView": "forge_actors.domain.capacity_view",
     "TokenView": "forge_actors.domain.capacity_view",
+    "EpicRequest": "forge_actors.domain.epic.runs",
+    "EpicRunView": "forge_actors.domain.epic.runs",
     "ForgeError": "forge_actors.domain.errors",
     "InvalidInput": "forge_actors.domain.errors",
     "LauncherDown": "forge_actors.domain.errors",
@@ -98,6 +103,7 @@ _HOMES = {
     "SettingView": "forge_actors.domain.settings",
     "WorkflowRequest": "forge_actors.domain.workflow_views",
     "WorkflowView": "forge_actors.domain.workflow_views",
+    "EpicHandle": "forge_actors.runtime.automation_handles",
     "ScheduleHandle": "forge_actors.runtime.automation_handles",
     "WorkflowHandle": "forge_actors.runtime.automation_handles",
     "EventStream": "forge_actors.runtime.event_stream",

@@ -58,6 +58,8 @@ DRIVERS = {
     "client.offline_events": {"apsw"},
     "client.offline_timeline": {"apsw"},
     "testing.github": {"h11"},
+    "testing.leaks": {"psutil"},
+    "testing.pytest_plugin": {"pytest"},
     "cli.dashboard": {"textual", "anyio", "msgspec"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.

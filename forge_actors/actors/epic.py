@@ -134,8 +134,9 @@ class _Loop:
             run.context.slots.want(())
         if progress.busy or self._reading.under_way:
             return False
-        if not run.ending.open:
-            return True
+        if run.is_told_to_stop:
+            # A signal that came while an issue began is obeyed in the next pass.
+            return not run.ending.pressing
         if progress.anything_left():
             return False
         run.tell_held()

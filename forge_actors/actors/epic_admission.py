@@ -59,10 +59,16 @@ class Admissions:
 
     async def step(self) -> None:
         """Begin issues that are ready, in their order, while there are slots."""
+        while await self._round():
+            pass
+
+    async def _round(self) -> bool:
+        """Whether others may begin in place of some that were skipped: what was skipped
+        is not ready any more."""
         run, progress, slots = self._run, self._run.progress, self._run.context.slots
         for issue, why in slots.lost():
             run.hold(issue, "spawn-failed", why)
-        ready = progress.ready()
+        ready, skipped = progress.ready(), False
         slots.want(ready[: progress.free])
         for issue in list(slots.granted()):
             if progress.free <= 0 or not run.ending.open:
@@ -76,9 +82,11 @@ class Admissions:
                 slots.refuse(issue, f"it was {outcome}")
             if outcome == "stale":
                 progress.stale()
-                return
+                return False
             if outcome == "admitted":
                 progress.admitted()
+            skipped = skipped or outcome == "skipped"
+        return skipped
 
     async def _admit(self, issue: int) -> Outcome:
         run = self._run

@@ -112,14 +112,17 @@ def _run(args: argparse.Namespace) -> int:
 
     from forge_actors.cli.epic_view import LiveTree, Plain
     from forge_actors.runtime.epic_run import run_epic
+    from forge_actors.runtime.groups import only_failure
 
-    options = _options(args)
-    if sys.stderr.isatty() and not args.plain and not args.json:
-        with LiveTree() as tree:
-            end = trio.run(tree.run, partial(run_epic, options, tree.line, tree.passed))
-        return end.status
-    plain = Plain()
-    end = trio.run(run_epic, options, note, plain.passed)
+    options, plain = _options(args), Plain()
+    try:
+        if sys.stderr.isatty() and not args.plain and not args.json:
+            with LiveTree() as tree:
+                go = partial(run_epic, options, tree.line, tree.passed)
+                return trio.run(tree.run, go).status
+        end = trio.run(run_epic, options, note, plain.passed)
+    except BaseExceptionGroup as group:
+        raise only_failure(group) from None
     if args.json and (view := plain.view()) is not None:
         _show(args, view)
     return end.status
@@ -179,7 +182,7 @@ async def _follow(args: argparse.Namespace) -> int:
             view = kept.view()
             if not _show(args, view):
                 _print(view)
-            if not args.watch or view.state != "running":
+            if not args.watch or not kept.is_alive:
                 return 0
             await kept.changed()
 
@@ -199,7 +202,13 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
     async with kept_epic(options, known) as kept:
         mode = "now" if args.now else "drain"
         invocation = kept.ask_to_stop("now" if args.now else "drain")
-        note(f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}")
+        who = f"EPIC #{kept.number} is asked to stop ({mode}): {invocation}"
+        if not kept.has_scheduler:
+            who = (
+                f"the scheduler of EPIC #{kept.number} runs no more: its workers are"
+                " asked to end at their next boundary"
+            )
+        note(who)
         while args.follow and _goes_on(kept, invocation):
             await kept.changed()
     return 0
@@ -213,14 +222,13 @@ async def _only_running(
 
     for each in known:
         async with kept_epic(options, each) as kept:
-            if kept.view().state == "running":
+            if kept.is_alive:
                 return each
     raise UsageError("no EPIC runs in this repository: nothing is to be stopped")
 
 
 def _goes_on(kept: Kept, invocation: str) -> bool:
-    run = kept.record().invocation
-    return run.id == invocation and run.ended_at is None and kept.is_alive
+    return kept.record().invocation.id == invocation and kept.is_alive
 
 
 def _show(args: argparse.Namespace, view: EpicView) -> bool:

@@ -19,25 +19,36 @@ _STATES = (
 
 def detail(view: dict[str, Any]) -> Iterator[str]:
     """An EPIC and its issues."""
-    yield clean(f"epic      #{view['number']} of {view['repository']}  {view['title']}")
-    state = view["state"]
-    if view.get("end_reason"):
-        state += f": {view['end_reason']}"
-    elif view.get("reason"):
-        state += f", admission {view['admission']}: {view['reason']}"
-    yield f"state     {state}"
+    names = f"#{view['number']} of {view['repository']}  {view['title']}"
+    yield clean(f"epic      {names}").rstrip()
+    yield f"state     {_state(view)}"
     if view.get("invocation"):
         yield f"run       {view['invocation']} since {view['started_at']}"
     if view.get("ended_at"):
         yield f"ended     {view['ended_at']}"
     if view.get("observed_at"):
-        yield f"snapshot  {view['observed_at']}"
+        seen = view.get("verdicts")
+        told = "" if seen is None else f": {counts(seen)}"
+        yield f"snapshot  {view['observed_at']}{told}"
     yield f"issues    {counts(view['counts'])}"
     for circle in view.get("cycles") or ():
         yield f"circle    {' -> '.join(f'#{number}' for number in circle)}"
     if view["children"]:
         yield ""
         yield from children(view)
+
+
+def _state(view: dict[str, Any]) -> str:
+    state: str = view["state"]
+    if view.get("end_reason"):
+        state += f": {view['end_reason']}"
+    elif state == "running" and view.get("reason"):
+        state += f", admission {view['admission']}: {view['reason']}"
+    busy = [each["number"] for each in view["children"] if each["state"] == "running"]
+    if busy and view["state"] != "running":
+        names = ", ".join(f"#{number}" for number in busy)
+        state += f"; workers go on with {names}, and until they end no other run begins"
+    return state
 
 
 def children(view: dict[str, Any]) -> Iterator[str]:

@@ -19,6 +19,7 @@ import anyio
 
 from forge_actors.client.answers import Answer, Lines
 from forge_actors.client.controllers import ControllerCalls
+from forge_actors.client.epics import EpicCalls
 from forge_actors.client.errors import not_reached
 from forge_actors.client.following import FollowingCalls
 from forge_actors.client.home import own_job, own_trace, resolve_home, socket_path
@@ -78,6 +79,7 @@ class Client(
     PolicyCalls,
     TemplateCalls,
     ControllerCalls,
+    EpicCalls,
     RepositoryCalls,
 ):
     """The service of one home. Every method may raise what the service answers with."""

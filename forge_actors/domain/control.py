@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from forge_actors.domain.control_controllers import ControllerControl
 from forge_actors.domain.control_effects import EffectControl
+from forge_actors.domain.control_epics import Epics
 from forge_actors.domain.control_events import EventControl
 from forge_actors.domain.control_metrics import MetricsControl
 from forge_actors.domain.control_policies import PolicyControl
@@ -67,6 +68,7 @@ class ArtifactContent(Protocol):
 class Control(
     ControllerControl,
     EffectControl,
+    Epics,
     EventControl,
     MetricsControl,
     PolicyControl,

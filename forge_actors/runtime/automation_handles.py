@@ -1,4 +1,4 @@
-"""What an embedding program holds of a workflow or a schedule of its runtime."""
+"""What an embedding program holds of what begins jobs by itself in its runtime."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from forge_actors.domain.requests import convert
 from forge_actors.domain.schedule_views import ScheduleRequest
 
 if TYPE_CHECKING:
+    from forge_actors.domain.epic.runs import EpicRunView
     from forge_actors.domain.schedule_views import (
         NextTime,
         OccurrenceView,
@@ -70,6 +71,39 @@ class WorkflowHandle:
             NotFound, Refused: there is no such step, or it asks nothing.
         """
         return await self._control.answer_workflow(self.id, step, yes=yes)
+
+
+class EpicHandle:
+    """A run of an EPIC in this runtime. It is named by its `id`.
+
+    Raises:
+        NotFound: from every method, once it was forgotten.
+    """
+
+    def __init__(self, control: RuntimeControl, run_id: str) -> None:
+        self._control = control
+        self.id = run_id
+
+    async def wait(self) -> EpicRunView:
+        """Wait until it has ended; how it ended is in the view.
+
+        Raises:
+            Unavailable: the runtime ends. The next one of the home goes on with it.
+        """
+        return await self._control.wait_epic(self.id)
+
+    async def show(self) -> EpicRunView:
+        """The run as it is now; in its `view` are the issues and their jobs."""
+        return await self._control.epic(self.id)
+
+    async def stop(self, *, now: bool = False) -> EpicRunView:
+        """Begin nothing more, and let its workers come to their next boundary, or
+        interrupt them now. `wait` returns when that is done.
+
+        Raises:
+            Refused: it has ended.
+        """
+        return await self._control.stop_epic(self.id, "now" if now else "drain")
 
 
 class ScheduleHandle:

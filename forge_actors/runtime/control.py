@@ -6,6 +6,7 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_controllers import ControllersControl
+from forge_actors.runtime.control_epics import EpicControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
@@ -31,6 +32,7 @@ class RuntimeControl(
     CleaningControl,
     UsageControl,
     ControllersControl,
+    EpicControl,
     TrustControl,
     TemplateControl,
     PolicyControl,

@@ -60,8 +60,6 @@ class _Candidate:
         self.job: str | None = None
         #: It is not wanted any more.
         self.withdrawn = False
-        #: The pause before the next try to queue one.
-        self.pause = trio.CancelScope()
         #: Set once the scheduler has answered.
         self.answered = trio.Event()
         self.answer: Admitted | NotAdmitted | None = None
@@ -156,7 +154,7 @@ class IssueJobs:
         self._candidates: dict[int, _Candidate] = {}
         self._order: Sequence[int] = ()
         self._lost: list[tuple[int, str]] = []
-        self._made = 0
+        self._closed = trio.Event()
         #: The jobs that work on issues, or did.
         self.jobs: dict[int, str] = {}
 
@@ -167,10 +165,10 @@ class IssueJobs:
         self._order = issues
         for issue in self._candidates.keys() - set(issues):
             self._withdraw(issue, "it is not to begin any more")
-        for issue in issues:
-            if issue not in self._candidates:
-                self._candidates[issue] = candidate = _Candidate()
-                self._nursery.start_soon(self._queue, issue, candidate)
+        new = {each: _Candidate() for each in issues if each not in self._candidates}
+        if new:
+            self._candidates |= new
+            self._nursery.start_soon(self._queue, new)
 
     def granted(self) -> Sequence[int]:
         """See the port."""
@@ -183,11 +181,12 @@ class IssueJobs:
 
     def lost(self) -> Sequence[tuple[int, str]]:
         """See the port."""
-        lost, self._lost = self._lost, []
+        lost, self._lost = tuple(self._lost), []
         return lost
 
     def close(self) -> None:
         """Have nobody wait any more. What works goes on."""
+        self._closed.set()
         for issue in list(self._candidates):
             self._withdraw(issue, "the scheduler of the EPIC has ended")
 
@@ -196,33 +195,39 @@ class IssueJobs:
         if candidate is None:
             return
         candidate.withdrawn = True
-        candidate.pause.cancel()
         candidate.reply(NotAdmitted(reason))
         if candidate.job is not None and not candidate.asks:
             self._nursery.start_soon(self._cancel_job, candidate.job)
 
-    async def _queue(self, issue: int, candidate: _Candidate) -> None:
-        self._made += 1
-        request = CandidateRequest(
-            **self._request(issue),
-            work=self._work,
-            admission=AdmissionWanted(self._work, issue),
-        )
+    async def _queue(self, new: Mapping[int, _Candidate]) -> None:
+        """Together, so that the jobs are in the order of the issues."""
+        requests = [
+            CandidateRequest(
+                **self._request(issue),
+                work=self._work,
+                admission=AdmissionWanted(self._work, issue),
+            )
+            for issue in new
+        ]
         try:
-            [accepted] = await self._submit([request])
+            accepted = await self._submit(requests)
         except _FOR_NOW as error:
-            log.info("issue #%d of %s is not queued: %s", issue, self._work, error)
-            with candidate.pause:
-                await trio.sleep(TRY_AGAIN)
-            self._drop(issue, candidate)
+            log.info("issues of EPIC run %s are not queued: %s", self._work, error)
+            with trio.move_on_after(TRY_AGAIN):
+                await self._closed.wait()
+            for issue, candidate in new.items():
+                self._drop(issue, candidate)
             return
         except ForgeError as error:
-            self._drop(issue, candidate, f"its job was refused: {error}")
+            for issue, candidate in new.items():
+                self._drop(issue, candidate, f"its job was refused: {error}")
             return
-        candidate.job = accepted.id
-        self._store.when_ended(accepted.id, partial(self._job_ended, issue, candidate))
-        if candidate.withdrawn:
-            await self._cancel_job(accepted.id)
+        for (issue, candidate), job in zip(new.items(), accepted, strict=True):
+            candidate.job = job.id
+            notify = partial(self._job_ended, issue, candidate)
+            self._store.when_ended(job.id, notify)
+            if candidate.withdrawn:
+                await self._cancel_job(job.id)
 
     def _job_ended(self, issue: int, candidate: _Candidate, state: State) -> None:
         if candidate.answer is None:

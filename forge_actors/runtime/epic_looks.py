@@ -6,17 +6,23 @@ way of a run.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import os
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.namespace import Expected, classify
-from forge_actors.domain.epic.records import StopRequest
+from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
+    Assignment,
+    StopRequest,
+    decode,
+)
 from forge_actors.domain.epic.standalone import held_issue
 from forge_actors.domain.epic.verdicts import evaluate
 from forge_actors.domain.epic.views import (
@@ -24,9 +30,11 @@ from forge_actors.domain.epic.views import (
     epic_view,
     kept_view,
     recorded_view,
+    title,
 )
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.edges.epic.ends import ended, start_time
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
 from forge_actors.edges.watch import watch_folder
@@ -36,13 +44,13 @@ from forge_actors.runtime.epic_source import epic_at, open_graph
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from typing import Literal
 
     from forge_actors.domain.epic.namespace import Namespace
     from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.ports import Locks
-    from forge_actors.domain.epic.records import EpicRef, Scheduler
+    from forge_actors.domain.epic.records import EpicRef, Invocation, Scheduler
     from forge_actors.domain.epic.verdicts import Fact
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.edges.epic.root import FolderRoot
@@ -142,8 +150,30 @@ class Kept:
 
     @property
     def is_alive(self) -> bool:
-        """Whether a scheduler has the repository, or a worker of one."""
-        return self._locks.controller() is not None
+        """Whether its scheduler runs, or a worker of it does."""
+        return self.has_scheduler or bool(self._working())
+
+    @property
+    def has_scheduler(self) -> bool:
+        """Whether the scheduler of the record runs."""
+        run = self.record().invocation
+        if run.ended_at is not None or self._controller() is None:
+            return False
+        return all(other.started_at <= run.started_at for other in self._unended())
+
+    def _controller(self) -> int | None:
+        """The process that schedules now, of whichever EPIC."""
+        holder = self._locks.controller()
+        return None if holder is None or holder.ended else holder.pid
+
+    def _unended(self) -> Iterator[Invocation]:
+        """Runs of any EPIC of the repository of which no end is known: one at most
+        goes on, and that is the last one."""
+        for folder, number in _known(self._root):
+            with suppress(StateError):
+                found = FileNamespaces(self._root, folder).read_scheduler(number)
+                if found is not None and found.invocation.ended_at is None:
+                    yield found.invocation
 
     def view(self) -> EpicView:
         """
@@ -151,11 +181,32 @@ class Kept:
             NotFound, StateError: as `record`.
         """
         record, children = self.record(), []
+        for found in self._namespaces_of(record.epic):
+            view = kept_view(found, busy=self._is_busy(found.issue))
+            children.append(structs.replace(view, title=self._title(found.issue)))
+        return recorded_view(
+            record, children, alive=self.has_scheduler, plan=bool(self._folder)
+        )
+
+    def _namespaces_of(self, epic: EpicRef) -> Iterator[Namespace]:
         for issue in self._namespaces.issues().issues:
             found = self._namespaces.look(issue)
-            if found.binding is not None and found.binding.epic == record.epic:
-                children.append(kept_view(found, busy=self._is_busy(issue)))
-        return recorded_view(record, children, alive=self.is_alive)
+            if found.binding is not None and found.binding.epic == epic:
+                yield found
+
+    def _title(self, issue: int) -> str:
+        """What the issue was called when its last worker began."""
+        place = places.within(places.assignment(issue), self._folder)
+        with suppress(StateError):
+            data = self._root.read(place, MAX_ASSIGNMENT)
+            if data is not None:
+                return title(decode(Assignment, data, MAX_ASSIGNMENT).title)
+        return ""
+
+    def _working(self) -> list[Namespace]:
+        """The issues that somebody has, a worker in all likelihood."""
+        epic = self.record().epic
+        return [each for each in self._namespaces_of(epic) if self._is_busy(each.issue)]
 
     def _is_busy(self, issue: int) -> bool:
         try:
@@ -164,14 +215,15 @@ class Kept:
             return False
 
     def ask_to_stop(self, mode: Literal["drain", "now"]) -> str:
-        """Ask the run that goes on to end; its invocation.
+        """Ask the run that goes on to end, or the workers that one has left; its
+        invocation.
 
         Raises:
-            Refused: none does.
+            Refused: nobody is there.
             NotFound, StateError: as `record`.
         """
         run = self.record().invocation
-        if run.ended_at is not None or not self.is_alive:
+        if not self.is_alive:
             how = run.end_reason or "it was killed"
             raise Refused(f"no run of EPIC #{self.number} goes on: {how}")
         now = timestamp(Clock().wall())
@@ -186,8 +238,20 @@ class Kept:
             for place in self._watched():
                 path = places.path(self._root.path, place)
                 await nursery.start(watch_folder, path, _ignoring_first(bell.set))
+            for pid in self._processes():
+                nursery.start_soon(_then, ended, pid, bell.set)
             await bell.wait()
             nursery.cancel_scope.cancel()
+
+    def _processes(self) -> list[int]:
+        """Whose end changes something that no file tells."""
+        found = [self._controller()] if self.has_scheduler else []
+        for namespace in self._working():
+            claim = namespace.latest
+            worker = None if claim is None else claim.worker
+            if worker is not None and worker.start_time == start_time(worker.pid):
+                found.append(worker.pid)
+        return [pid for pid in found if pid is not None and hasattr(os, "pidfd_open")]
 
     def _watched(self) -> list[Place]:
         at = partial(places.within, folder=self._folder)
@@ -195,6 +259,13 @@ class Kept:
         for issue in self._namespaces.issues().issues:
             found += [at(places.claims(issue)), at(places.state(issue))[:-1]]
         return [each for each in found if self._root.entries(each) is not None]
+
+
+async def _then(
+    wait: Callable[[int], Awaitable[None]], pid: int, then: Callable[[], object]
+) -> None:
+    await wait(pid)
+    then()
 
 
 def _ignoring_first(then: Callable[[], object]) -> Callable[[], None]:
@@ -217,14 +288,18 @@ async def known_epics(folder: str) -> list[tuple[Place, int]]:
         LockFailed: the folder is in no repository.
     """
     with opened(await controller_place(folder)) as root:
-        plans = root.entries((places.FOLDER, "plans")) or []
-        inside: list[Place] = [(), *(("plans", each.name) for each in plans)]
-        found = []
-        for each in inside:
-            entries = root.entries(places.within(places.EPICS, each)) or []
-            numbers = sorted(int(e.name) for e in entries if e.name.isdecimal())
-            found += [(each, number) for number in numbers]
-        return found[:MAX_EPICS]
+        return _known(root)
+
+
+def _known(root: FolderRoot) -> list[tuple[Place, int]]:
+    plans = root.entries((places.FOLDER, "plans")) or []
+    inside: list[Place] = [(), *(("plans", each.name) for each in plans)]
+    found = []
+    for each in inside:
+        entries = root.entries(places.within(places.EPICS, each)) or []
+        numbers = sorted(int(e.name) for e in entries if e.name.isdecimal())
+        found += [(each, number) for number in numbers]
+    return found[:MAX_EPICS]
 
 
 @asynccontextmanager

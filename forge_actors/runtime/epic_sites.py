@@ -170,7 +170,8 @@ class JobSite:
             "isolate": False,
             "request_id": f"{self._run.id}-{issue}-{self._served.new_id()}",
             "origin": f"epic:{self._run.id}",
-            "max_attempts": 1,
+            # Another attempt would be admitted anew, or not.
+            "replay": "safe",
             "stop_signal": "SIGINT",
         }
 

@@ -23,6 +23,7 @@ from forge_actors.domain.epic.runs import (
     epic_event,
     loaded,
     saved,
+    with_jobs,
 )
 from forge_actors.domain.epic_changes import EpicsForgotten
 from forge_actors.domain.errors import (
@@ -36,6 +37,7 @@ from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.runtime.groups import only_failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Mode = Literal["drain", "now"]
+#: Events after which what is seen of a run is kept anew.
+_CHANGE_MUCH = ("epic_snapshot", "epic_issue_started", "epic_issue_ended")
 
 
 class ServedEpics(Struct, frozen=True):
@@ -87,6 +91,20 @@ class _Kept:
         self.site: JobSite | None = None
         #: Somebody wants it to end although it has no scheduler now.
         self.stopped = trio.CancelScope()
+
+    @property
+    def jobs(self) -> dict[int, str]:
+        """The last job of each issue that has had one."""
+        seen = () if self.run.last is None else self.run.last.children
+        before = {each.number: each.job for each in seen if each.job is not None}
+        return before if self.site is None else {**before, **self.site.jobs}
+
+    def look(self) -> None:
+        """Keep what is seen of it now, for when its scheduler is gone."""
+        view = self.view()
+        if view is not None:
+            seen = with_jobs(view, self.jobs)
+            self.run = structs.replace(self.run, last=seen)
 
 
 class RunningEpics:
@@ -184,12 +202,9 @@ class RunningEpics:
     def view(self, run_id: str) -> EpicView | None:
         """The graph and the issues of a run that goes on, once they were read."""
         kept = self._kept.get(run_id)
-        return None if kept is None else kept.view()
-
-    def jobs(self, run_id: str) -> dict[int, str]:
-        """The jobs of issues of a run that goes on, by the number of the issue."""
-        kept = self._kept.get(run_id)
-        return {} if kept is None or kept.site is None else kept.site.jobs
+        if kept is None or (view := kept.view()) is None:
+            return None
+        return with_jobs(view, kept.jobs)
 
     async def stop(self, run_id: str, mode: Mode) -> None:
         """Ask a run to end.
@@ -202,9 +217,9 @@ class RunningEpics:
         kept = self._kept.get(run_id)
         if kept is None:
             raise Refused(f"run {run_id} has ended")
-        if kept.site is not None and kept.site.ask_to_stop(mode):
-            return
-        kept.stopped.cancel()
+        asked = kept.site is not None and kept.site.ask_to_stop(mode)
+        if kept.run.state == "waiting" or not asked:
+            kept.stopped.cancel()
 
     async def wait(self, run_id: str) -> None:
         """Return when it has ended.
@@ -244,6 +259,7 @@ class RunningEpics:
         why: str | None = None
         try:
             while end is None and why is None:
+                kept.stopped = trio.CancelScope()
                 try:
                     with kept.stopped:
                         end = await self._pass(kept)
@@ -295,18 +311,26 @@ class RunningEpics:
     async def _schedule(self, kept: _Kept, site: JobSite) -> End:
         from forge_actors.actors import epic
 
-        async with trio.open_nursery() as nursery:
-            context = site.context(
-                nursery,
-                signals=lambda _signalled: nullcontext(),
-                passed=partial(setattr, kept, "view"),
-                tell=partial(self._tell, kept),
-            )
-            with self._served.candidates.serving(kept.run.id, site.issues):
-                end = await epic.run(context)
-            # What was asked of workers last is still passed on.
-            site.issues.close()
-        return end
+        ends: list[End] = []
+        try:
+            async with trio.open_nursery() as nursery:
+                context = site.context(
+                    nursery,
+                    signals=lambda _signalled: nullcontext(),
+                    passed=partial(setattr, kept, "view"),
+                    tell=partial(self._tell, kept),
+                )
+                with self._served.candidates.serving(kept.run.id, site.issues):
+                    try:
+                        ends.append(await epic.run(context))
+                    finally:
+                        kept.look()
+                        kept.view = lambda: None
+                # What was asked of workers last is still passed on.
+                site.issues.close()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
+        return ends[0]
 
     async def _wait_for_others(self, kept: _Kept, site: JobSite) -> None:
         """There is one scheduler a repository."""
@@ -352,6 +376,8 @@ class RunningEpics:
         self._store.save([saved(kept.run, event)])
 
     def _tell(self, kept: _Kept, kind: str, data: dict[str, object]) -> None:
+        if kind in _CHANGE_MUCH:
+            kept.look()
         self._store.save([saved(kept.run, self._event(kind, kept.run, **data))])
 
     async def _end(self, kept: _Kept, end: End | None, why: str | None) -> None:

@@ -9,10 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forge_actors.domain.epic.runs import EpicRequest
 from forge_actors.domain.requests import JobQuery, convert
 from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.workflow_views import WorkflowRequest
-from forge_actors.runtime.automation_handles import ScheduleHandle, WorkflowHandle
+from forge_actors.runtime.automation_handles import (
+    EpicHandle,
+    ScheduleHandle,
+    WorkflowHandle,
+)
 from forge_actors.runtime.event_stream import EventStream
 from forge_actors.runtime.job_handle import JobHandle as JobHandle
 from forge_actors.runtime.repository_handle import RepositoryHandle, submit
@@ -115,7 +120,7 @@ class Runtime:
         """
         return await self.control.jobs(query or convert(fields, JobQuery))
 
-    # -- workflows and schedules -----------------------------------------------------
+    # -- workflows, EPICs and schedules ---------------------------------------------
 
     async def run_workflow(self, name: str, **workflow: Any) -> WorkflowHandle:
         """Begin a workflow; it is durable when this returns. The fields are those of
@@ -142,6 +147,38 @@ class Runtime:
         """Those that have begun, the newest 50 first."""
         views = await self.control.workflows()
         return [WorkflowHandle(self.control, view.id) for view in views]
+
+    async def run_epic(
+        self, epic: str | Path, repo: str | Path, **options: Any
+    ) -> EpicHandle:
+        """Have an EPIC worked through, an issue as a job each; it is durable when this
+        returns. `epic` is the URL of an issue or the path of a plan; `options` are the
+        other fields of `EpicRequest`, such as `max_parallel` and `agent`. How issues
+        are worked on say the settings, in their section `epic`.
+
+        Raises:
+            InvalidInput: naming the field that is wrong; nothing has begun.
+            Refused: it is worked through already, or too many have not ended.
+        """
+        if isinstance(repo, Path):
+            repo = (await self.add_repository(repo)).name
+        target = str(epic.absolute()) if isinstance(epic, Path) else epic
+        request = convert({"epic": target, "repo": repo, **options}, EpicRequest)
+        view = await self.control.run_epic(request, origin="embedded")
+        return EpicHandle(self.control, view.id)
+
+    async def epic(self, run_id: str) -> EpicHandle:
+        """A run that was begun.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return EpicHandle(self.control, (await self.control.epic(run_id)).id)
+
+    async def epics(self) -> list[EpicHandle]:
+        """Those that were begun, the newest 50 first."""
+        views = await self.control.epics()
+        return [EpicHandle(self.control, view.id) for view in views]
 
     async def add_schedule(
         self, name: str, repo: str | Path, job: Mapping[str, Any], **when: Any

@@ -40,6 +40,7 @@ from forge_actors.domain.selection import (
 )
 from forge_actors.testing.artifacts import FakeArtifacts
 from forge_actors.testing.controllers import FakeControllers
+from forge_actors.testing.epics import FakeEpics
 from forge_actors.testing.inbox import FakeInbox
 from forge_actors.testing.kept_worktrees import FakeWorktrees
 from forge_actors.testing.metrics import FakeMetrics
@@ -69,6 +70,7 @@ class FakeControl(
     FakeResults,
     FakeWorkflows,
     FakeControllers,
+    FakeEpics,
     FakeSpending,
     FakeInbox,
     FakeMetrics,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from forge_actors.domain.controller_views import ControllerRequest
+from forge_actors.domain.epic.views import ChildView, EpicView
 from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.templates import Parameter, TemplateView
 from forge_actors.domain.workflow_views import StepRequest, WorkflowRequest
@@ -93,3 +94,39 @@ async def test_a_controller_is_looked_at_and_its_turn_ended(tmp_path: Path) -> N
         turn = shown["controller"]["turn"]
         assert (turn["told"], turn["note"]) == ("wait", "the tests run")
         assert shown["wakes"] == []
+
+
+async def test_epics_are_begun_looked_at_and_stopped(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served, served.client() as client:
+        control, url = served.control, "https://github.com/octo/demo/issues/7"
+        begun = await called(
+            client, "epics", action="run", epic=url, repo="demo", max_parallel=2
+        )
+        run = begun["epic"]["id"]
+        [wanted] = control.epic_requests
+        assert (wanted.epic, wanted.repo, wanted.max_parallel) == (url, "demo", 2)
+        assert control.kept_epics[run].origin == "mcp"
+        children = (
+            ChildView(8, "x\x1b[31m\u202e", "closed", "closed"),
+            ChildView(9, "two", "running", "running", job="1job"),
+        )
+        counts = {"closed": 1, "running": 1}
+        view = EpicView("octo/demo", 7, "The whole", "running", children, counts)
+        control.kept_epics[run] = structs.replace(control.kept_epics[run], view=view)
+        [row] = (await called(client, "epics"))["epics"]
+        assert (row["id"], row["counts"], row["title"]) == (run, counts, "The whole")
+        shown = await called(client, "epics", action="show", run=run)
+        assert [(i["number"], i["job"]) for i in shown["issues"]] == [
+            (9, "1job"),
+            (8, None),
+        ]
+        assert "\x1b" not in str(shown)
+        assert "\u202e" not in str(shown)
+        await called(client, "epics", action="stop", run=run)
+        assert control.epic_stops == [(run, "drain")]
+        for words, missing in (
+            ({"action": "stop"}, "which run is to stop"),
+            ({"action": "run", "repo": "demo"}, "which EPIC"),
+            ({"action": "run", "epic": url}, "give the name of a repository"),
+        ):
+            assert missing in str(await refused(client, "epics", **words))

@@ -76,7 +76,7 @@ async def test_the_tools_are_told_of_as_they_are(
     assert changing == [
         *("add_repository", "submit", "batch", "submit_template", "cancel"),
         *("retry", "approve"),
-        *("workflows", "schedules", "end_turn"),
+        *("workflows", "epics", "schedules", "end_turn"),
     ]
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.epic.views import EpicView
 from forge_actors.domain.epic_changes import EpicSaved
 from forge_actors.domain.errors import ForgeError
 from forge_actors.domain.events import Event
+from forge_actors.domain.timestamps import timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TypeAlias
 
 #: Runs that have not ended, and those that have and are kept.
@@ -61,6 +63,8 @@ class EpicRun(Struct, frozen=True):
     ended: float | None = None
     #: How many of its schedulers there were.
     invocations: int = 0
+    #: The graph and its issues as they were seen last.
+    last: EpicView | None = None
 
 
 class EpicRunView(Struct, frozen=True, omit_defaults=False):
@@ -76,7 +80,7 @@ class EpicRunView(Struct, frozen=True, omit_defaults=False):
     origin: str
     made_at: str
     ended_at: str | None
-    #: The graph and its issues, as of the last snapshot of this service.
+    #: The graph and its issues as they were seen last; in a list without its issues.
     view: EpicView | None = None
 
 
@@ -99,6 +103,41 @@ def loaded(body: bytes) -> EpicRun:
         return _run.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UnreadableEpic(f"what is stored of it: {error}") from None
+
+
+def unreadable(key: str, why: str) -> EpicRun:
+    """What stands for a run of which nothing can be read."""
+    return EpicRun(key, EpicRequest("", ""), "", "", 0.0, "ended", why)
+
+
+def shown(
+    run: EpicRun, repo: str, view: EpicView | None = None, *, brief: bool = False
+) -> EpicRunView:
+    """A run as readers see it; `view` is of a run that goes on, `repo` a name."""
+    seen = run.last if view is None else view
+    if brief and seen is not None:
+        seen = structs.replace(seen, children=())
+    return EpicRunView(
+        id=run.id,
+        epic=run.request.epic,
+        repo=repo,
+        state=run.state,
+        why=run.why,
+        reason=run.reason,
+        origin=run.origin,
+        made_at=timestamp(run.made),
+        ended_at=None if run.ended is None else timestamp(run.ended),
+        view=seen,
+    )
+
+
+def with_jobs(view: EpicView, jobs: Mapping[int, str]) -> EpicView:
+    """The same, each issue with the job that works on it, or did last."""
+    children = (
+        structs.replace(child, job=jobs.get(child.number, child.job))
+        for child in view.children
+    )
+    return structs.replace(view, children=tuple(children))
 
 
 def saved(run: EpicRun, event: Event | None = None) -> EpicSaved:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from forge_actors.testing.epic.simulation.__main__ import main as epics
 from forge_actors.testing.simulation.coverage import REACHED_WITHIN
 from forge_actors.testing.simulation.night import draw_night
 from forge_actors.testing.simulation.plan import draw
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """0 if everything held in every run, and enough of them reached all there is."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--epic" in given:
+        return epics([each for each in given if each != "--epic"])
+    options = _parser().parse_args(given)
     planned = draw_night if options.night else draw
     if options.seed is not None:
         return _run_one(planned(options.seed), trace=options.trace)
@@ -67,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--start", type=int, default=0, metavar="S")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--night", action="store_true", help="nights of agents")
+    parser.add_argument("--epic", action="store_true", help="runs of EPICs")
     parser.add_argument("--seed", type=int, help="run this one only")
     parser.add_argument("--trace", action="store_true", help="with --seed: tell all")
     return parser

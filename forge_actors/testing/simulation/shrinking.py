@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
@@ -11,8 +11,6 @@ from forge_actors.testing.simulation.run import run
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forge_actors.testing.simulation.plan import Plan
-    from forge_actors.testing.simulation.run import Result
 
 T = TypeVar("T")
 
@@ -21,15 +19,26 @@ MAX_RUNS = 300
 
 
 class Shrinking:
-    """The search for the least plan; each try is one run."""
+    """The search for the least plan; each try is one `run` of it.
 
-    def __init__(self, found: Result, *, runs: int = MAX_RUNS) -> None:
+    A plan of any simulation has `operations` and `faults`, and a result its `plan` and
+    its `violation`.
+    """
+
+    def __init__(
+        self,
+        found: Any,
+        *,
+        runs: int = MAX_RUNS,
+        run: Callable[[Any], Any] = run,
+    ) -> None:
         assert found.violation is not None, "only a failure is shrunk"
         self._rule = found.violation.rule
         self._left = runs
-        self.least = found
+        self._run = run
+        self.least: Any = found
 
-    def shrink(self) -> Result:
+    def shrink(self) -> Any:
         """Leave out what is not needed: first what is done, then what goes wrong."""
         before = -1
         while before != self._left and self._left > 0:
@@ -48,7 +57,7 @@ class Shrinking:
         return self.least
 
     def _reduce(
-        self, items: Sequence[T], plan_of: Callable[[tuple[T, ...]], Plan]
+        self, items: Sequence[T], plan_of: Callable[[tuple[T, ...]], Any]
     ) -> tuple[T, ...]:
         """Try without halves, then without smaller pieces, down to single ones."""
         kept = tuple(items)
@@ -65,11 +74,11 @@ class Shrinking:
                 size = max(1, size // 2)
         return kept
 
-    def _still_fails(self, plan: Plan) -> bool:
+    def _still_fails(self, plan: Any) -> bool:
         if self._left <= 0:
             return False
         self._left -= 1
-        result = run(plan)
+        result = self._run(plan)
         if result.violation is None or result.violation.rule != self._rule:
             return False
         self.least = result

@@ -18,6 +18,8 @@ from tests.actors.epic.world import EPIC
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.domain.epic.workers import WorkerOrder
+    from forge_actors.testing.epic.workers import ScriptedWorker
     from tests.actors.epic.world import World
 
 pytestmark = pytest.mark.mock_clock
@@ -194,6 +196,26 @@ async def test_a_signal_cuts_a_reading_short(world: World) -> None:
         end = await world.run()
     assert (end.status, trio.current_time() - begun) == (130, 50.0)
     assert world.graph.reads == ["repository", "epic", "snapshot"]
+
+
+async def test_a_signal_that_comes_while_the_last_issue_begins_counts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker cannot be started, so that nothing is left when that is known."""
+    world.graph.add(1)
+    world.workers.script[1] = Script(failure="nothing")
+    start = world.workers.start
+
+    async def slowly(order: WorkerOrder) -> ScriptedWorker:
+        await trio.sleep(5.0)
+        return await start(order)
+
+    monkeypatch.setattr(world.workers, "start", slowly)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(later, 2.0, world.signal)
+        end = await world.run()
+    assert (end.reason, end.status) == ("interrupted", 130)
+    assert world.closings(1) == ["abandoned"]
 
 
 async def test_a_request_cuts_short_that_an_issue_is_read_again(world: World) -> None:

@@ -185,6 +185,31 @@ async def test_who_is_skipped_holds_nobody_up(world: World) -> None:
     assert world.graph.count("snapshot") == 2
 
 
+async def test_who_is_skipped_leaves_its_slot_to_the_next_at_once(
+    world: World,
+) -> None:
+    """One of two slots is taken, and nothing would wake the loop for the other."""
+    world.limit = 2
+    world.graph.add(1)
+    world.workers.script[1] = Script(ends=False)
+    other = world.kernel.take("2", pid=99)
+    assert other is not None
+    other.add()
+
+    def more() -> None:
+        world.graph.add(2)
+        world.graph.add(3)
+
+    times: list[float] = []
+    world.workers.when_started = lambda _worker: times.append(trio.current_time())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(later, 30.0, more)
+        nursery.start_soon(later, 100.0, lambda: world.workers.of(1).end())
+        await world.run()
+    assert world.workers.issues == [1, 3]
+    assert times[1] - times[0] == world.poll
+
+
 async def test_what_others_have_let_go_of_is_begun_at_the_next_snapshot(
     world: World,
 ) -> None:
