@@ -1,4 +1,4 @@
-"""`epic`: what programs and people are told when there is little to do, or much wrong."""
+"""`epic`: what is told when there is little to do, or much wrong."""
 
 from __future__ import annotations
 
