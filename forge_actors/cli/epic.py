@@ -186,12 +186,12 @@ async def _follow(args: argparse.Namespace) -> int:
 
     async with kept_epic(_options(args)) as kept:
         while True:
-            view = kept.view()
+            mark, view = kept.mark(), kept.view()
             if not _show(args, view):
                 _print(view)
             if not args.watch or not kept.is_alive:
                 return 0
-            await kept.changed()
+            await kept.changed(mark)
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -214,8 +214,11 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
                 " asked to end at their next boundary"
             )
         note(who)
-        while args.follow and _goes_on(kept, invocation):
-            await kept.changed()
+        while args.follow:
+            mark = kept.mark()
+            if not _goes_on(kept, invocation):
+                break
+            await kept.changed(mark)
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import structs, to_builtins
 
+from forge_actors.actors.epic_context import Bell
 from forge_actors.domain.epic import places, telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
@@ -45,6 +46,7 @@ from forge_actors.runtime.epic_place import controller_place, locks, opened
 from forge_actors.runtime.epic_plan import plan_key
 from forge_actors.runtime.epic_run import load_settings, plan_folder
 from forge_actors.runtime.epic_source import epic_at, open_graph
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -243,16 +245,40 @@ class Kept:
         self._namespaces.write_stop(self.number, request)
         return run.id
 
-    async def changed(self) -> None:
-        """Wait until something of it may have changed."""
-        bell = trio.Event()
+    def mark(self) -> object:
+        """All that may change, as it is now.
+
+        Raises:
+            NotFound, StateError: as `record`.
+        """
+        record = self.record()
+        issues = [
+            (found, self._is_busy(found.issue))
+            for found in self._namespaces_of(record.epic)
+        ]
+        return record, issues, self.has_scheduler
+
+    async def changed(self, mark: object) -> None:
+        """Wait until it is not as it was at the mark.
+
+        Raises:
+            NotFound, StateError: as `record`.
+        """
+        try:
+            await self._other_than(mark)
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
+
+    async def _other_than(self, mark: object) -> None:
+        bell = Bell()
         async with trio.open_nursery() as nursery:
             for place in self._watched():
                 path = places.path(self._root.path, place)
-                await nursery.start(watch_folder, path, _ignoring_first(bell.set))
+                await nursery.start(watch_folder, path, bell.ring)
             for pid in self._processes():
-                nursery.start_soon(_then, ended, pid, bell.set)
-            await bell.wait()
+                nursery.start_soon(_then, ended, pid, bell.ring)
+            while self.mark() == mark:
+                await bell.wait()
             nursery.cancel_scope.cancel()
 
     def _processes(self) -> list[int]:
@@ -278,19 +304,6 @@ async def _then(
 ) -> None:
     await wait(pid)
     then()
-
-
-def _ignoring_first(then: Callable[[], object]) -> Callable[[], None]:
-    """A watch calls at once for what happened before it began."""
-    called = False
-
-    def changed() -> None:
-        nonlocal called
-        if called:
-            then()
-        called = True
-
-    return changed
 
 
 async def known_epics(folder: str) -> list[tuple[Place, int]]:

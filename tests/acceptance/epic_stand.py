@@ -61,9 +61,9 @@ class Stand(Bench):
 
     # -- what is to be done ----------------------------------------------------------
 
-    def settings(self, more: str = "", implement: str = "true") -> None:
+    def settings(self, poll: str = "60s", implement: str = "true") -> None:
         self.config.write_text(
-            f"[epic]\npoll_interval = '1s'\nmax_parallel = 2\n{more}\n"
+            f"[epic]\npoll_interval = '{poll}'\nmax_parallel = 2\n"
             f"[epic.phases.implement]\nargv = ['sh', '-c', '''{implement}''']\n"
         )
 

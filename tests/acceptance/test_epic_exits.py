@@ -83,6 +83,7 @@ def test_how_a_run_ends(stand: Stand, case: str) -> None:
     admission, reason, status = ENDS[case]
     gate, bell = stand.gate(), stand.bell()
     stand.issue(1)
+    stand.settings("1s" if "R" in case else "60s")
     then = "" if case in TWICE else "exit 130"
     run = stand.run(script=worker(stand, gate, bell, then))
     bell.wait()
@@ -117,7 +118,9 @@ def test_without_anything_to_begin_it_ends_well_and_at_once(stand: Stand) -> Non
     assert run.wait() == 0
     assert stand.end == ("open", None, "nothing-admissible")
     assert "EPIC #1000: nothing-admissible: 1 closed, 2 blocked" in run.err
-    # What nobody can tell whose it is keeps everything back.
+
+
+def test_what_nobody_can_tell_whose_it_is_keeps_everything_back(stand: Stand) -> None:
     stand.issue(4)
     (stand.kept / "issues" / "004").mkdir(parents=True)
     run = stand.run(script="exit 0")
