@@ -99,7 +99,7 @@ def test_one_repository_has_one_run_and_what_a_run_left_open_is_gone_on_with_on_
     assert follows.wait() == 0
 
     ended = stand.call("stop")
-    assert (ended.wait(), "nothing is to be stopped" in ended.err) == (2, True)
+    assert (ended.wait(), "nothing is to be stopped" in ended.err) == (3, True)
     refused(stand, 3, "has left claims open (#1): go on with them by forge-actors epic")
     assert stand.closings(1) == [None]
     resumed = stand.run(verb="resume", script=stand.saves(1, "done"))
