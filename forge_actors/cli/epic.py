@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
 from forge_actors.client.home import resolve_home
+from forge_actors.domain.errors import ForgeError, NotFound, Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +35,12 @@ EXAMPLES = """\
   forge-actors epic run https://github.com/octo/demo/issues/7 --agent claude
   forge-actors epic stop --drain
 """
+
+
+class NotBegun(ForgeError):
+    """The run was refused at its start."""
+
+    code = "EPIC_NOT_BEGUN"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -132,11 +140,26 @@ def _run(args: argparse.Namespace) -> int:
             run_it = partial(run_epic, options, tree.line, tree.passed)
             end = _trio(tree.run, run_it)
         return end.status
-    plain = Plain()
-    end = _trio(run_epic, options, note, plain.passed)
-    if args.json and (view := plain.view()) is not None:
-        _show(args, view)
+    plain, said = Plain(), [""]
+
+    def out(line: str) -> None:
+        said[0] = line
+        note(line)
+
+    end = _trio(run_epic, options, out, plain.passed)
+    if args.json and end.reason is None:
+        raise NotBegun(said[0])
+    if args.json:
+        _show(args, plain.view() or _trio(_recorded, args))
     return end.status
+
+
+async def _recorded(args: argparse.Namespace) -> EpicView:
+    """What the files say of the run; its graph could not be read."""
+    from forge_actors.runtime.epic_looks import kept_epic
+
+    async with kept_epic(_options(args)) as kept:
+        return kept.view()
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -164,34 +187,43 @@ async def _look(args: argparse.Namespace) -> int:
     """All EPICs of the repository."""
     from forge_actors.runtime.epic_looks import as_json, kept_epic, known_epics
 
-    options, views = _options(args), []
-    for known in await known_epics(options.folder):
-        async with kept_epic(options, known) as kept:
-            views.append(kept.view())
     if args.svg is not None:
         raise UsageError("--svg: belongs to one EPIC: name it")
+    options, views, status = _options(args), [], 0
+    for known in await known_epics(options.folder):
+        async with kept_epic(options, known) as kept:
+            try:
+                views.append(kept.view())
+            except NotFound:  # it was made, and never run
+                continue
+            except ForgeError as error:  # that one hides no other
+                note(f"EPIC #{kept.number}: {error}")
+                status = 1
     if args.json:
         print_json([as_json(view) for view in views])
-        return 0
+        return status
     for view in views:
         _print(view)
-    if not views:
+    if not views and not status:
         note("no EPIC was ever run in this repository")
-    return 0
+    return status
 
 
 async def _follow(args: argparse.Namespace) -> int:
     """One EPIC, and again at each change if that is wanted, until it has ended."""
     from forge_actors.runtime.epic_looks import kept_epic
 
+    shown = None
     async with kept_epic(_options(args)) as kept:
         while True:
-            view = kept.view()
-            if not _show(args, view):
-                _print(view)
-            if not args.watch or not kept.is_alive:
-                return 0
-            await kept.changed()
+            async with kept.watched() as changed:
+                view = kept.view()
+                if view != shown and not _show(args, view):
+                    _print(view)
+                shown = view
+                if not args.watch or not kept.is_alive:
+                    return 0
+                await changed()
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -214,8 +246,11 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
                 " asked to end at their next boundary"
             )
         note(who)
-        while args.follow and _goes_on(kept, invocation):
-            await kept.changed()
+        while args.follow:
+            async with kept.watched() as changed:
+                if not _goes_on(kept, invocation):
+                    break
+                await changed()
     return 0
 
 
@@ -227,9 +262,10 @@ async def _only_running(
 
     for each in known:
         async with kept_epic(options, each) as kept:
-            if kept.is_alive:
-                return each
-    raise UsageError("no EPIC runs in this repository: nothing is to be stopped")
+            with suppress(ForgeError):  # none runs with a record that is broken
+                if kept.is_alive:
+                    return each
+    raise Refused("no EPIC runs in this repository: nothing is to be stopped")
 
 
 def _goes_on(kept: Kept, invocation: str) -> bool:
@@ -238,15 +274,16 @@ def _goes_on(kept: Kept, invocation: str) -> bool:
 
 def _show(args: argparse.Namespace, view: EpicView) -> bool:
     """Show it as a program or a picture wants it; whether that was asked for."""
-    if args.svg is not None:
+    svg = getattr(args, "svg", None)
+    if svg is not None:
         from forge_actors.domain.picture.epic import picture
 
-        write_out(args.svg, picture(view))
+        write_out(svg, picture(view))
     elif args.json:
         from forge_actors.runtime.epic_looks import as_json
 
         print_json(as_json(view))
-    return args.json or args.svg is not None
+    return args.json or svg is not None
 
 
 def _print(view: EpicView) -> None:
