@@ -76,6 +76,7 @@ async def test_issues_and_runs_that_need_somebody_are_told(tmp_path: Path) -> No
         issue(3, "held", "implement", "uncertain: not ours"),
         issue(4, "held", "check", "held:resumable"),
         issue(5, "closed", "failed", "closed"),
+        structs.replace(issue(6, "held", None, "held:uncertain"), closed="abandoned"),
     )
     found = await items(
         tmp_path / "home",
