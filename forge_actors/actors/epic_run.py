@@ -126,7 +126,9 @@ class Run:
             if report.fact == "uncertain":
                 why = f"it is left alone: {report.detail}"
             self.hold(issue, report.fact, why)
-        if report.open_claim is not None:
+        if report.open_claim is None:
+            progress.earlier.pop(issue, None)
+        else:
             progress.earlier[issue] = report.open_claim
 
     def look_at_standalone(self) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
@@ -14,10 +14,13 @@ from forge_actors.client.home import resolve_home
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Awaitable, Callable
 
     from forge_actors.domain.epic.views import EpicView
     from forge_actors.runtime.epic_looks import Kept
     from forge_actors.runtime.epic_run import EpicOptions
+
+R = TypeVar("R")
 
 HELP = (
     "Work through the sub-issues of a GitHub issue, or through a plan in files: each\n"
@@ -91,6 +94,18 @@ def run(args: argparse.Namespace) -> int:
     return _status(args) if args.action == "status" else _stop(args)
 
 
+def _trio(what: Callable[..., Awaitable[R]], *args: object) -> R:
+    """Run it; what fails in a nursery of it is one failure to people."""
+    import trio
+
+    from forge_actors.runtime.groups import only_failure
+
+    try:
+        return trio.run(what, *args)
+    except BaseExceptionGroup as group:
+        raise only_failure(group) from None
+
+
 def _options(args: argparse.Namespace) -> EpicOptions:
     from forge_actors.runtime.epic_run import EpicOptions
 
@@ -108,29 +123,23 @@ def _options(args: argparse.Namespace) -> EpicOptions:
 
 
 def _run(args: argparse.Namespace) -> int:
-    import trio
-
     from forge_actors.cli.epic_view import LiveTree, Plain
     from forge_actors.runtime.epic_run import run_epic
-    from forge_actors.runtime.groups import only_failure
 
-    options, plain = _options(args), Plain()
-    try:
-        if sys.stderr.isatty() and not args.plain and not args.json:
-            with LiveTree() as tree:
-                go = partial(run_epic, options, tree.line, tree.passed)
-                return trio.run(tree.run, go).status
-        end = trio.run(run_epic, options, note, plain.passed)
-    except BaseExceptionGroup as group:
-        raise only_failure(group) from None
+    options = _options(args)
+    if sys.stderr.isatty() and not args.plain and not args.json:
+        with LiveTree() as tree:
+            run_it = partial(run_epic, options, tree.line, tree.passed)
+            end = _trio(tree.run, run_it)
+        return end.status
+    plain = Plain()
+    end = _trio(run_epic, options, note, plain.passed)
     if args.json and (view := plain.view()) is not None:
         _show(args, view)
     return end.status
 
 
 def _plan(args: argparse.Namespace) -> int:
-    import trio
-
     from forge_actors.cli.epic_text import starts
     from forge_actors.runtime.epic_looks import as_json, plan_epic
     from forge_actors.runtime.epic_run import load_settings
@@ -138,7 +147,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     options = _options(args)
     limit = parallel(options.max_parallel, load_settings(options).epic)
-    view = trio.run(plan_epic, options)
+    view = _trio(plan_epic, options)
     if not _show(args, view):
         _print(view)
         print("\n".join(starts(as_json(view), limit)))
@@ -146,11 +155,9 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    import trio
-
     if args.watch and args.epic is None:
         raise UsageError("--watch: belongs to one EPIC: name it")
-    return trio.run(_look if args.epic is None else _follow, args)
+    return _trio(_look if args.epic is None else _follow, args)
 
 
 async def _look(args: argparse.Namespace) -> int:
@@ -188,9 +195,7 @@ async def _follow(args: argparse.Namespace) -> int:
 
 
 def _stop(args: argparse.Namespace) -> int:
-    import trio
-
-    return trio.run(_ask_to_stop, args)
+    return _trio(_ask_to_stop, args)
 
 
 async def _ask_to_stop(args: argparse.Namespace) -> int:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import structs, to_builtins
 
-from forge_actors.domain.epic import places
+from forge_actors.domain.epic import places, telling
 from forge_actors.domain.epic.errors import StateError
+from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.namespace import Expected, classify
 from forge_actors.domain.epic.records import (
     MAX_ASSIGNMENT,
@@ -75,6 +76,12 @@ async def plan_epic(options: EpicOptions) -> EpicView:
         repository = await graph.repository()
         await graph.epic()
         snapshot = await graph.snapshot()
+    except SnapshotRefused as error:
+        again = telling.after(error.wait, Clock().wall())
+        if not again:
+            raise
+        told = f"{error}; ask again{again}"
+        raise SnapshotRefused(error.reason, told, wait=error.wait) from None
     finally:
         await graph.close()
     with opened(place) as root:
@@ -84,9 +91,10 @@ async def plan_epic(options: EpicOptions) -> EpicView:
         )
         kept = {issue: namespaces.look(issue) for issue in namespaces.issues().issues}
         facts: dict[int, Fact] = {}
-        standalone = held_issue(namespaces.standalone(), expected)
-        if standalone is not None:
-            facts[standalone] = "standalone-state"
+        with suppress(StateError):  # that cannot be read holds nothing
+            standalone = held_issue(namespaces.standalone(), expected)
+            if standalone is not None:
+                facts[standalone] = "standalone-state"
         for issue, found in kept.items():
             fact = _fact(found, held, snapshot.epic.ref, expected)
             if fact is not None:

@@ -6,12 +6,14 @@ from GitHub or from a file is cut.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.verdicts import KINDS
 from forge_actors.domain.epic.views import told
 from forge_actors.domain.harmless import clean
 from forge_actors.domain.redaction import redact
+from forge_actors.domain.timestamps import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -51,13 +53,19 @@ def began(
     )
 
 
-def refused(error: SnapshotRefused) -> str:
-    later = "; it may be over later: run it again" if error.transient else ""
-    wait = "" if error.wait is None else f" in {error.wait:.0f} s"
+def refused(error: SnapshotRefused, now: float) -> str:
+    later = f"; it may be over later: run it again{after(error.wait, now)}"
     return (
         f"the graph could not be read ({error.reason}): {error};"
-        f" nothing more begins{later}{wait if later else ''}"
+        f" nothing more begins{later if error.transient else ''}"
     )
+
+
+def after(wait: float | None, now: float) -> str:
+    """When it makes sense to ask again; `now` in seconds since 1970."""
+    if wait is None:
+        return ""
+    return f" after {timestamp(math.ceil(now + wait))} (in {wait:.0f} s)"
 
 
 def summary(found: SnapshotSummary) -> str:
