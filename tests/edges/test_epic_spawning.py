@@ -64,12 +64,12 @@ class Place:
 
     @contextmanager
     def order(self) -> Iterator[WorkerOrder]:
-        with closing(self.locks.take_controller()) as controller:
-            with closing(self.locks.take_run(ISSUE)) as run:
-                yield WorkerOrder(
-                    *(RepositoryNode(101, HOME), CLAIM, controller.share()),
-                    run.hand_off(),
-                )
+        with (
+            closing(self.locks.take_controller()) as controller,
+            closing(self.locks.take_run(ISSUE)) as run,
+        ):
+            home = RepositoryNode(101, HOME)
+            yield WorkerOrder(home, CLAIM, controller.share(), run.hand_off())
 
     def workers(self, *command: str, **environment: str) -> SpawnedWorkers:
         return SpawnedWorkers(
@@ -89,7 +89,20 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@contextmanager
+def inheritable() -> Iterator[None]:
+    """A descriptor that every program that is started carelessly inherits."""
+    with open(os.devnull) as file:
+        os.set_inheritable(file.fileno(), True)
+        yield
+
+
+def end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 SHOW = """
@@ -104,8 +117,7 @@ exit 3
 async def test_a_worker_has_both_locks_its_streams_and_nothing_else(
     place: Place,
 ) -> None:
-    with open(os.devnull) as other, place.order() as order:
-        os.set_inheritable(other.fileno(), True)
+    with inheritable(), place.order() as order:
         workers = place.workers("/bin/sh", "-c", SHOW, TOLD="yes")
         worker = await workers.start(order)
         with trio.fail_after(SOON):
@@ -147,8 +159,7 @@ async def test_one_that_nobody_waits_for_goes_on(place: Place) -> None:
     pid = worker.pid
     os.kill(pid, 0)
     assert place.locks.is_busy(ISSUE)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    end(pid)
     assert not place.locks.is_busy(ISSUE)
 
 
@@ -160,8 +171,8 @@ async def test_without_a_log_there_is_no_process(place: Place, what: str) -> Non
     elif what == "a folder":
         place.log.mkdir()
     else:
-        with open(place.log, "wb") as file:
-            file.truncate(LOG_LIMIT)
+        place.log.touch()
+        os.truncate(place.log, LOG_LIMIT)
     workers = place.workers("/bin/sh", "-c", "touch began")
     with place.order() as order:
         before = descriptors()
