@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -18,6 +19,7 @@ from forge_actors.domain.epic import places, telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.namespace import Expected, classify
+from forge_actors.domain.epic.plan_file import repository_of
 from forge_actors.domain.epic.records import (
     MAX_ASSIGNMENT,
     Assignment,
@@ -40,8 +42,10 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
 from forge_actors.edges.watch import watch_folders
 from forge_actors.runtime.epic_place import controller_place, locks, opened
+from forge_actors.runtime.epic_plan import plan_key
 from forge_actors.runtime.epic_run import load_settings, plan_folder
 from forge_actors.runtime.epic_source import epic_at, open_graph
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.github.places import IssueAt
     from forge_actors.edges.epic.root import FolderRoot
     from forge_actors.runtime.epic_run import EpicOptions
+    from forge_actors.runtime.github_settings import GitHubSettings
 
 #: EPICs of one repository that are listed.
 MAX_EPICS = 1000
@@ -257,13 +262,16 @@ class Kept:
     async def watched(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         """What waits until something may have changed since this began."""
         bell = trio.Event()
-        async with trio.open_nursery() as nursery:
-            paths = [places.path(self._root.path, each) for each in self._watched()]
-            await nursery.start(watch_folders, paths, bell.set)
-            for pid in self._processes():
-                nursery.start_soon(_then, ended, pid, bell.set)
-            yield bell.wait
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                paths = [places.path(self._root.path, each) for each in self._watched()]
+                await nursery.start(watch_folders, paths, bell.set)
+                for pid in self._processes():
+                    nursery.start_soon(_then, ended, pid, bell.set)
+                yield bell.wait
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
 
     def _processes(self) -> list[int]:
         """Whose end changes something that no file tells."""
@@ -313,6 +321,20 @@ def _known(root: FolderRoot) -> list[tuple[Place, int]]:
     return found[:MAX_EPICS]
 
 
+async def _planned(options: EpicOptions, settings: GitHubSettings) -> tuple[Place, int]:
+    """The EPIC of a plan; of one that cannot be read now, that which was run."""
+    graph = open_graph(options.target, settings, SecretFolder(options.home))
+    try:
+        return (await graph.repository()).folder, (await graph.epic()).number
+    except SnapshotRefused:
+        folder = repository_of(plan_key(Path(options.target).absolute())).folder
+        known = await known_epics(options.folder)
+        found = [each for each in known if each[0] == folder]
+        if len(found) != 1:
+            raise
+        return found[0]
+
+
 @asynccontextmanager
 async def kept_epic(
     options: EpicOptions, known: tuple[Place, int] | None = None
@@ -330,7 +352,6 @@ async def kept_epic(
             at = epic_at(options.target, settings)
             known = (), at.number
         else:
-            graph = open_graph(options.target, settings, SecretFolder(options.home))
-            known = (await graph.repository()).folder, (await graph.epic()).number
+            known = await _planned(options, settings)
     with opened(await controller_place(options.folder)) as root:
         yield Kept(root, *known, at)
