@@ -97,7 +97,7 @@ async def test_a_run_is_watched_until_it_has_ended(
 ) -> None:
     async with fake_service(tmp_path) as control, trio.open_nursery() as nursery:
         await shell("epic", "run", URL, "--detach", "--repo", "demo")
-        control.emit("epic_ended", epic="1epic1")  # of before
+        control.emit("epic_snapshot", epic="1epic1")  # of before
         asked, found = trio.Event(), control.epic
 
         async def epic(name: str) -> EpicRunView:
@@ -114,7 +114,7 @@ async def test_a_run_is_watched_until_it_has_ended(
 
         nursery.start_soon(watch)
         await asked.wait()
-        control.emit("epic_ended", epic="another")
+        control.emit("epic_snapshot", epic="another")
         change(control, "1epic1", state="ended", reason="drained")
         control.emit("epic_ended", epic="1epic1")
     [first, last] = printed[0].strip().split("\n\n")

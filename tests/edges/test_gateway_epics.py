@@ -42,6 +42,8 @@ async def test_runs_are_begun_listed_shown_and_stopped(tmp_path: Path) -> None:
         _, page = await api("GET", "/epics?limit=2")
         assert [each["id"] for each in page["epics"]] == runs[:0:-1]
         assert page["next"] == runs[1]
+        _, page = await api("GET", "/epics?active=1")
+        assert [each["id"] for each in page["epics"]] == [runs[1], runs[0]]
         _, page = await api("GET", f"/epics?active=1&before={runs[1]}")
         [first] = page["epics"]
         assert (first["id"], page["next"]) == (runs[0], None)
