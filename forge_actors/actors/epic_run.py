@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.epic_context import Context
     from forge_actors.domain.epic.graph import EpicNode, RepositoryNode
+    from forge_actors.domain.epic.namespace import Namespace
     from forge_actors.domain.epic.reconciling import Report
     from forge_actors.domain.epic.records import Claim, Scheduler
     from forge_actors.domain.epic.verdicts import Fact
@@ -65,6 +66,8 @@ class Run:
         self.wait: float | None = None
         #: Issues of which was said that somebody has them.
         self._told_live: set[int] = set()
+        #: What there is of issues that are left alone, for views.
+        self._left_alone: dict[int, Namespace] = {}
         #: Kinds of requests of which was said that they are there.
         self._told_requests: set[str] = set()
 
@@ -152,10 +155,21 @@ class Run:
         for node, verdict in zip(snapshot.children, progress.verdicts(), strict=True):
             number, kept = node.number, None
             if node.place == snapshot.place and number in known:
-                kept = self.context.namespaces.look(number)
+                kept = self._look(number)
             running = kept is not None and number in progress.live
             children.append(child_view(node, verdict, kept, running=running))
         return epic_view(snapshot, children, self.record)
+
+    def _look(self, issue: int) -> Namespace:
+        """What there is of an issue. One that the run leaves alone until its end, and
+        whose claim is closed, is looked at once: there may be many, and many views."""
+        kept = self._left_alone.get(issue)
+        if kept is None:
+            kept, progress = self.context.namespaces.look(issue), self.progress
+            held = issue in progress.held and issue not in progress.live
+            if held and kept.latest is not None and kept.latest.closed is not None:
+                self._left_alone[issue] = kept
+        return kept
 
     # -- the end ---------------------------------------------------------------------
 

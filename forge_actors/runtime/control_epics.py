@@ -106,7 +106,9 @@ class EpicControl(JobControl):
     def _epic_view(self, run: EpicRun, *, brief: bool = False) -> EpicRunView:
         repo = self._registry.get(run.repo)
         name = run.repo if repo is None else repo.name
-        return shown(run, name, self.running_epics.view(run.id), brief=brief)
+        # A list is told what was kept last; a view is made of many files.
+        view = None if brief else self.running_epics.view(run.id)
+        return shown(run, name, view, brief=brief)
 
     def _epic_meant(self, name: str) -> str:
         """The id of the run that an id or the beginning of one means.

@@ -1,0 +1,61 @@
+"""What is looked at for views of a run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from forge_actors.actors import epic
+from forge_actors.testing.epic.workers import Script
+from tests.actors.epic.test_passes import later
+
+if TYPE_CHECKING:
+    from forge_actors.domain.epic.namespace import Namespace
+    from tests.actors.epic.world import World
+
+pytestmark = pytest.mark.mock_clock
+
+
+def _end(world: World, issue: int) -> None:
+    world.workers.of(issue).end(0, "ready_for_merge")
+
+
+async def test_an_issue_that_is_left_alone_is_looked_at_once_for_all_views(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for issue in (1, 2):
+        world.graph.add(issue)
+    world.workers.script = {1: Script(ends=False), 2: Script(ends=False)}
+    context, looked = world.make(), []
+    look = context.namespaces.look
+
+    def counted(issue: int) -> Namespace:
+        looked.append(issue)
+        return look(issue)
+
+    states: list[list[str]] = []
+
+    def passed() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(context.namespaces, "look", counted)
+            for _ in range(5):
+                view = world.view()
+                if view is not None:
+                    states.append([child.state for child in view.children])
+
+    world.passed = passed
+    async with trio.open_nursery() as nursery:
+        for issue, seconds in ((1, 1.0), (2, 200.0)):
+            end = partial(_end, world, issue)
+            nursery.start_soon(later, seconds, end)
+        assert (await epic.run(context)).status == 0
+    assert ["running", "running"] in states
+    assert states[-1][0] == "done"
+    # Each time while its worker runs, and once since.
+    alone = next(n for n, found in enumerate(states) if found[0] == "done")
+    before = sum(found[0] == "running" for found in states[:alone])
+    assert looked.count(1) == before + 1
+    assert looked.count(2) > looked.count(1)
