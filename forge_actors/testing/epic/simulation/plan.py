@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The EPIC, another one, and an issue of another repository that blocks some.
 EPIC, OTHER = 7, 8
 #: Seconds in which people do things and things go wrong.
-HORIZON = 150.0
+HORIZON = 110.0
 #: Interrupts that a worker can be sent and take no notice of: more than it ever gets.
 NEVER = 99
 
