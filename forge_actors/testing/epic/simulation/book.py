@@ -38,8 +38,8 @@ class Book:
     tries: dict[int, list[tuple[float, Try]]] = field(default_factory=dict)
     #: What it found of issues before it read the graph for the first time.
     left: dict[int, Left] = field(default_factory=dict)
-    #: Issues of which something could not be written.
-    unwritten: set[int] = field(default_factory=set)
+    #: Issues of which something could not be read or written.
+    failures: set[int] = field(default_factory=set)
     #: When it learned that it is to stop, and how.
     stops: list[tuple[float, Stop]] = field(default_factory=list)
     snapshot: Snapshot | None = None
@@ -53,7 +53,7 @@ class Book:
     #: An issue had changed, so that nothing begins before the next snapshot.
     stale: bool = False
     passes: int = 0
-    #: Something could not be written of the run itself.
+    #: Something could not be read or written of the run itself.
     untold: bool = False
     #: By issue: under which lock it was read again, beside which snapshot.
     again: dict[int, tuple[RunLock, Snapshot, Reread]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Book:
     def failed(self, issue: int) -> bool:
         """Whether something went wrong with it, for which it may be left alone."""
         tries = self.tries.get(issue, ())
-        return issue in self.unwritten or any(how == "failed" for _, how in tries)
+        return issue in self.failures or any(how == "failed" for _, how in tries)
 
 
 def left_of(files: MemoryRoot, issue: int, epic: EpicRef, known: int | None) -> Left:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.progress import STALE_IN_A_ROW
+from forge_actors.domain.epic.record_ports import StopFound
 from forge_actors.domain.epic.records import Scheduler, decode
 from forge_actors.domain.epic.stopping import EXITS
 from forge_actors.testing.epic.simulation.book import CLAIM, Book, is_ready, left_of
@@ -121,8 +122,10 @@ class Pace:
         """Issues that others had are tried again once the graph was read."""
         for issue in sorted(book.tries.keys() - book.begun):
             at, how = book.tries[issue][-1]
+            if how != "busy" or at >= book.completed_at:
+                continue
             bound = places.binding(issue) in self.world.files.files
-            if bound and how == "busy" and at < book.completed_at:
+            if bound and self._left(issue) != "other-epic":
                 self.fail("what others had is looked at again", f"{told}: #{issue}")
 
     def has_read(self, process: Process, snapshot: Snapshot) -> None:
@@ -146,7 +149,7 @@ class Pace:
             mine = files.files.get(places.binding(issue)) and now != "other-epic"
             if mine and issue not in book.tries:
                 self.fail("what was left is looked at", f"{process}: #{issue}")
-            if not mine or issue in book.unwritten or issue not in book.left:
+            if not mine or issue in book.failures or issue not in book.left:
                 continue
             claims = self._claims(issue)
             still_open = [claim for claim in claims if claim.closed is None]
@@ -227,9 +230,11 @@ class Pace:
 
         self.world.timers.after(START + PROMPT, look)
 
-    def looks_at_request(self, process: Process) -> None:
+    def looks_at_request(self, process: Process, *, fails: bool) -> None:
         self._looked_at[process.pid] = self.now
         found = self.world.records.read_stop(EPIC)
+        if fails:
+            found = StopFound("unreadable")
         if found.kind == "none":
             return
         request, book = found.request, self.book(process)

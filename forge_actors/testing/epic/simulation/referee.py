@@ -62,9 +62,10 @@ class Referee(Pace):
 
     # -- writes ----------------------------------------------------------------------
 
-    def could_not_write(self, process: Process, place: Place) -> None:
-        if len(place) > 3 and place[:2] == places.ISSUES:
-            self.book(process).unwritten.add(int(place[2]))
+    def was_failed(self, process: Process, place: Place) -> None:
+        """The disk did not do what was asked of it."""
+        if len(place) > 2 and place[:2] == places.ISSUES:
+            self.book(process).failures.add(int(place[2]))
         else:
             self.book(process).untold = True
 
