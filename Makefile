@@ -12,7 +12,7 @@ SMALL := simulation,py313,py312,py311,types,schemathesis,chaos,consumer,package
 # The interpreter that runs everything need not run a part of it again.
 SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs dist clean
 
 demo: $(STAMP)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/forge-actors run examples/quickstart.toml
@@ -21,6 +21,9 @@ test: $(STAMP)
 	$(BIN)/tox run -e lint,py
 	PATH="$$PATH:$(OTHERS)" TOX_SKIP_ENV="$(SAME)$$" $(BIN)/tox run-parallel \
 		--parallel 2 --parallel-no-spinner -e $(SMALL)
+
+dist: $(STAMP)
+	$(BIN)/tox run -e package -- dist
 
 docs: $(STAMP)
 	$(BIN)/tox run -e docs -- build/docs
@@ -31,7 +34,7 @@ lint: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Forge Actors needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'setuptools>=77'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	$(BIN)/python -m compileall -q forge_actors
 	touch $(STAMP)

@@ -34,6 +34,7 @@ def measure(bench: Bench) -> Iterable[Sample]:
         home = ["--home", str(service.home)]
         commands = {
             "start-python": [sys.executable, "-c", "pass"],
+            "start-help": [*program, "--help"],
             "start-status": [*program, "status", *home],
             "start-submit": [*program, "submit", "--repo", name, *home, "--", "true"],
             "start-jobs": [*program, "jobs", *home],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import os
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,11 @@ os.environ.update(
     GIT_COMMITTER_NAME="Test",
     GIT_COMMITTER_EMAIL="test@example.invalid",
 )
+
+
+def pytest_collection_finish() -> None:
+    # All of this stays to the end: the collector need not look through it each time.
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -89,6 +89,9 @@ def _python(block: Block, stage: Stage) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code = compile(block.text, str(block), "exec", flags)
     names: dict[str, Any] = {"forge_actors": forge_actors, "home": None}
+    if "\nasync def test_" in block.text or "\ndef test_" in block.text:
+        stage.test(block)
+        return
     if "\ntrio.run(" in block.text:
         exec(code, names)
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import importlib
 import sys
 from pathlib import Path
@@ -58,6 +59,8 @@ DRIVERS = {
     "client.offline_events": {"apsw"},
     "client.offline_timeline": {"apsw"},
     "testing.github": {"h11"},
+    "testing.leaks": {"psutil"},
+    "testing.pytest_plugin": {"pytest"},
     "cli.dashboard": {"textual", "anyio", "msgspec"},
 }
 #: The domain reads no clock, no files and no chance; time is passed in.
@@ -94,7 +97,9 @@ class Module:
         elif (name := self._module(rest)) is not None:
             self.ours.add(name)
 
-    def _module(self, name: str) -> str | None:
+    @staticmethod
+    @functools.cache
+    def _module(name: str) -> str | None:
         """The module that holds a dotted name, or the package that has it."""
         while name:
             place = PACKAGE.joinpath(*name.split("."))
@@ -123,7 +128,12 @@ def is_in(name: str, *packages: str) -> bool:
 def modules() -> list[Module]:
     """Every one of the package. To read them takes seconds: not each process that only
     collects the tests does."""
-    return [Module(path) for path in sorted(PACKAGE.rglob("*.py"))]
+    # The trees stay; to look through them for cycles takes longer than to make them.
+    gc.disable()
+    try:
+        return [Module(path) for path in sorted(PACKAGE.rglob("*.py"))]
+    finally:
+        gc.enable()
 
 
 def of_room(*rooms: str) -> list[Module]:

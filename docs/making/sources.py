@@ -23,6 +23,7 @@ OTHERS = {
     "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "README.md": "index.md",
+    "examples/README.md": "how-to/examples.md",
 }
 _PAGES = (".md", ".svg", ".png")
 _FENCED = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -44,7 +45,8 @@ def gather(folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".md":
             text = for_site((ROOT / path).read_text("utf-8"), path)
-            target.write_text(text + _others(path, text), "utf-8")
+            more = _others(path, text) + _programs(path)
+            target.write_text(text + more, "utf-8")
         else:
             shutil.copyfile(ROOT / path, target)
     shutil.copyfile(ROOT / "docs/conf.py", folder / "conf.py")
@@ -59,6 +61,18 @@ def _others(path: str, text: str) -> str:
         return ""
     entries = "\n".join(f"design/{name}" for name in rest)
     return f"\n```{{toctree}}\n:caption: More\n\n{entries}\n```\n"
+
+
+def _programs(path: str) -> str:
+    """Behind the list of examples: what they are."""
+    if path != "examples/README.md":
+        return ""
+    return "".join(
+        f"\n## {file.name}\n\n```{file.suffix[1:].replace('py', 'python')}\n"
+        f"{file.read_text('utf-8')}```\n"
+        for file in sorted((ROOT / "examples").iterdir())
+        if file.suffix in (".py", ".toml")
+    )
 
 
 def files() -> Iterator[str]:

@@ -58,7 +58,7 @@ async def _begin(context: Context, controller: int) -> Run | End:
         repository = await context.graph.repository()
         epic = await context.graph.epic()
     except SnapshotRefused as error:
-        context.say(telling.refused(error))
+        context.say(telling.refused(error, context.clock.wall()))
         return End(None, wait=error.wait)
     context.before_start(epic.ref)
     try:
@@ -75,8 +75,11 @@ async def _begin(context: Context, controller: int) -> Run | End:
     run = Run(context, controller, repository, epic)
     run.record = _record(run, earlier)
     context.namespaces.write_scheduler(run.record)
-    if context.namespaces.remove_stop(epic.number):
-        context.say("an old request to stop was removed")
+    try:
+        if context.namespaces.remove_stop(epic.number):
+            context.say("an old request to stop was removed")
+    except StateError as error:
+        context.say(f"an old request to stop cannot be removed: {error}")
     invocation, limit = run.record.invocation, context.config.max_parallel
     context.say(telling.began(epic, repository, invocation, limit))
     return run

@@ -158,7 +158,11 @@ class Admissions:
     async def _unless_stopped(
         self, read: Callable[[], Awaitable[tuple[Reread, IssueText]]]
     ) -> tuple[Reread, IssueText] | None:
-        """What is read; None if it takes too long or nothing is to begin any more."""
+        """What is read; None if nothing is to begin any more.
+
+        Raises:
+            SnapshotRefused: it cannot be read, or takes too long.
+        """
         run = self._run
         found: list[tuple[Reread, IssueText] | SnapshotRefused] = []
 
@@ -169,7 +173,7 @@ class Admissions:
                 found.append(error)
             nursery.cancel_scope.cancel()
 
-        with trio.move_on_after(REREAD_SECONDS):
+        with trio.move_on_after(REREAD_SECONDS) as limit:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(go)
                 while not run.is_told_to_stop:
@@ -177,6 +181,9 @@ class Admissions:
                 nursery.cancel_scope.cancel()
         # It may have been rung for the loop.
         run.context.bell.ring()
+        if limit.cancelled_caught:
+            told = f"within {REREAD_SECONDS:.0f} s"
+            raise SnapshotRefused("unavailable", f"nothing was answered {told}")
         if not found:
             return None
         if isinstance(found[0], SnapshotRefused):
@@ -276,18 +283,20 @@ class Admissions:
     def _not_started(
         self, issue: int, claim: Claim, lock: RunLock, error: NotStarted
     ) -> None:
-        """Find out whether a process is there all the same."""
+        """Close its claim, unless a process is there all the same."""
         run = self._run
-        lock.close()
-        try:
-            fresh = run.context.locks.take_run(issue)
-        except Busy:
-            run.progress.held[issue] = "owned"
-            run.say(f"#{issue}: {error}, and yet something has its lock")
-            return
-        except StateError as problem:
-            run.hold(issue, "uncertain", f"{error}, and {problem}")
-            return
+        fresh = lock
+        if not error.no_process:
+            lock.close()
+            try:
+                fresh = run.context.locks.take_run(issue)
+            except Busy:
+                run.progress.held[issue] = "owned"
+                run.say(f"#{issue}: {error}, and yet something has its lock")
+                return
+            except StateError as problem:
+                run.hold(issue, "uncertain", f"{error}, and {problem}")
+                return
         prefix = NO_LOG if error.no_process else NO_WORKER
         told = detail(f"{prefix}{error}")
         try:

@@ -101,7 +101,8 @@ class Finalizing:
     def _close(self, live: Live, status: int | None, lock: RunLock) -> None:
         run, issue = self._run, live.issue
         namespaces = run.context.namespaces
-        found = classify(namespaces.read(lock, issue), run.expected)
+        kept = namespaces.read(lock, issue)
+        found = classify(kept, run.expected)
         told = f"its worker ended: {found.detail}"
         done = by_state(found, exit_status=status, told=told, now=run.now)
         if done is not None:
@@ -112,7 +113,8 @@ class Finalizing:
         }
         run.hold(issue, facts.get(found.kind, "uncertain"))
         became = None if done is None else done.classification
-        run.say(telling.finalized(issue, status, found.kind, became))
+        why = "" if kept.saved is None else kept.saved.state.detail
+        run.say(telling.finalized(issue, status, found, became, why))
         told_of = {"issue": issue, "found": found.kind, "settlement": found.settlement}
         run.tell("epic_issue_ended", **told_of)
         if found.kind == "uncertain":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
@@ -27,6 +26,8 @@ class Reading:
         self._scope: trio.CancelScope | None = None
         self._read: Snapshot | SnapshotRefused | None = None
         self._told: str | None = None
+        #: Issues of which was said that their earlier claim cannot be closed.
+        self._told_open: set[int] = set()
 
     @property
     def under_way(self) -> bool:
@@ -40,7 +41,7 @@ class Reading:
             read, self._read = self._read, None
             if isinstance(read, SnapshotRefused):
                 run.wait = read.wait
-                run.say(telling.refused(read))
+                run.say(telling.refused(read, run.context.clock.wall()))
                 run.degrade("snapshot-refused")
             else:
                 self._accept(read)
@@ -122,17 +123,22 @@ class Reading:
             progress.observed.add(issue)
             return
         except StateError as error:
-            run.say(f"#{issue}: its earlier claim stays open: {error}")
+            self._stays_open(issue, error)
             return
         try:
             text = f"found by {run.invocation}: {why}"
             done = Closed("resumable", None, None, detail(text), run.now)
             run.context.namespaces.close_claim(lock, claim, done)
         except StateError as error:
-            run.say(f"#{issue}: its earlier claim stays open: {error}")
+            self._stays_open(issue, error)
             return
         finally:
             lock.close()
-        with suppress(KeyError):
-            del progress.earlier[issue]
+        del progress.earlier[issue]
         run.say(f"#{issue}: an earlier claim of it is closed: {why}")
+
+    def _stays_open(self, issue: int, error: StateError) -> None:
+        """Say so, and not again at each snapshot."""
+        if issue not in self._told_open:
+            self._told_open.add(issue)
+            self._run.say(f"#{issue}: its earlier claim stays open: {error}")

@@ -126,7 +126,9 @@ class Run:
             if report.fact == "uncertain":
                 why = f"it is left alone: {report.detail}"
             self.hold(issue, report.fact, why)
-        if report.open_claim is not None:
+        if report.open_claim is None:
+            progress.earlier.pop(issue, None)
+        else:
             progress.earlier[issue] = report.open_claim
 
     def look_at_standalone(self) -> None:
@@ -222,7 +224,11 @@ class Run:
         for verdict in progress.verdicts():
             if verdict.kind in ("held", "owned"):
                 is_open = verdict.number in progress.earlier
-                self.say(telling.held(verdict, claim_open=is_open))
+                phase = None
+                if progress.held.get(verdict.number) == "settled-namespace":
+                    saved = self.context.namespaces.look(verdict.number).saved
+                    phase = None if saved is None else saved.state.phase
+                self.say(telling.held(verdict, claim_open=is_open, phase=phase))
 
     def end(self) -> End:
         """Write down how it ends."""
@@ -235,7 +241,9 @@ class Run:
             self.record.invocation, ended_at=self.now, end_reason=reason
         )
         self.save(invocation=invocation)
-        self.say(f"EPIC #{self.epic.number}: {reason}")
+        view = self.view()
+        counts = {} if view is None else view.counts
+        self.say(telling.ended(self.epic.number, reason, counts))
         return End(reason, self.wait, left)
 
     def save(self, **changes: object) -> None:

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from forge_actors.client import offline, offline_home
 from forge_actors.domain.controller_items import waiting_items
+from forge_actors.domain.epic_items import epic_items
 from forge_actors.domain.inbox import MAX_ITEMS, Facts, Inbox, inbox
 from forge_actors.domain.trust_items import differing_item
 from forge_actors.domain.workflow_items import asking_item, needing_item
@@ -56,6 +57,14 @@ WHERE state IN ('human_attention_required', 'quarantined') ORDER BY id DESC"""
 _WAITING = """\
 SELECT id, name, body FROM controller
 WHERE state IN ('waiting_for_user', 'quarantined') ORDER BY name"""
+_EPICS = """\
+SELECT id, (SELECT name FROM repository
+    WHERE repository.id = substr(target, 1, instr(target, ' ') - 1)), body
+FROM epic_run
+WHERE needs = 1 AND NOT EXISTS (
+    SELECT 1 FROM epic_run AS later
+    WHERE later.target = epic_run.target AND later.id > epic_run.id)
+ORDER BY id DESC LIMIT 100"""
 _LAST = (
     "SELECT first, json_array_length(events) FROM history ORDER BY first DESC LIMIT 1"
 )
@@ -162,5 +171,6 @@ def _facts(home: str) -> Facts:
             ),
         ],
         controllers=waiting_items(_rows(home, "controller", _WAITING), offline.moment),
+        epics=epic_items(_rows(home, "epic_run", _EPICS), offline.moment),
         logs=lambda job, attempt: f"{place}/logs/{job}.{attempt}",
     )

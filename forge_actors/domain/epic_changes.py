@@ -19,6 +19,10 @@ class EpicSaved(Struct, frozen=True):
     body: bytes
     #: The request that began it: a second one begins nothing.
     request: str | None
+    #: What is worked through, and where: of several runs the last one counts.
+    target: str
+    #: Somebody has to look at it.
+    needs: bool
     event: Event | None = None
 
 

@@ -30,6 +30,7 @@ ItemKind = Literal[
     "effect",
     "job",
     "controller",
+    "epic",
     "worktree",
 ]
 
@@ -117,6 +118,8 @@ class Facts(Struct, kw_only=True):
     workflows: Sequence[Item] = ()
     #: Controllers that wait for a person.
     controllers: Sequence[Item] = ()
+    #: Runs of EPICs, and issues of them, that somebody has to look at.
+    epics: Sequence[Item] = ()
     #: The folder of the logs of an attempt.
     logs: Callable[[str, int], str]
 
@@ -144,6 +147,7 @@ def inbox(
     found += [_hook(each) for each in facts.hooks]
     found += facts.differing
     found += facts.controllers
+    found += facts.epics
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]

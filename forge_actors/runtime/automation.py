@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.ports import Clock, WallTimer
     from forge_actors.domain.requests import Accepted, JobRequest, LogChunk
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.candidates import AdmissionDesk
@@ -50,6 +50,7 @@ class Automation:
         output: Callable[[str, int, int], Awaitable[LogChunk]],
         candidates: AdmissionDesk,
         control: Callable[[], FollowingControl],
+        timer: Callable[[], WallTimer],
     ) -> None:
         self._home, self._store, self._clock = home, store, clock
         self.github = GitHubAccess(lambda: settings().github, home)
@@ -57,10 +58,12 @@ class Automation:
         self.controllers = RunningControllers(
             *(store, clock, registry, looking, control),
             freed=lambda: self.scheduling.tell(HeldNoMore()),
+            timer=timer(),
         )
         self.scheduling = Scheduling(
             *(store, clock, submit, cancel, registry, looking, issues),
             wake=self.controllers.wake,
+            timer=timer(),
         )
         turns = Turns(store, clock, home, submit, control)
         context = context_of(store, clock, submit, cancel, output, turns, registry)

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from forge_actors.domain.poison import Poison
     from forge_actors.domain.ports import Clock
     from forge_actors.domain.scopes import Pause
-    from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
     from forge_actors.runtime.admission import Admission
     from forge_actors.runtime.agent_programs import AgentPrograms
     from forge_actors.runtime.automation import Automation
     from forge_actors.runtime.disk_watch import DiskWatch
+    from forge_actors.runtime.edges import JobLauncher
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.looking import Looking
     from forge_actors.runtime.readiness import Board
@@ -69,7 +69,7 @@ class ControlBase:
         *,
         home: Path,
         store: SqliteStore,
-        launcher: NodeLauncher,
+        launcher: JobLauncher,
         clock: Clock,
         settings: SettingsInForce,
         registry: Registry,

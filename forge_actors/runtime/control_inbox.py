@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from forge_actors.domain.changes import ItemMarked
 from forge_actors.domain.controller_items import waiting_items
+from forge_actors.domain.epic_items import epic_items
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import (
     MAX_ITEMS,
@@ -116,6 +117,7 @@ class InboxControl(WebhookControl):
                 *(needing_item(row, timestamp) for row in read("needing_workflows")),
             ],
             controllers=waiting_items(read("controllers_that_wait"), timestamp),
+            epics=epic_items(read("epics_in_need", MAX_ITEMS), timestamp),
             logs=partial(log_base, home),
         )
 

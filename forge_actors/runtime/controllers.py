@@ -20,7 +20,6 @@ from forge_actors.domain.continuation import NotWoken
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.policies import held_schedules
 from forge_actors.domain.triggers import On
-from forge_actors.edges.wall_timer import SystemWallTimer
 from forge_actors.runtime.continuation_words import asked
 from forge_actors.runtime.controller_hosts import Hosts
 from forge_actors.runtime.process_host import ProcessHost
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from forge_actors.actors.controllers_messages import Message
     from forge_actors.actors.mailbox import Reply
     from forge_actors.domain.controllers import By, Controller, Wake
-    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.ports import Clock, WallTimer
     from forge_actors.domain.requests import JobRequest
     from forge_actors.domain.schedules import Schedule
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -59,6 +58,7 @@ class RunningControllers:
         looking: Looking,
         control: Callable[[], FollowingControl],
         freed: Callable[[], object],
+        timer: WallTimer,
     ) -> None:
         self._store = store
         self._looking = looking
@@ -67,7 +67,7 @@ class RunningControllers:
         self._context = controllers.Context(
             store=store,
             clock=clock,
-            timer=SystemWallTimer(),
+            timer=timer,
             host=self.host,
             seen=self.seen,
             said=self._said,

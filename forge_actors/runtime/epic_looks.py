@@ -6,17 +6,26 @@ way of a run.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import os
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
-from forge_actors.domain.epic import places
+from forge_actors.domain.epic import places, telling
 from forge_actors.domain.epic.errors import StateError
+from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.namespace import Expected, classify
-from forge_actors.domain.epic.records import StopRequest
+from forge_actors.domain.epic.plan_file import repository_of
+from forge_actors.domain.epic.records import (
+    MAX_ASSIGNMENT,
+    Assignment,
+    StopRequest,
+    decode,
+)
 from forge_actors.domain.epic.standalone import held_issue
 from forge_actors.domain.epic.verdicts import evaluate
 from forge_actors.domain.epic.views import (
@@ -24,29 +33,35 @@ from forge_actors.domain.epic.views import (
     epic_view,
     kept_view,
     recorded_view,
+    title,
 )
 from forge_actors.domain.errors import NotFound, Refused
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.edges.epic.ends import ended, start_time
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
-from forge_actors.edges.watch import watch_folder
+from forge_actors.edges.watch import watch_folders
 from forge_actors.runtime.epic_place import controller_place, locks, opened
+from forge_actors.runtime.epic_plan import plan_key
 from forge_actors.runtime.epic_run import load_settings, plan_folder
 from forge_actors.runtime.epic_source import epic_at, open_graph
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from typing import Literal
 
     from forge_actors.domain.epic.namespace import Namespace
     from forge_actors.domain.epic.places import Place
     from forge_actors.domain.epic.ports import Locks
-    from forge_actors.domain.epic.records import EpicRef, Scheduler
+    from forge_actors.domain.epic.records import EpicRef, Invocation, Scheduler
     from forge_actors.domain.epic.verdicts import Fact
     from forge_actors.domain.epic.views import EpicView
+    from forge_actors.domain.github.places import IssueAt
     from forge_actors.edges.epic.root import FolderRoot
     from forge_actors.runtime.epic_run import EpicOptions
+    from forge_actors.runtime.github_settings import GitHubSettings
 
 #: EPICs of one repository that are listed.
 MAX_EPICS = 1000
@@ -67,6 +82,12 @@ async def plan_epic(options: EpicOptions) -> EpicView:
         repository = await graph.repository()
         await graph.epic()
         snapshot = await graph.snapshot()
+    except SnapshotRefused as error:
+        again = telling.after(error.wait, Clock().wall())
+        if not again:
+            raise
+        told = f"{error}; ask again{again}"
+        raise SnapshotRefused(error.reason, told, wait=error.wait) from None
     finally:
         await graph.close()
     with opened(place) as root:
@@ -76,9 +97,10 @@ async def plan_epic(options: EpicOptions) -> EpicView:
         )
         kept = {issue: namespaces.look(issue) for issue in namespaces.issues().issues}
         facts: dict[int, Fact] = {}
-        standalone = held_issue(namespaces.standalone(), expected)
-        if standalone is not None:
-            facts[standalone] = "standalone-state"
+        with suppress(StateError):  # that cannot be read holds nothing
+            standalone = held_issue(namespaces.standalone(), expected)
+            if standalone is not None:
+                facts[standalone] = "standalone-state"
         for issue, found in kept.items():
             fact = _fact(found, held, snapshot.epic.ref, expected)
             if fact is not None:
@@ -121,7 +143,11 @@ def as_json(view: EpicView) -> dict[str, Any]:
 class Kept:
     """What the files of one repository tell of one EPIC."""
 
-    def __init__(self, root: FolderRoot, folder: Place, number: int) -> None:
+    def __init__(
+        self, root: FolderRoot, folder: Place, number: int, at: IssueAt | None = None
+    ) -> None:
+        """`at` is how somebody has named it, if that was as an issue."""
+        self._at = at
         self._root = root
         self._folder = folder
         self._locks = locks(root, folder)
@@ -138,12 +164,43 @@ class Kept:
         record = self._namespaces.read_scheduler(self.number)
         if record is None:
             raise NotFound(f"no run of EPIC #{self.number} is known in this repository")
+        here, at = record.repository, self._at
+        named = (
+            (here.owner, here.name) if at is None else (at.place.owner, at.place.name)
+        )
+        if not Expected(0, *named).is_named(here.owner, here.name):
+            raise NotFound(
+                f"the last run of EPIC #{self.number} in this repository was of"
+                f" {here.owner}/{here.name}, and not of {named[0]}/{named[1]}"
+            )
         return record
 
     @property
     def is_alive(self) -> bool:
-        """Whether a scheduler has the repository, or a worker of one."""
-        return self._locks.controller() is not None
+        """Whether its scheduler runs, or a worker of it does."""
+        return self.has_scheduler or bool(self._working())
+
+    @property
+    def has_scheduler(self) -> bool:
+        """Whether the scheduler of the record runs."""
+        run = self.record().invocation
+        if run.ended_at is not None or self._controller() is None:
+            return False
+        return all(other.started_at <= run.started_at for other in self._unended())
+
+    def _controller(self) -> int | None:
+        """The process that schedules now, of whichever EPIC."""
+        holder = self._locks.controller()
+        return None if holder is None or holder.ended else holder.pid
+
+    def _unended(self) -> Iterator[Invocation]:
+        """Runs of any EPIC of the repository of which no end is known: one at most
+        goes on, and that is the last one."""
+        for folder, number in _known(self._root):
+            with suppress(StateError):
+                found = FileNamespaces(self._root, folder).read_scheduler(number)
+                if found is not None and found.invocation.ended_at is None:
+                    yield found.invocation
 
     def view(self) -> EpicView:
         """
@@ -151,11 +208,32 @@ class Kept:
             NotFound, StateError: as `record`.
         """
         record, children = self.record(), []
+        for found in self._namespaces_of(record.epic):
+            view = kept_view(found, busy=self._is_busy(found.issue))
+            children.append(structs.replace(view, title=self._title(found.issue)))
+        return recorded_view(
+            record, children, alive=self.has_scheduler, plan=bool(self._folder)
+        )
+
+    def _namespaces_of(self, epic: EpicRef) -> Iterator[Namespace]:
         for issue in self._namespaces.issues().issues:
             found = self._namespaces.look(issue)
-            if found.binding is not None and found.binding.epic == record.epic:
-                children.append(kept_view(found, busy=self._is_busy(issue)))
-        return recorded_view(record, children, alive=self.is_alive)
+            if found.binding is not None and found.binding.epic == epic:
+                yield found
+
+    def _title(self, issue: int) -> str:
+        """What the issue was called when its last worker began."""
+        place = places.within(places.assignment(issue), self._folder)
+        with suppress(StateError):
+            data = self._root.read(place, MAX_ASSIGNMENT)
+            if data is not None:
+                return title(decode(Assignment, data, MAX_ASSIGNMENT).title)
+        return ""
+
+    def _working(self) -> list[Namespace]:
+        """The issues that somebody has, a worker in all likelihood."""
+        epic = self.record().epic
+        return [each for each in self._namespaces_of(epic) if self._is_busy(each.issue)]
 
     def _is_busy(self, issue: int) -> bool:
         try:
@@ -164,14 +242,15 @@ class Kept:
             return False
 
     def ask_to_stop(self, mode: Literal["drain", "now"]) -> str:
-        """Ask the run that goes on to end; its invocation.
+        """Ask the run that goes on to end, or the workers that one has left; its
+        invocation.
 
         Raises:
-            Refused: none does.
+            Refused: nobody is there.
             NotFound, StateError: as `record`.
         """
         run = self.record().invocation
-        if run.ended_at is not None or not self.is_alive:
+        if not self.is_alive:
             how = run.end_reason or "it was killed"
             raise Refused(f"no run of EPIC #{self.number} goes on: {how}")
         now = timestamp(Clock().wall())
@@ -179,35 +258,46 @@ class Kept:
         self._namespaces.write_stop(self.number, request)
         return run.id
 
-    async def changed(self) -> None:
-        """Wait until something of it may have changed."""
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """What waits until something may have changed since this began."""
         bell = trio.Event()
-        async with trio.open_nursery() as nursery:
-            for place in self._watched():
-                path = places.path(self._root.path, place)
-                await nursery.start(watch_folder, path, _ignoring_first(bell.set))
-            await bell.wait()
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                paths = [places.path(self._root.path, each) for each in self._watched()]
+                await nursery.start(watch_folders, paths, bell.set)
+                for pid in self._processes():
+                    nursery.start_soon(_then, ended, pid, bell.set)
+                yield bell.wait
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
+
+    def _processes(self) -> list[int]:
+        """Whose end changes something that no file tells."""
+        found = [self._controller()] if self.has_scheduler else []
+        for namespace in self._working():
+            claim = namespace.latest
+            worker = None if claim is None else claim.worker
+            if worker is not None and worker.start_time == start_time(worker.pid):
+                found.append(worker.pid)
+        return [pid for pid in found if pid is not None and hasattr(os, "pidfd_open")]
 
     def _watched(self) -> list[Place]:
         at = partial(places.within, folder=self._folder)
-        found = [at(places.scheduler(self.number))[:-1], at(places.ISSUES)]
+        found = [at(places.scheduler(self.number))[:-1]]
+        found += [at(places.ISSUES)[:-1], at(places.ISSUES)]
         for issue in self._namespaces.issues().issues:
-            found += [at(places.claims(issue)), at(places.state(issue))[:-1]]
+            found += [at(places.namespace(issue)), at(places.claims(issue))]
+            found += [at(places.state(issue))[:-1]]
         return [each for each in found if self._root.entries(each) is not None]
 
 
-def _ignoring_first(then: Callable[[], object]) -> Callable[[], None]:
-    """A watch calls at once for what happened before it began."""
-    called = False
-
-    def changed() -> None:
-        nonlocal called
-        if called:
-            then()
-        called = True
-
-    return changed
+async def _then(
+    wait: Callable[[int], Awaitable[None]], pid: int, then: Callable[[], object]
+) -> None:
+    await wait(pid)
+    then()
 
 
 async def known_epics(folder: str) -> list[tuple[Place, int]]:
@@ -217,14 +307,32 @@ async def known_epics(folder: str) -> list[tuple[Place, int]]:
         LockFailed: the folder is in no repository.
     """
     with opened(await controller_place(folder)) as root:
-        plans = root.entries((places.FOLDER, "plans")) or []
-        inside: list[Place] = [(), *(("plans", each.name) for each in plans)]
-        found = []
-        for each in inside:
-            entries = root.entries(places.within(places.EPICS, each)) or []
-            numbers = sorted(int(e.name) for e in entries if e.name.isdecimal())
-            found += [(each, number) for number in numbers]
-        return found[:MAX_EPICS]
+        return _known(root)
+
+
+def _known(root: FolderRoot) -> list[tuple[Place, int]]:
+    plans = root.entries((places.FOLDER, "plans")) or []
+    inside: list[Place] = [(), *(("plans", each.name) for each in plans)]
+    found = []
+    for each in inside:
+        entries = root.entries(places.within(places.EPICS, each)) or []
+        numbers = sorted(int(e.name) for e in entries if e.name.isdecimal())
+        found += [(each, number) for number in numbers]
+    return found[:MAX_EPICS]
+
+
+async def _planned(options: EpicOptions, settings: GitHubSettings) -> tuple[Place, int]:
+    """The EPIC of a plan; of one that cannot be read now, that which was run."""
+    graph = open_graph(options.target, settings, SecretFolder(options.home))
+    try:
+        return (await graph.repository()).folder, (await graph.epic()).number
+    except SnapshotRefused:
+        folder = repository_of(plan_key(Path(options.target).absolute())).folder
+        known = await known_epics(options.folder)
+        found = [each for each in known if each[0] == folder]
+        if len(found) != 1:
+            raise
+        return found[0]
 
 
 @asynccontextmanager
@@ -237,12 +345,13 @@ async def kept_epic(
         InvalidInput: the target means no EPIC.
         LockFailed: the folder is in no repository.
     """
+    at = None
     if known is None:
         settings = load_settings(options).github
         if "://" in options.target:
-            known = (), epic_at(options.target, settings).number
+            at = epic_at(options.target, settings)
+            known = (), at.number
         else:
-            graph = open_graph(options.target, settings, SecretFolder(options.home))
-            known = (await graph.repository()).folder, (await graph.epic()).number
+            known = await _planned(options, settings)
     with opened(await controller_place(options.folder)) as root:
-        yield Kept(root, *known)
+        yield Kept(root, *known, at)

@@ -23,6 +23,7 @@ from forge_actors.domain.epic.runs import (
     epic_event,
     loaded,
     saved,
+    set_aside,
     with_jobs,
 )
 from forge_actors.domain.epic_changes import EpicsForgotten
@@ -37,6 +38,8 @@ from forge_actors.domain.jobs import RESERVED
 from forge_actors.domain.poison import cause, only
 from forge_actors.domain.restarts import RestartHistory, RestartPolicy
 from forge_actors.domain.timestamps import timestamp
+from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.kept_epic import KeptEpic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -79,33 +82,6 @@ class ServedEpics(Struct, frozen=True):
     new_id: Callable[[], str]
 
 
-class _Kept:
-    """A run that has not ended."""
-
-    def __init__(self, run: EpicRun) -> None:
-        self.run = run
-        self.over = trio.Event()
-        self.view: Callable[[], EpicView | None] = lambda: None
-        #: What its scheduler works in, while there is one.
-        self.site: JobSite | None = None
-        #: Somebody wants it to end although it has no scheduler now.
-        self.stopped = trio.CancelScope()
-
-    @property
-    def jobs(self) -> dict[int, str]:
-        """The last job of each issue that has had one."""
-        seen = () if self.run.last is None else self.run.last.children
-        before = {each.number: each.job for each in seen if each.job is not None}
-        return before if self.site is None else {**before, **self.site.jobs}
-
-    def look(self) -> None:
-        """Keep what is seen of it now, for when its scheduler is gone."""
-        view = self.view()
-        if view is not None:
-            seen = with_jobs(view, self.jobs)
-            self.run = structs.replace(self.run, last=seen)
-
-
 class RunningEpics:
     """`run` is its task."""
 
@@ -113,9 +89,9 @@ class RunningEpics:
         self._served = served
         self._store = served.store
         self._clock = served.clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, KeptEpic] = {}
         #: By the git common directory: the run that has it.
-        self._places: dict[str, _Kept] = {}
+        self._places: dict[str, KeptEpic] = {}
         self._nursery: trio.Nursery | None = None
         self._scope = trio.CancelScope()
         self._stopped = False
@@ -216,9 +192,9 @@ class RunningEpics:
         kept = self._kept.get(run_id)
         if kept is None:
             raise Refused(f"run {run_id} has ended")
-        if kept.site is not None and kept.site.ask_to_stop(mode):
-            return
-        kept.stopped.cancel()
+        asked = kept.site is not None and kept.site.ask_to_stop(mode)
+        if kept.run.state == "waiting" or not asked:
+            kept.stopped.cancel()
 
     async def wait(self, run_id: str) -> None:
         """Return when it has ended.
@@ -240,7 +216,8 @@ class RunningEpics:
         try:
             run = loaded(body or b"")
         except UnreadableEpic as error:
-            log.error("run %s of an EPIC is left alone: %s", name, error)
+            log.error("run %s of an EPIC is set aside: %s", name, error)
+            self._store.save([set_aside(name, body or b"")])
             return
         # It has left claims of its own.
         request = structs.replace(run.request, resume=True)
@@ -249,15 +226,16 @@ class RunningEpics:
     def _start(self, run: EpicRun) -> None:
         if self._nursery is None or self._stopped or run.id in self._kept:
             return
-        kept = self._kept[run.id] = _Kept(run)
+        kept = self._kept[run.id] = KeptEpic(run)
         self._nursery.start_soon(self._keep, kept)
 
-    async def _keep(self, kept: _Kept) -> None:
+    async def _keep(self, kept: KeptEpic) -> None:
         history = RestartHistory(RestartPolicy())
         end: End | None = None
         why: str | None = None
         try:
             while end is None and why is None:
+                kept.stopped = trio.CancelScope()
                 try:
                     with kept.stopped:
                         end = await self._pass(kept)
@@ -276,7 +254,7 @@ class RunningEpics:
             del self._kept[kept.run.id]
             kept.over.set()
 
-    async def _pass(self, kept: _Kept) -> End | None:
+    async def _pass(self, kept: KeptEpic) -> End | None:
         """One scheduler, from its start to its end; None if there is to be another."""
         # A runtime that works through no EPIC does not pay for it.
         from forge_actors.domain.epic.errors import LockHeld
@@ -306,34 +284,38 @@ class RunningEpics:
         await trio.sleep(end.wait)
         return None
 
-    async def _schedule(self, kept: _Kept, site: JobSite) -> End:
+    async def _schedule(self, kept: KeptEpic, site: JobSite) -> End:
         from forge_actors.actors import epic
 
-        async with trio.open_nursery() as nursery:
-            context = site.context(
-                nursery,
-                signals=lambda _signalled: nullcontext(),
-                passed=partial(setattr, kept, "view"),
-                tell=partial(self._tell, kept),
-            )
-            with self._served.candidates.serving(kept.run.id, site.issues):
-                try:
-                    end = await epic.run(context)
-                finally:
-                    kept.look()
-                    kept.view = lambda: None
-            # What was asked of workers last is still passed on.
-            site.issues.close()
-        return end
+        ends: list[End] = []
+        try:
+            async with trio.open_nursery() as nursery:
+                context = site.context(
+                    nursery,
+                    signals=lambda _signalled: nullcontext(),
+                    passed=partial(setattr, kept, "view"),
+                    tell=partial(self._tell, kept),
+                )
+                with self._served.candidates.serving(kept.run.id, site.issues):
+                    try:
+                        ends.append(await epic.run(context))
+                    finally:
+                        kept.look()
+                        kept.view = lambda: None
+                # What was asked of workers last is still passed on.
+                site.issues.close()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
+        return ends[0]
 
-    async def _wait_for_others(self, kept: _Kept, site: JobSite) -> None:
+    async def _wait_for_others(self, kept: KeptEpic, site: JobSite) -> None:
         """There is one scheduler a repository."""
         while (other := self._places.get(site.common_dir)) is not None:
             why = f"run {other.run.id} has the repository"
             self._become(kept, state="waiting", why=why)
             await other.over.wait()
 
-    async def _wait_for_own_workers(self, kept: _Kept) -> bool:
+    async def _wait_for_own_workers(self, kept: KeptEpic) -> bool:
         """Wait for the end of workers of earlier schedulers of this run; False if there
         are none, so that somebody else has the repository."""
         jobs = [
@@ -358,7 +340,7 @@ class RunningEpics:
     # -- what is known of it ---------------------------------------------------------
 
     def _become(
-        self, kept: _Kept, *, state: Literal["waiting", "running"], why: str | None
+        self, kept: KeptEpic, *, state: Literal["waiting", "running"], why: str | None
     ) -> None:
         before = kept.run
         kept.run = structs.replace(before, state=state, why=why)
@@ -369,15 +351,17 @@ class RunningEpics:
             event = self._event("epic_waiting", kept.run, reason=why)
         self._store.save([saved(kept.run, event)])
 
-    def _tell(self, kept: _Kept, kind: str, data: dict[str, object]) -> None:
+    def _tell(self, kept: KeptEpic, kind: str, data: dict[str, object]) -> None:
         if kind in _CHANGE_MUCH:
             kept.look()
         self._store.save([saved(kept.run, self._event(kind, kept.run, **data))])
 
-    async def _end(self, kept: _Kept, end: End | None, why: str | None) -> None:
+    async def _end(self, kept: KeptEpic, end: End | None, why: str | None) -> None:
         if end is not None and end.reason is None:
             why = "it could not begin; the service's log says why"
         reason = None if end is None else end.reason
+        if end is None and kept.stopped.cancel_called:
+            reason = "stopped"
         kept.run = structs.replace(
             kept.run, state="ended", why=why, reason=reason, ended=self._clock.wall()
         )

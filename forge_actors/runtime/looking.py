@@ -15,15 +15,14 @@ from forge_actors.actors import projections
 from forge_actors.actors.keeper import Keeper
 from forge_actors.actors.projections_messages import Board, LimitsChanged, Message
 from forge_actors.domain.errors import StoreFailed
-from forge_actors.edges.git.status import GitSampler
-from forge_actors.edges.watch import FolderWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.actors.mailbox import Mailbox
-    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.ports import Clock, StatusSampler
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.edges import ClosableWatch
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.registry import Registry
 
@@ -39,6 +38,8 @@ class Looking:
         registry: Registry,
         clock: Clock,
         settings: SettingsInForce,
+        sampler: StatusSampler,
+        watch: ClosableWatch,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -53,8 +54,8 @@ class Looking:
         #: By repository: why its files are not watched.
         self._unwatchable: dict[str, str] = {}
         self._limits = settings().look_limits()
-        self._sampler = GitSampler()
-        self._watch = FolderWatch()
+        self._sampler = sampler
+        self._watch = watch
         self._keeper = Keeper(
             "the looks at repositories",
             self._look,

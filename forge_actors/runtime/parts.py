@@ -22,12 +22,6 @@ from forge_actors.domain.errors import (
 from forge_actors.domain.events import Event
 from forge_actors.domain.ownership import claim_of
 from forge_actors.domain.scopes import repository_of
-from forge_actors.edges.cleanup.process import CleanUpProgram
-from forge_actors.edges.git.checkout import GitProgram
-from forge_actors.edges.git.left_locks import GitLocks
-from forge_actors.edges.git.worktrees import GitWorktrees
-from forge_actors.edges.machine import PressureGauge
-from forge_actors.edges.mounts import shared_with_others
 from forge_actors.edges.sqlite.rows import launched_from, pause_from, quarantine_from
 from forge_actors.runtime.admission import Admission
 from forge_actors.runtime.agent_arrivals import AgentArrivals
@@ -63,8 +57,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.readiness import Failure
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.requests import LogChunk
-    from forge_actors.edges.node.launcher import NodeLauncher
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.edges import Edges, JobLauncher
     from forge_actors.runtime.in_force import SettingsInForce
     from forge_actors.runtime.readiness import Board
     from forge_actors.runtime.served_release import ServedRelease
@@ -82,7 +76,8 @@ class Parts:
         home: Path,
         settings: SettingsInForce,
         store: SqliteStore,
-        launcher: NodeLauncher,
+        edges: Edges,
+        launcher: JobLauncher,
         clock: Clock,
         served: ServedRelease | None,
         board: Board,
@@ -96,7 +91,8 @@ class Parts:
         self._clock = clock
         self._served = served
         self.board = board
-        self._gauge = _gauge(settings())
+        self._edges = edges
+        self._gauge = edges.gauge(settings())
         self._embedded = embedded
         self._ids = IdSource()
         self._agents = Agents(home, os.environ, allowed_environment())
@@ -105,8 +101,10 @@ class Parts:
         self._runs = AgentLauncher(home, launcher, self._agents, store, clock, guard)
         self._arrivals = AgentArrivals(self._agents)
         store.agent_problem = self._arrivals.problem
-        self.registry = Registry(store, GitProgram(), self._clock, self._ids)
-        self.looking = Looking(store, self.registry, clock, settings)
+        self.registry = Registry(store, edges.git(), self._clock, self._ids)
+        self.looking = Looking(
+            *(store, self.registry, clock, settings, edges.sampler(), edges.watch())
+        )
         self.candidates = AdmissionDesk()
         self._ended = trio.Event()
         #: Shielded while the host's block lasts: a cancel of the host must become a
@@ -159,9 +157,9 @@ class Parts:
             gone=self.registry.gone,
             isolating=Isolating(
                 self._store,
-                GitWorktrees(),
+                self._edges.worktrees(),
                 self._clock,
-                GitLocks(shared_with_others),
+                self._edges.locks(),
                 InputFolders(self._home, partial(last_attempt, self._store)),
                 self.candidates,
             ),
@@ -227,7 +225,7 @@ class Parts:
             home=str(self._home),
             store=self._store,
             clock=self._clock,
-            clean_up=CleanUpProgram(),
+            clean_up=self._edges.clean_up(),
             policy=lambda: self._settings().cleaning,
             claim=None if owner is None else claim_of(owner),
             is_busy=lambda: self._store.active > 0,
@@ -307,7 +305,7 @@ class Parts:
         self, mailbox: Mailbox[supervisor_messages.Message], settings: Settings
     ) -> None:
         """Give other settings to those who hold what they were told at the start."""
-        self._gauge = _gauge(settings)
+        self._gauge = self._edges.gauge(settings)
         self.looking.limits_changed()
         self._store.limits = settings.repository_limits()
         with suppress(MailboxClosed):
@@ -351,7 +349,8 @@ class Parts:
             *(self._store, self._clock, self._ids, admission.submit, cancel),
             *(self.registry, self.looking, self._home, self._settings, output),
             self.candidates,
-            lambda: control,
+            control=lambda: control,
+            timer=self._edges.timer,
         )
         control = RuntimeControl(
             home=self._home,
@@ -391,10 +390,3 @@ class Parts:
             with suppress(WriterFenced):  # that is why it ends, and told already
                 self._store.save([Noted(Event("runtime_stopped", self._clock.now()))])
         self.scope.cancel()
-
-
-def _gauge(settings: Settings) -> PressureGauge:
-    return PressureGauge(
-        min_free_memory_mb=settings.pressure.min_free_memory_mb,
-        max_load_per_cpu=settings.pressure.max_load_per_cpu,
-    )

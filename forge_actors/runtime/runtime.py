@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import trio
 
 from forge_actors.domain.errors import Refused
-from forge_actors.edges.machine import Clock, open_files
+from forge_actors.edges.machine import open_files
 from forge_actors.edges.node.finding import durable_agent
-from forge_actors.edges.node.launcher import open_launcher
 from forge_actors.edges.sqlite.store import open_store
+from forge_actors.runtime.edges import MACHINE
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.handles import Runtime
 from forge_actors.runtime.homes import STORE_FILE, refuse_shared
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.recovery import StopReason
     from forge_actors.domain.releases import Release
     from forge_actors.edges.sqlite.store import SqliteStore
+    from forge_actors.runtime.edges import Edges
     from forge_actors.runtime.ownership import Incarnation
     from forge_actors.runtime.settings import Settings
 
@@ -96,6 +97,19 @@ def _discard(folder: Path) -> None:
 
 
 @asynccontextmanager
+async def open_on(
+    edges: Edges, home: Path, settings: Settings | Mapping[str, Any] | None = None
+) -> AsyncIterator[Runtime]:
+    """The same as `open_runtime` on other edges than those of this machine.
+
+    Raises:
+        InvalidInput, Refused, StoreFailed, LauncherDown: as `open_runtime`.
+    """
+    async with _open(home, settings, "cancelled", edges=edges) as runtime:
+        yield runtime
+
+
+@asynccontextmanager
 async def open_served(home: Path, serving: Serving) -> AsyncIterator[Runtime]:
     """The runtime of a service, with the settings of its home.
 
@@ -115,7 +129,9 @@ async def _open(
     settings: Settings | Mapping[str, Any] | None,
     stop: StopReason,
     serving: Serving | None = None,
+    edges: Edges | None = None,
 ) -> AsyncIterator[Runtime]:
+    edges = edges or MACHINE
     board = Board() if serving is None else serving.board
     board.enter("settings")
     refuse_shared(folder)
@@ -125,7 +141,7 @@ async def _open(
     host_error: BaseException | None = None
     try:
         board.enter("source")
-        clock, release = Clock(), this_release()
+        clock, release = edges.clock(), this_release()
         board.enter("ownership")
         with own_home(home, release.id) as me:
             served = None
@@ -152,7 +168,7 @@ async def _open(
                     _leave_alone(home, store)
                 board.enter("agent")
                 async with (
-                    open_launcher(
+                    edges.launcher(
                         home,
                         allowed_environment(),
                         owner=store.owner,
@@ -168,6 +184,7 @@ async def _open(
                         home,
                         SettingsInForce(loaded, path, store, clock),
                         store,
+                        edges,
                         launcher,
                         clock,
                         served,

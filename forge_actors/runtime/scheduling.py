@@ -18,7 +18,6 @@ from forge_actors.actors.schedules_messages import HeldNoMore, Stirred
 from forge_actors.domain.errors import MailboxClosed, StoreFailed, Unavailable
 from forge_actors.domain.policies import held_schedules
 from forge_actors.edges.git.commits import GitCommits
-from forge_actors.edges.wall_timer import SystemWallTimer
 from forge_actors.runtime.baselines import Baseline
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from forge_actors.actors.mailbox import Mailbox, Reply
     from forge_actors.actors.schedules_messages import Message
-    from forge_actors.domain.ports import Clock
+    from forge_actors.domain.ports import Clock, WallTimer
     from forge_actors.domain.requests import Accepted, JobRequest
     from forge_actors.domain.schedules import Hindrance, Schedule
     from forge_actors.edges.sqlite.store import SqliteStore
@@ -52,6 +51,7 @@ class Scheduling:
         looking: Looking,
         issues: IssueWatching,
         wake: Callable[[Schedule, JobRequest], Awaitable[str | None]],
+        timer: WallTimer,
     ) -> None:
         commits = GitCommits()
         self._lookout: Mailbox[lookout_messages.Message] | None = None
@@ -82,7 +82,7 @@ class Scheduling:
         self._context = schedules.Context(
             store=store,
             clock=clock,
-            timer=SystemWallTimer(),
+            timer=timer,
             submit=submit_one,
             wake=wake,
             cancel=cancel,

@@ -100,6 +100,9 @@ class FakeWatch:
         found, self._changed = self._changed, set()
         return found
 
+    def close(self) -> None:
+        self.watched.clear()
+
     def _tell(self, repo: str) -> None:
         if repo in self.watched:
             self._changed.add(repo)

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from forge_actors.domain.epic.runs import EpicRequest, EpicRun, epic_event, saved
+from forge_actors.domain.epic.runs import (
+    EpicRequest,
+    EpicRun,
+    epic_event,
+    saved,
+    set_aside,
+)
 from forge_actors.domain.epic_changes import EpicsForgotten
 
 if TYPE_CHECKING:
@@ -61,6 +67,8 @@ async def check_the_request_of_an_epic_is_known_once_it_is_saved(open_: Open) ->
         assert store.epic("1a") == began("1a", "once").body
         await move.wait()
         await store.save([over("1a", "once")]).wait()
+        await store.save([set_aside("1a", b"{")]).wait()
+        assert (store.epic("1a"), store.active_epics()) == (b"{", ["1b"])
         assert store.epic_of_request("once") == "1a"
 
 

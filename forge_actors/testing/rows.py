@@ -291,6 +291,8 @@ class Rows(KeptRows):
                 for wake in [k for k, w in self.wakes.items() if w[0] == controller]:
                     del self.wakes[wake]
             case EpicSaved(run, active, body, request):
+                known = self.epics.get(run)
+                request = request if known is None else known[1]
                 self.epics[run] = (active, request, body)
             case EpicsForgotten(kept):
                 over = sorted(key for key, row in self.epics.items() if not row[0])

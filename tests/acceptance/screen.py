@@ -41,7 +41,8 @@ class Terminal:
         self.resize(COLUMNS, LINES)
         self.before = termios.tcgetattr(self._its)
         known = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
-        unset = ("NO_COLOR", "COLORTERM")
+        # The size is that of the terminal, whatever whoever started us has exported.
+        unset = ("NO_COLOR", "COLORTERM", "COLUMNS", "LINES")
         inherited = {k: v for k, v in os.environ.items() if k not in unset}
         self.child = subprocess.Popen(
             [*program, *words],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from forge_actors.testing.made_changes import (
     repository,
 )
 from forge_actors.testing.store import MemoryStore
+from forge_actors.testing.wall_timer import FakeWallTimer as FakeWallTimer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -35,27 +35,6 @@ if TYPE_CHECKING:
     from forge_actors.domain.jobs import State
     from forge_actors.domain.schedules import Hindrance, Occurrence, Schedule
     from forge_actors.domain.triggers import Window
-
-
-class FakeWallTimer:
-    """The port `WallTimer` on a fake clock; `set` says that the clock was set."""
-
-    def __init__(self, clock: FakeClock) -> None:
-        self._clock = clock
-        self._set = trio.Event()
-        #: How often somebody began to wait.
-        self.waits = 0
-
-    async def wait(self, until: float) -> None:
-        self.waits += 1
-        ahead = until - self._clock.wall()
-        with trio.move_on_after(max(0.0, ahead) if ahead < math.inf else math.inf):
-            await self._set.wait()
-
-    def set(self, seconds: float) -> None:
-        self._clock.set_wall(seconds)
-        self._set.set()
-        self._set = trio.Event()
 
 
 class FakeSource:

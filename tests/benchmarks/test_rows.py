@@ -53,7 +53,13 @@ def bench(tmp_path: Path) -> Bench:
         (w1.measure_deep, ["w1-deep"]),
         (
             starts.measure,
-            ["start-python", "start-status", "start-submit", "start-jobs"],
+            [
+                "start-python",
+                "start-help",
+                "start-status",
+                "start-submit",
+                "start-jobs",
+            ],
         ),
         (restart.measure, ["restart", "restart-first"]),
     ],

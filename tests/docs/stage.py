@@ -23,6 +23,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -365,6 +366,14 @@ class Stage(LiveService):
             return
         text = "\n".join(command.text for command in commands_of(block))
         ran = _shell(f"set -e\n{text}")
+        assert ran.status == 0, f"{block}: {ran.out}{ran.err}"
+
+    def test(self, block: Block) -> None:
+        """Run its tests, as a project of somebody else would."""
+        file = self.root / "project/test_page.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(block.text)
+        ran = _shell(f"{shlex.quote(sys.executable)} -m pytest -q {file}")
         assert ran.status == 0, f"{block}: {ran.out}{ran.err}"
 
     def close(self) -> None:

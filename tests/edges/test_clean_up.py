@@ -114,7 +114,7 @@ async def test_it_is_alone_limited_and_last_in_line(
 async def test_all_that_it_started_ends_with_it(tmp_path: Path) -> None:
     children = tmp_path / "children"
     with pytest.raises(CleanUpFailed, match=r"took too long .* in the class jobs"):
-        await run(tmp_path, CleanLimits(seconds=5.0), jobs=f"children:{children}")
+        await run(tmp_path, CleanLimits(seconds=8.0), jobs=f"children:{children}")
     assert len(children.read_text().split()) == 2
     assert not left_behind()
 

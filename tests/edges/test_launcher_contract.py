@@ -12,12 +12,15 @@ from forge_actors.domain.errors import LauncherDown
 from forge_actors.testing import adoption_contract
 from forge_actors.testing.launcher import FakeLauncher, FakeNode, Outcome
 from forge_actors.testing.launcher_contract import CHECKS
+from forge_actors.testing.scripted import ScriptedJob, ScriptedLauncher
 from tests.edges.node_jobs import named, opened, order
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from forge_actors.domain.launch import LaunchOrder
+    from forge_actors.domain.ports import Launcher
     from forge_actors.testing.launcher_contract import Check
 
 
@@ -49,6 +52,28 @@ async def test_the_fake_launcher_keeps_the_contract(
         lambda: FakeLauncher(auto=behave).open(),
         partial(order, tmp_path),
     )
+
+
+async def play(job: ScriptedJob) -> Outcome:
+    match job.argv[0]:
+        case "true":
+            return Outcome()
+        case "false":
+            return Outcome(exit_code=1)
+        case _:
+            await trio.sleep_forever()
+            raise AssertionError("for ever is over")
+
+
+@pytest.mark.mock_clock
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+async def test_the_scripted_launcher_keeps_the_contract(
+    check: Check, tmp_path: Path
+) -> None:
+    def open_() -> AbstractAsyncContextManager[Launcher]:
+        return ScriptedLauncher(play, missing={"/no/such/program"}).open()
+
+    await check(open_, partial(order, tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 
-from forge_actors.runtime import looking
+from forge_actors.runtime import runtime
 from tests.runtime.control_kit import Case, controlled
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ async def test_looks_that_fail_over_and_over_end_nothing_else(
         async def sample(self, *_: object) -> None:
             raise RuntimeError("a bug")
 
-    monkeypatch.setattr(looking, "GitSampler", Broken)
+    edges: Any = runtime.MACHINE._replace(sampler=Broken)
+    monkeypatch.setattr(runtime, "MACHINE", edges)
     async with controlled(tmp_path) as case:
         job = await case.submit("app", "true")
         [view] = await case.control.wait([job])

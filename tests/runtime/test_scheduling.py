@@ -37,7 +37,9 @@ def _scheduling() -> Scheduling:
     issues = IssueWatching(nothing, GitHubAccess(nothing, Path("nowhere")))
     store: Any = SimpleNamespace(when_policy_changes=lambda _: None)
     return Scheduling(
-        *(store, nothing, nothing, nothing, registry, looking, issues), wake=nothing
+        *(store, nothing, nothing, nothing, registry, looking, issues),
+        wake=nothing,
+        timer=nothing,
     )
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
+    from forge_actors.domain.epic.views import ChildView
+
 #: Runs that have not ended, and those that have and are kept.
 MAX_ACTIVE, KEPT = 100, 500
 
@@ -66,6 +68,11 @@ class EpicRun(Struct, frozen=True):
     #: The graph and its issues as they were seen last.
     last: EpicView | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended before its time, and nobody wanted that."""
+        return self.state == "ended" and self.reason in (None, "degraded")
+
 
 class EpicRunView(Struct, frozen=True, omit_defaults=False):
     """A run as it is shown."""
@@ -110,6 +117,11 @@ def unreadable(key: str, why: str) -> EpicRun:
     return EpicRun(key, EpicRequest("", ""), "", "", 0.0, "ended", why)
 
 
+def set_aside(key: str, body: bytes) -> EpicSaved:
+    """The change by which a run that cannot be read waits for somebody."""
+    return EpicSaved(key, False, body, request=None, target="", needs=True)
+
+
 def shown(
     run: EpicRun, repo: str, view: EpicView | None = None, *, brief: bool = False
 ) -> EpicRunView:
@@ -131,6 +143,17 @@ def shown(
     )
 
 
+def attention(run: EpicRun) -> list[ChildView]:
+    """The issues that go on no more until a person has looked."""
+    children = () if run.last is None else run.last.children
+    return [
+        child
+        for child in children
+        if child.state == "held"
+        and (child.phase in ("blocked", "failed") or "uncertain" in child.reason)
+    ]
+
+
 def with_jobs(view: EpicView, jobs: Mapping[int, str]) -> EpicView:
     """The same, each issue with the job that works on it, or did last."""
     children = (
@@ -142,8 +165,15 @@ def with_jobs(view: EpicView, jobs: Mapping[int, str]) -> EpicView:
 
 def saved(run: EpicRun, event: Event | None = None) -> EpicSaved:
     """The change to what it is now."""
-    body = msgspec.json.encode(run)
-    return EpicSaved(run.id, run.state != "ended", body, run.request.request_id, event)
+    return EpicSaved(
+        epic=run.id,
+        active=run.state != "ended",
+        body=msgspec.json.encode(run),
+        request=run.request.request_id,
+        target=f"{run.repo} {run.request.epic}",
+        needs=run.failed or bool(attention(run)),
+        event=event,
+    )
 
 
 def epic_event(kind: str, run: EpicRun, now: float, **data: object) -> Event:

@@ -6,17 +6,20 @@ from GitHub or from a file is cut.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic.verdicts import KINDS
 from forge_actors.domain.epic.views import told
 from forge_actors.domain.harmless import clean
 from forge_actors.domain.redaction import redact
+from forge_actors.domain.timestamps import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from forge_actors.domain.epic.graph import EpicNode, RepositoryNode, SnapshotRefused
+    from forge_actors.domain.epic.namespace import Classification
     from forge_actors.domain.epic.records import Claim, Invocation, SnapshotSummary
     from forge_actors.domain.epic.verdicts import Verdict
 
@@ -50,18 +53,34 @@ def began(
     )
 
 
-def refused(error: SnapshotRefused) -> str:
-    later = "; it may be over later: run it again" if error.transient else ""
-    wait = "" if error.wait is None else f" in {error.wait:.0f} s"
+def refused(error: SnapshotRefused, now: float) -> str:
+    later = f"; it may be over later: run it again{after(error.wait, now)}"
     return (
         f"the graph could not be read ({error.reason}): {error};"
-        f" nothing more begins{later}{wait if later else ''}"
+        f" nothing more begins{later if error.transient else ''}"
     )
 
 
+def after(wait: float | None, now: float) -> str:
+    """When it makes sense to ask again; `now` in seconds since 1970."""
+    if wait is None:
+        return ""
+    return f" after {timestamp(math.ceil(now + wait))} (in {wait:.0f} s)"
+
+
 def summary(found: SnapshotSummary) -> str:
-    counts = ", ".join(f"{getattr(found, kind)} {kind}" for kind in KINDS)
-    return f"snapshot {found.digest[7:15]}: {found.children} children, {counts}"
+    seen = counted({kind: getattr(found, kind) for kind in KINDS})
+    return f"snapshot {found.digest[7:15]}: {found.children} children{seen}"
+
+
+def ended(epic: int, reason: str, counts: Mapping[str, int]) -> str:
+    return f"EPIC #{epic}: {reason}{counted(counts)}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """How many issues are in which state, behind other words."""
+    told = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
+    return f": {told}" if told else ""
 
 
 def started(issue: int, claim: Claim, pid: int, log: str) -> str:
@@ -70,17 +89,24 @@ def started(issue: int, claim: Claim, pid: int, log: str) -> str:
     )
 
 
-def finalized(issue: int, status: int | None, kind: str, became: str | None) -> str:
+def finalized(
+    issue: int, status: int | None, found: Classification, became: str | None, why: str
+) -> str:
+    """`why`: what its worker saved about how it has settled."""
     ended = "unknown status" if status is None else f"status {status}"
     claim = "left open" if became is None else f"closed as {became}"
-    return f"#{issue}: its worker ended ({ended}); {kind}; claim {claim}"
+    kind = found.settlement or found.kind
+    words = f": {why}" if why and found.settlement else ""
+    return f"#{issue}: its worker ended ({ended}); {kind}{words}; claim {claim}"
 
 
-def held(verdict: Verdict, *, claim_open: bool) -> str:
-    """Why an issue is left for another run; its verdict is `held` or `owned`."""
+def held(verdict: Verdict, *, claim_open: bool, phase: str | None) -> str:
+    """Why an issue is left for another run; its verdict is `held` or `owned`.
+    `phase`: where the work on it has settled."""
     fact = verdict.reason.removeprefix("held:")
+    end = f" ({phase})" if phase else ""
     kept = "; an earlier claim of it stays open" if claim_open else ""
-    return f"#{verdict.number} is left ({fact}): {_WHY_HELD.get(fact, fact)}{kept}"
+    return f"#{verdict.number} is left ({fact}): {_WHY_HELD.get(fact, fact)}{end}{kept}"
 
 
 def stale(issue: int, differences: Iterable[str]) -> str:

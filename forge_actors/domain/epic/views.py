@@ -61,6 +61,7 @@ class EpicView(Struct, frozen=True):
     #: was only looked at.
     state: str
     children: tuple[ChildView, ...]
+    #: How many of these are in each state.
     counts: dict[str, int]
     invocation: str | None = None
     admission: str | None = None
@@ -69,6 +70,8 @@ class EpicView(Struct, frozen=True):
     started_at: str | None = None
     ended_at: str | None = None
     observed_at: str | None = None
+    #: How many issues the last snapshot of that run had with each verdict.
+    verdicts: dict[str, int] | None = None
     max_parallel: int | None = None
     #: Circles of issues that wait for each other.
     cycles: tuple[tuple[int, ...], ...] = ()
@@ -98,7 +101,11 @@ def kept_view(kept: Namespace, *, busy: bool = False) -> ChildView:
     view = ChildView(kept.issue, "", "held", "no worker has it")
     if state is not None:
         view = structs.replace(
-            view, phase=state.phase, detail=state.detail or None, branch=state.branch
+            view,
+            reason="the next run goes on with it",
+            phase=state.phase,
+            detail=state.detail or None,
+            branch=state.branch,
         )
         if state.phase in SETTLED:
             view = structs.replace(view, reason=f"settled:{state.phase}")
@@ -151,28 +158,31 @@ def epic_view(
 
 
 def recorded_view(
-    record: Scheduler, children: Iterable[ChildView], *, alive: bool
+    record: Scheduler,
+    children: Iterable[ChildView],
+    *,
+    alive: bool,
+    plan: bool = False,
 ) -> EpicView:
-    """What the files alone say; `alive`: somebody has the repository now."""
+    """What the files alone say, of the issues that a worker had; `alive`: its
+    scheduler runs."""
     shown, place = tuple(children), record.repository
     summary = record.last_snapshot
-    counts = counts_of(shown)
-    if summary is not None:
-        counts = {kind: getattr(summary, kind) for kind in KINDS}
     view = EpicView(
-        repository=f"{place.owner}/{place.name}",
+        repository=f"{'plan ' if plan else f'{place.owner}/'}{place.name}",
         number=record.epic.number,
         title="",
         state="planned",
         children=shown,
-        counts=counts,
+        counts=counts_of(shown),
         observed_at=None if summary is None else summary.observed_at,
     )
     return _with_run(view, record, alive=alive)
 
 
 def _with_run(view: EpicView, record: Scheduler, *, alive: bool) -> EpicView:
-    run = record.invocation
+    run, summary = record.invocation, record.last_snapshot
+    seen = None if summary is None else {kind: getattr(summary, kind) for kind in KINDS}
     state = "finished"
     if run.ended_at is None:
         state = "running" if alive else "killed"
@@ -185,6 +195,7 @@ def _with_run(view: EpicView, record: Scheduler, *, alive: bool) -> EpicView:
         end_reason=run.end_reason,
         started_at=run.started_at,
         ended_at=run.ended_at,
+        verdicts=seen,
         max_parallel=record.config.max_parallel,
     )
 

@@ -18,6 +18,7 @@ import trio
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.places import log, path, within
 from forge_actors.domain.epic.workers import NotStarted
+from forge_actors.edges.epic.ends import ended, start_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +86,7 @@ class SpawnedWorker:
     def __init__(self, process: subprocess.Popen[str], log: str) -> None:
         self.pid = process.pid
         self.log = log
-        self.start_time = _start_time(process.pid)
+        self.start_time = start_time(process.pid)
         self._process = process
 
     def interrupt(self) -> None:
@@ -97,7 +98,7 @@ class SpawnedWorker:
         """See the port."""
         process = self._process
         try:
-            await _ended(self.pid)
+            await ended(self.pid)
             while process.poll() is None:
                 await trio.sleep(WITHOUT)
             return process.returncode
@@ -105,24 +106,3 @@ class SpawnedWorker:
             if process.returncode is None:
                 # It goes on, and that nobody waits for it any more is no mistake.
                 process.returncode = 0
-
-
-async def _ended(pid: int) -> None:
-    """Wait for the end of a child, where the system tells of it."""
-    if not hasattr(os, "pidfd_open"):
-        return
-    with suppress(OSError):
-        handle = os.pidfd_open(pid)
-        try:
-            await trio.lowlevel.wait_readable(handle)
-        finally:
-            os.close(handle)
-
-
-def _start_time(pid: int) -> int | None:
-    """Clock ticks after the boot at which a process began."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read(4096).rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None

@@ -15,7 +15,10 @@ Queries = dict[str, str]
 
 
 def _save(db: apsw.Connection, sql: Queries, change: EpicSaved) -> None:
-    row = (change.epic, change.active, change.request, change.body)
+    row = (
+        *(change.epic, change.active, change.request),
+        *(change.target, change.needs, change.body),
+    )
     db.execute(sql["save_epic"], row)
 
 

@@ -12,3 +12,7 @@
 from forge_actors.testing.github.reader import FakeGitHub as FakeGitHub
 from forge_actors.testing.github.server import serving as serving
 from forge_actors.testing.github.world import World as World
+
+#: As programs of others know them, see `forge_actors.testing`.
+GitHubWorld = World
+fake_github = serving

@@ -11,6 +11,7 @@ from forge_actors.actors import epic
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import LockHeld, UnsupportedFilesystem
 from forge_actors.domain.epic.records import EngineState, RunKey, encode
+from forge_actors.domain.timestamps import timestamp
 from forge_actors.testing.epic.workers import MOMENT, NO_DIGEST, Script
 from tests.actors.epic.world import EPIC
 
@@ -66,7 +67,8 @@ async def test_a_graph_that_cannot_be_read_is_a_refusal(
     end = await world.run()
     assert (end.reason, end.status, end.wait) == (None, 1, 120.0)
     assert world.files.files == {}
-    assert world.said("rate-limited", "in 120 s")
+    until = timestamp(world.clock.wall() + 120)
+    assert world.said("rate-limited", f"after {until} (in 120 s)")
     assert world.kernel.held == {}
 
 

@@ -19,7 +19,7 @@ DOCUMENT = "index.html"
 LOGIN, SPENT, WELCOME = "login.html", "spent.html", "welcome.html"
 #: The first parts of the paths of pages, and how many parts may follow.
 PAGES = {"": 0, "jobs": 1, "repositories": 1, "schedules": 1, "timeline": 0}
-PAGES |= {"workflows": 1, "usage": 0, "health": 0}
+PAGES |= {"workflows": 1, "epics": 1, "usage": 0, "health": 0}
 ASSETS = "assets"
 #: Every part of the paths that the handler answers.
 FIRST = (*PAGES, ASSETS)

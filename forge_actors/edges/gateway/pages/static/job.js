@@ -1,6 +1,6 @@
 // One job: how it is and why, what it printed, what it changed, what happened to it.
 
-import { ask, get, route } from "/assets/api.js";
+import { ask, get, page, route } from "/assets/api.js";
 import { jobActions } from "/assets/actions.js";
 import { artifactsOf } from "/assets/artifacts.js";
 import { Diff } from "/assets/diff.js";
@@ -122,10 +122,15 @@ function aboutOf(view) {
       ["Left behind", view.leftovers.map((each) => h("div", null, h("bdi", { class: "mono" }, each)))],
       ["After it", view.after_job && h("bdi", null, view.after_job.error ?? `exit status ${view.after_job.exit_code ?? "unknown"}`)],
       ["Origin", view.origin && h("bdi", null, view.origin)],
-      ["Work", view.work && h("bdi", { class: "mono" }, view.work)],
+      ["Work", view.work && workOf(view)],
       ["Request", view.request_id && h("bdi", { class: "mono" }, view.request_id)],
     ]),
   );
+}
+
+function workOf(view) {
+  const work = h("bdi", { class: "mono" }, view.work);
+  return view.origin === `epic:${view.work}` ? h("a", { href: page("epics", view.work) }, work) : work;
 }
 
 function effectsOf({ began, declared = [], authorised = [], held_back: held = [], refused = [] }) {

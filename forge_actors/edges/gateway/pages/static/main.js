@@ -3,6 +3,7 @@
 import { get, page, post } from "/assets/api.js";
 import { note, say, show } from "/assets/dialog.js";
 import { fill, h } from "/assets/dom.js";
+import { epic, epics } from "/assets/epics.js";
 import { health } from "/assets/health.js";
 import { job } from "/assets/job.js";
 import { jobs } from "/assets/jobs.js";
@@ -21,6 +22,7 @@ const NAV = [
   ["Jobs", "/jobs", "j"],
   ["Repositories", "/repositories", "r"],
   ["Workflows", "/workflows", "w"],
+  ["EPICs", "/epics", "e"],
   ["Schedules", "/schedules", "s"],
   ["Timeline", "/timeline", "t"],
   ["Usage", "/usage", "u"],
@@ -34,6 +36,8 @@ const PAGES = [
   [/^\/repositories\/([^/]+)$/, repository],
   [/^\/workflows$/, workflows],
   [/^\/workflows\/([^/]+)$/, workflow],
+  [/^\/epics$/, epics],
+  [/^\/epics\/([^/]+)$/, epic],
   [/^\/schedules$/, schedules],
   [/^\/schedules\/([^/]+)$/, schedule],
   [/^\/timeline$/, timeline],
@@ -238,7 +242,7 @@ const KEYS = [
   ["j  k", "the next, the previous row"],
   ["Enter", "open it"],
   ["/", "find a job by its id; on the page of a job, search its output"],
-  ["g  o j r w s t u h", "overview, jobs, repositories, workflows, schedules, timeline, usage, health"],
+  ["g  o j r w e s t u h", "overview, jobs, repositories, workflows, EPICs, schedules, timeline, usage, health"],
   ["f", "follow the output, or stop following"],
   ["Esc", "leave a field, close a question"],
   ["?", "these keys"],
