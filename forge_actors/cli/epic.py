@@ -7,8 +7,9 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from forge_actors.cli import epic_service
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
 from forge_actors.client.home import resolve_home
@@ -33,7 +34,7 @@ HELP = (
 EXAMPLES = """\
   forge-actors epic plan https://github.com/octo/demo/issues/7
   forge-actors epic run https://github.com/octo/demo/issues/7 --agent claude
-  forge-actors epic stop --drain
+  forge-actors epic run plan.toml --detach
 """
 
 
@@ -50,12 +51,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     plan = actions.add_parser("plan", help="show what a run would do")
     status = actions.add_parser("status", help="show what a run does, or did")
     stop = actions.add_parser("stop", help="ask a run to end")
+    listed = actions.add_parser("list", help="the runs of the service, newest first")
+    wait = actions.add_parser("wait", help="wait until a run of the service has ended")
     for needed in (run_it, resume, plan):
         needed.add_argument("epic", metavar="EPIC", help="URL of an issue, or a plan")
     for known in (status, stop):
         known.add_argument(
-            "epic", metavar="EPIC", nargs="?", help="URL of an issue, or a plan"
+            "epic",
+            metavar="EPIC",
+            nargs="?",
+            help="URL of an issue, or a plan; or the id of a run of the service",
         )
+    wait.add_argument("epic", metavar="RUN", help="its id, or the beginning of it")
+    wait.add_argument(
+        "--timeout", metavar="TIME", help="how long to wait, for example 90s or 2h"
+    )
+    listed.add_argument("--active", action="store_true", help="that have not ended")
+    listed.add_argument(
+        "--limit", type=int, default=50, metavar="N", help="at most N (50)"
+    )
     for running in (run_it, resume):
         running.add_argument(
             "--max-parallel", type=int, metavar="N", help="at most N workers at once"
@@ -74,6 +88,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         running.add_argument(
             "--plain", action="store_true", help="only lines, no live tree"
         )
+        running.add_argument(
+            "--detach",
+            action="store_true",
+            help="have the service do it, and print the id of the run",
+        )
+        running.add_argument(
+            "--repo", metavar="REPO", help="with --detach: a repository by its name"
+        )
+        running.add_argument(
+            "--request-id",
+            metavar="ID",
+            help="with --detach: the same id again begins nothing more",
+        )
     plan.add_argument("--svg", metavar="FILE", help="draw the graph; - is stdout")
     plan.add_argument("--max-parallel", type=int, metavar="N", help="as of a run")
     status.add_argument("--svg", metavar="FILE", help="draw the graph; - is stdout")
@@ -91,15 +118,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--checkout", metavar="DIR", help="a folder of the repository (.)"
         )
         action.add_argument("--config", type=Path, metavar="FILE", help="its settings")
+    for action in (run_it, resume, plan, status, stop, listed, wait):
         add_common(action, again=True)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.action in ("run", "resume"):
-        return _run(args)
-    if args.action == "plan":
-        return _plan(args)
-    return _status(args) if args.action == "status" else _stop(args)
+    match args.action:
+        case "run" | "resume":
+            return epic_service.begin(args) if args.detach else _run(args)
+        case "plan":
+            return _plan(args)
+        case "list":
+            return epic_service.listed(args)
+        case "wait":
+            return epic_service.wait(args)
+        case "status":
+            served = epic_service.is_run(args.epic)
+            return epic_service.status(args) if served else _status(args)
+        case _:
+            served = epic_service.is_run(args.epic)
+            return epic_service.stop(args) if served else _stop(args)
 
 
 def _trio(what: Callable[..., Awaitable[R]], *args: object) -> R:
@@ -134,6 +172,8 @@ def _run(args: argparse.Namespace) -> int:
     from forge_actors.cli.epic_view import LiveTree, Plain
     from forge_actors.runtime.epic_run import run_epic
 
+    if args.repo is not None or args.request_id is not None:
+        raise UsageError("--repo, --request-id: belong to a service, so to --detach")
     options = _options(args)
     if sys.stderr.isatty() and not args.plain and not args.json:
         with LiveTree() as tree:
@@ -172,7 +212,7 @@ def _plan(args: argparse.Namespace) -> int:
     limit = parallel(options.max_parallel, load_settings(options).epic)
     view = _trio(plan_epic, options)
     if not _show(args, view):
-        _print(view)
+        _print(as_json(view))
         print("\n".join(starts(as_json(view), limit)))
     return 0
 
@@ -199,11 +239,13 @@ async def _look(args: argparse.Namespace) -> int:
             except ForgeError as error:  # that one hides no other
                 note(f"EPIC #{kept.number}: {error}")
                 status = 1
+    served = epic_service.served_views(args.home) if views else {}
+    shown = [served.get(view.invocation or "") or as_json(view) for view in views]
     if args.json:
-        print_json([as_json(view) for view in views])
+        print_json(shown)
         return status
-    for view in views:
-        _print(view)
+    for each in shown:
+        _print(each)
     if not views and not status:
         note("no EPIC was ever run in this repository")
     return status
@@ -218,12 +260,27 @@ async def _follow(args: argparse.Namespace) -> int:
         while True:
             async with kept.watched() as changed:
                 view = kept.view()
-                if view != shown and not _show(args, view):
-                    _print(view)
+                if view != shown:
+                    _tell(args, view)
                 shown = view
                 if not args.watch or not kept.is_alive:
                     return 0
                 await changed()
+
+
+def _tell(args: argparse.Namespace, view: EpicView) -> None:
+    """Show it, where a service works on it as that knows it: with titles and jobs."""
+    from forge_actors.runtime.epic_looks import as_json
+
+    if args.svg is not None:
+        _show(args, view)
+        return
+    served = epic_service.served_views(args.home)
+    told = served.get(view.invocation or "") or as_json(view)
+    if args.json:
+        print_json(told)
+    else:
+        _print(told)
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -286,8 +343,7 @@ def _show(args: argparse.Namespace, view: EpicView) -> bool:
     return args.json or svg is not None
 
 
-def _print(view: EpicView) -> None:
+def _print(view: dict[str, Any]) -> None:
     from forge_actors.cli.epic_text import detail
-    from forge_actors.runtime.epic_looks import as_json
 
-    print("\n".join([*detail(as_json(view)), ""]), flush=True)
+    print("\n".join([*detail(view), ""]), flush=True)

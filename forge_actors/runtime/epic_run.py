@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -252,8 +253,11 @@ def counted_signals(signalled: Callable[[], None]) -> Iterator[None]:
     """Have each signal that asks for the end call this in trio's loop, once each.
 
     Trio's own receiver makes one of two equal signals that come together, and the
-    second one counts here.
+    second one counts here. In another thread than the first one none arrives.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     token = trio.lowlevel.current_trio_token()
 
     def came(_number: int, _frame: object) -> None:

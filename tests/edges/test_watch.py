@@ -188,9 +188,10 @@ async def main():
     answers = [await watch.watch(record(path, path.name)) for path in paths]
     for answer in answers:
         print(answer)
-    (paths[0] / "file").write_text("changed")
-    with trio.move_on_after(30):
-        print(sorted(await watch.changed()))
+    if answers[0] is None:
+        (paths[0] / "file").write_text("changed")
+        with trio.move_on_after(30):
+            print(sorted(await watch.changed()))
 trio.run(main)
 """
 
