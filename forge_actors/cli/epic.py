@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from forge_actors.cli import epic_service
 from forge_actors.cli.out_file import write_out
 from forge_actors.cli.verb import UsageError, add_common, note, print_json
 from forge_actors.client.home import resolve_home
+from forge_actors.domain.errors import ForgeError, NotFound, Refused
 
 if TYPE_CHECKING:
     import argparse
@@ -31,8 +34,14 @@ HELP = (
 EXAMPLES = """\
   forge-actors epic plan https://github.com/octo/demo/issues/7
   forge-actors epic run https://github.com/octo/demo/issues/7 --agent claude
-  forge-actors epic stop --drain
+  forge-actors epic run plan.toml --detach
 """
+
+
+class NotBegun(ForgeError):
+    """The run was refused at its start."""
+
+    code = "EPIC_NOT_BEGUN"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +51,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     plan = actions.add_parser("plan", help="show what a run would do")
     status = actions.add_parser("status", help="show what a run does, or did")
     stop = actions.add_parser("stop", help="ask a run to end")
+    listed = actions.add_parser("list", help="the runs of the service, newest first")
+    wait = actions.add_parser("wait", help="wait until a run of the service has ended")
     for needed in (run_it, resume, plan):
         needed.add_argument("epic", metavar="EPIC", help="URL of an issue, or a plan")
     for known in (status, stop):
         known.add_argument(
-            "epic", metavar="EPIC", nargs="?", help="URL of an issue, or a plan"
+            "epic",
+            metavar="EPIC",
+            nargs="?",
+            help="URL of an issue, or a plan; or the id of a run of the service",
         )
+    wait.add_argument("epic", metavar="RUN", help="its id, or the beginning of it")
+    wait.add_argument(
+        "--timeout", metavar="TIME", help="how long to wait, for example 90s or 2h"
+    )
+    listed.add_argument("--active", action="store_true", help="that have not ended")
+    listed.add_argument(
+        "--limit", type=int, default=50, metavar="N", help="at most N (50)"
+    )
     for running in (run_it, resume):
         running.add_argument(
             "--max-parallel", type=int, metavar="N", help="at most N workers at once"
@@ -66,6 +88,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         running.add_argument(
             "--plain", action="store_true", help="only lines, no live tree"
         )
+        running.add_argument(
+            "--detach",
+            action="store_true",
+            help="have the service do it, and print the id of the run",
+        )
+        running.add_argument(
+            "--repo", metavar="REPO", help="with --detach: a repository by its name"
+        )
+        running.add_argument(
+            "--request-id",
+            metavar="ID",
+            help="with --detach: the same id again begins nothing more",
+        )
     plan.add_argument("--svg", metavar="FILE", help="draw the graph; - is stdout")
     plan.add_argument("--max-parallel", type=int, metavar="N", help="as of a run")
     status.add_argument("--svg", metavar="FILE", help="draw the graph; - is stdout")
@@ -83,15 +118,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--checkout", metavar="DIR", help="a folder of the repository (.)"
         )
         action.add_argument("--config", type=Path, metavar="FILE", help="its settings")
+    for action in (run_it, resume, plan, status, stop, listed, wait):
         add_common(action, again=True)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.action in ("run", "resume"):
-        return _run(args)
-    if args.action == "plan":
-        return _plan(args)
-    return _status(args) if args.action == "status" else _stop(args)
+    match args.action:
+        case "run" | "resume":
+            return epic_service.begin(args) if args.detach else _run(args)
+        case "plan":
+            return _plan(args)
+        case "list":
+            return epic_service.listed(args)
+        case "wait":
+            return epic_service.wait(args)
+        case "status":
+            served = epic_service.is_run(args.epic)
+            return epic_service.status(args) if served else _status(args)
+        case _:
+            served = epic_service.is_run(args.epic)
+            return epic_service.stop(args) if served else _stop(args)
 
 
 def _trio(what: Callable[..., Awaitable[R]], *args: object) -> R:
@@ -126,17 +172,34 @@ def _run(args: argparse.Namespace) -> int:
     from forge_actors.cli.epic_view import LiveTree, Plain
     from forge_actors.runtime.epic_run import run_epic
 
+    if args.repo is not None or args.request_id is not None:
+        raise UsageError("--repo, --request-id: belong to a service, so to --detach")
     options = _options(args)
     if sys.stderr.isatty() and not args.plain and not args.json:
         with LiveTree() as tree:
             run_it = partial(run_epic, options, tree.line, tree.passed)
             end = _trio(tree.run, run_it)
         return end.status
-    plain = Plain()
-    end = _trio(run_epic, options, note, plain.passed)
-    if args.json and (view := plain.view()) is not None:
-        _show(args, view)
+    plain, said = Plain(), [""]
+
+    def out(line: str) -> None:
+        said[0] = line
+        note(line)
+
+    end = _trio(run_epic, options, out, plain.passed)
+    if args.json and end.reason is None:
+        raise NotBegun(said[0])
+    if args.json:
+        _show(args, plain.view() or _trio(_recorded, args))
     return end.status
+
+
+async def _recorded(args: argparse.Namespace) -> EpicView:
+    """What the files say of the run; its graph could not be read."""
+    from forge_actors.runtime.epic_looks import kept_epic
+
+    async with kept_epic(_options(args)) as kept:
+        return kept.view()
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -149,7 +212,7 @@ def _plan(args: argparse.Namespace) -> int:
     limit = parallel(options.max_parallel, load_settings(options).epic)
     view = _trio(plan_epic, options)
     if not _show(args, view):
-        _print(view)
+        _print(as_json(view))
         print("\n".join(starts(as_json(view), limit)))
     return 0
 
@@ -164,34 +227,60 @@ async def _look(args: argparse.Namespace) -> int:
     """All EPICs of the repository."""
     from forge_actors.runtime.epic_looks import as_json, kept_epic, known_epics
 
-    options, views = _options(args), []
-    for known in await known_epics(options.folder):
-        async with kept_epic(options, known) as kept:
-            views.append(kept.view())
     if args.svg is not None:
         raise UsageError("--svg: belongs to one EPIC: name it")
+    options, views, status = _options(args), [], 0
+    for known in await known_epics(options.folder):
+        async with kept_epic(options, known) as kept:
+            try:
+                views.append(kept.view())
+            except NotFound:  # it was made, and never run
+                continue
+            except ForgeError as error:  # that one hides no other
+                note(f"EPIC #{kept.number}: {error}")
+                status = 1
+    served = epic_service.served_views(args.home) if views else {}
+    shown = [served.get(view.invocation or "") or as_json(view) for view in views]
     if args.json:
-        print_json([as_json(view) for view in views])
-        return 0
-    for view in views:
-        _print(view)
-    if not views:
+        print_json(shown)
+        return status
+    for each in shown:
+        _print(each)
+    if not views and not status:
         note("no EPIC was ever run in this repository")
-    return 0
+    return status
 
 
 async def _follow(args: argparse.Namespace) -> int:
     """One EPIC, and again at each change if that is wanted, until it has ended."""
     from forge_actors.runtime.epic_looks import kept_epic
 
+    shown = None
     async with kept_epic(_options(args)) as kept:
         while True:
-            view = kept.view()
-            if not _show(args, view):
-                _print(view)
-            if not args.watch or not kept.is_alive:
-                return 0
-            await kept.changed()
+            async with kept.watched() as changed:
+                view = kept.view()
+                if view != shown:
+                    _tell(args, view)
+                shown = view
+                if not args.watch or not kept.is_alive:
+                    return 0
+                await changed()
+
+
+def _tell(args: argparse.Namespace, view: EpicView) -> None:
+    """Show it, where a service works on it as that knows it: with titles and jobs."""
+    from forge_actors.runtime.epic_looks import as_json
+
+    if args.svg is not None:
+        _show(args, view)
+        return
+    served = epic_service.served_views(args.home)
+    told = served.get(view.invocation or "") or as_json(view)
+    if args.json:
+        print_json(told)
+    else:
+        _print(told)
 
 
 def _stop(args: argparse.Namespace) -> int:
@@ -214,8 +303,11 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
                 " asked to end at their next boundary"
             )
         note(who)
-        while args.follow and _goes_on(kept, invocation):
-            await kept.changed()
+        while args.follow:
+            async with kept.watched() as changed:
+                if not _goes_on(kept, invocation):
+                    break
+                await changed()
     return 0
 
 
@@ -227,9 +319,10 @@ async def _only_running(
 
     for each in known:
         async with kept_epic(options, each) as kept:
-            if kept.is_alive:
-                return each
-    raise UsageError("no EPIC runs in this repository: nothing is to be stopped")
+            with suppress(ForgeError):  # none runs with a record that is broken
+                if kept.is_alive:
+                    return each
+    raise Refused("no EPIC runs in this repository: nothing is to be stopped")
 
 
 def _goes_on(kept: Kept, invocation: str) -> bool:
@@ -238,19 +331,19 @@ def _goes_on(kept: Kept, invocation: str) -> bool:
 
 def _show(args: argparse.Namespace, view: EpicView) -> bool:
     """Show it as a program or a picture wants it; whether that was asked for."""
-    if args.svg is not None:
+    svg = getattr(args, "svg", None)
+    if svg is not None:
         from forge_actors.domain.picture.epic import picture
 
-        write_out(args.svg, picture(view))
+        write_out(svg, picture(view))
     elif args.json:
         from forge_actors.runtime.epic_looks import as_json
 
         print_json(as_json(view))
-    return args.json or args.svg is not None
+    return args.json or svg is not None
 
 
-def _print(view: EpicView) -> None:
+def _print(view: dict[str, Any]) -> None:
     from forge_actors.cli.epic_text import detail
-    from forge_actors.runtime.epic_looks import as_json
 
-    print("\n".join([*detail(as_json(view)), ""]), flush=True)
+    print("\n".join([*detail(view), ""]), flush=True)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from forge_actors.cli.text import clean, table, terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+#: Of the runs of a service.
+RUNS = ("RUN", "REPO", "STATE", "ISSUES", "EPIC", "NOTE")
 CHILDREN = ("ISSUE", "STATE", "PHASE", "WAITS FOR", "TITLE", "NOTE")
 #: In the order in which they are told.
 _STATES = (
@@ -52,15 +54,51 @@ def _state(view: dict[str, Any]) -> str:
 
 
 def children(view: dict[str, Any]) -> Iterator[str]:
+    jobs = any(child.get("job") for child in view["children"])
     rows = [
         (
             *(f"#{child['number']}", child["state"], child["phase"] or ""),
+            *((child["job"] or "",) if jobs else ()),
             " ".join(f"#{number}" for number in child["blocked_by"]),
             *(child["title"], _note(child)),
         )
         for child in view["children"]
     ]
-    yield from table(CHILDREN, rows, columns=terminal_width(), flexible=[3, 4, 5])
+    names = (*CHILDREN[:3], "JOB", *CHILDREN[3:]) if jobs else CHILDREN
+    last = len(names)
+    flexible = [last - 3, last - 2, last - 1]
+    yield from table(names, rows, columns=terminal_width(), flexible=flexible)
+
+
+def listing(runs: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The runs of a service."""
+    rows = []
+    for run in runs:
+        view = run["view"] or {}
+        told = counts(view["counts"]) if view else ""
+        how = run["reason"] or run["state"]
+        rows.append(
+            (
+                *(run["id"], run["repo"], how, told),
+                *(view.get("title") or run["epic"], run["why"] or ""),
+            )
+        )
+    yield from table(RUNS, rows, columns=terminal_width(), flexible=[3, 4, 5])
+
+
+def run_detail(run: dict[str, Any]) -> Iterator[str]:
+    """A run of a service, its EPIC and its issues."""
+    how = run["state"] if run["reason"] is None else f"{run['state']}: {run['reason']}"
+    yield f"run       {run['id']} {how}"
+    if run["why"]:
+        yield f"why       {run['why']}"
+    yield f"begun     {run['made_at']} by {run['origin']}, in {run['repo']}"
+    if run["ended_at"]:
+        yield f"ended     {run['ended_at']}"
+    if run["view"] is None:
+        yield f"epic      {run['epic']}"
+    else:
+        yield from detail({**run["view"], "invocation": None, "ended_at": None})
 
 
 def counts(found: dict[str, int]) -> str:

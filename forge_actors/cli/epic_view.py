@@ -58,7 +58,9 @@ class LiveTree(Plain):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        # A terminal that is gone changes nothing for the run.
+        with suppress(OSError, ValueError):
+            self._stack.close()
 
     def line(self, text: str) -> None:
         self._console.print(Text(f"forge-actors: {text}"), soft_wrap=True)
@@ -99,7 +101,8 @@ def tree(view: EpicView) -> Group:
 
 
 def _line(branch: str, child: ChildView) -> Text:
-    told = child.phase if child.state == "running" and child.phase else child.reason
+    shows_phase = child.state in ("running", "done") and child.phase
+    told = child.phase if shows_phase else child.reason
     text = Text(f"{branch} ")
     style = _STYLES.get(child.state, "dim")
     text.append(f"{LOOKS[child.state].sign} #{child.number} {child.state}", style)

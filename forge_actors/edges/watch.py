@@ -22,7 +22,7 @@ from msgspec import Struct
 from forge_actors.domain.looking import Unwatchable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from forge_actors.domain.repositories import Repository
 
@@ -191,15 +191,19 @@ class FolderWatch:
                 self._add(_Folder(parent.repo, path, parent.kind))
 
 
-async def watch_folder(
-    path: str, changed: Callable[[], object], *, task_status: trio.TaskStatus[None]
+async def watch_folders(
+    paths: Sequence[str],
+    changed: Callable[[], object],
+    *,
+    task_status: trio.TaskStatus[None],
 ) -> None:
-    """Call `changed` whenever a file of one folder may have changed, until cancelled.
+    """Call `changed` whenever a file of these folders may have changed, until
+    cancelled.
 
-    Where files cannot be watched, and once the folder is gone, that is every `WITHOUT`
+    Where files cannot be watched, and once a folder is gone, that is every `WITHOUT`
     seconds.
     """
-    fd = _watched(path)
+    fd = _watched(paths)
     try:
         task_status.started()
         while fd is not None and not await _is_gone(fd):
@@ -207,20 +211,24 @@ async def watch_folder(
     finally:
         if fd is not None:
             os.close(fd)
-    while True:
+    if fd is not None:
         changed()
+    while True:
         await trio.sleep(WITHOUT)
+        changed()
 
 
-def _watched(path: str) -> int | None:
-    """What tells of one folder; None if nothing can."""
+def _watched(paths: Sequence[str]) -> int | None:
+    """What tells of some folders; None if nothing can."""
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None, use_errno=True)
     fd = -1
     try:
         fd = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-        _checked(libc.inotify_add_watch(fd, os.fsencode(path), _MASK | _MOVE_SELF))
+        for path in paths:
+            name = os.fsencode(path)
+            _checked(libc.inotify_add_watch(fd, name, _MASK | _MOVE_SELF))
     except OSError:
         if fd >= 0:
             os.close(fd)
@@ -229,7 +237,7 @@ def _watched(path: str) -> int | None:
 
 
 async def _is_gone(fd: int) -> bool:
-    """Wait for something to happen; whether it was the end of the folder."""
+    """Wait for something to happen; whether it was the end of a folder."""
     await trio.lowlevel.wait_readable(fd)
     try:
         piece = os.read(fd, PIECE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -18,6 +19,7 @@ from forge_actors.domain.epic import places, telling
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.namespace import Expected, classify
+from forge_actors.domain.epic.plan_file import repository_of
 from forge_actors.domain.epic.records import (
     MAX_ASSIGNMENT,
     Assignment,
@@ -38,10 +40,12 @@ from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.epic.ends import ended, start_time
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.machine import Clock
-from forge_actors.edges.watch import watch_folder
+from forge_actors.edges.watch import watch_folders
 from forge_actors.runtime.epic_place import controller_place, locks, opened
+from forge_actors.runtime.epic_plan import plan_key
 from forge_actors.runtime.epic_run import load_settings, plan_folder
 from forge_actors.runtime.epic_source import epic_at, open_graph
+from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.secrets import SecretFolder
 
 if TYPE_CHECKING:
@@ -54,8 +58,10 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.records import EpicRef, Invocation, Scheduler
     from forge_actors.domain.epic.verdicts import Fact
     from forge_actors.domain.epic.views import EpicView
+    from forge_actors.domain.github.places import IssueAt
     from forge_actors.edges.epic.root import FolderRoot
     from forge_actors.runtime.epic_run import EpicOptions
+    from forge_actors.runtime.github_settings import GitHubSettings
 
 #: EPICs of one repository that are listed.
 MAX_EPICS = 1000
@@ -137,7 +143,11 @@ def as_json(view: EpicView) -> dict[str, Any]:
 class Kept:
     """What the files of one repository tell of one EPIC."""
 
-    def __init__(self, root: FolderRoot, folder: Place, number: int) -> None:
+    def __init__(
+        self, root: FolderRoot, folder: Place, number: int, at: IssueAt | None = None
+    ) -> None:
+        """`at` is how somebody has named it, if that was as an issue."""
+        self._at = at
         self._root = root
         self._folder = folder
         self._locks = locks(root, folder)
@@ -154,6 +164,15 @@ class Kept:
         record = self._namespaces.read_scheduler(self.number)
         if record is None:
             raise NotFound(f"no run of EPIC #{self.number} is known in this repository")
+        here, at = record.repository, self._at
+        named = (
+            (here.owner, here.name) if at is None else (at.place.owner, at.place.name)
+        )
+        if not Expected(0, *named).is_named(here.owner, here.name):
+            raise NotFound(
+                f"the last run of EPIC #{self.number} in this repository was of"
+                f" {here.owner}/{here.name}, and not of {named[0]}/{named[1]}"
+            )
         return record
 
     @property
@@ -239,17 +258,20 @@ class Kept:
         self._namespaces.write_stop(self.number, request)
         return run.id
 
-    async def changed(self) -> None:
-        """Wait until something of it may have changed."""
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """What waits until something may have changed since this began."""
         bell = trio.Event()
-        async with trio.open_nursery() as nursery:
-            for place in self._watched():
-                path = places.path(self._root.path, place)
-                await nursery.start(watch_folder, path, _ignoring_first(bell.set))
-            for pid in self._processes():
-                nursery.start_soon(_then, ended, pid, bell.set)
-            await bell.wait()
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                paths = [places.path(self._root.path, each) for each in self._watched()]
+                await nursery.start(watch_folders, paths, bell.set)
+                for pid in self._processes():
+                    nursery.start_soon(_then, ended, pid, bell.set)
+                yield bell.wait
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise only_failure(group) from None
 
     def _processes(self) -> list[int]:
         """Whose end changes something that no file tells."""
@@ -263,9 +285,11 @@ class Kept:
 
     def _watched(self) -> list[Place]:
         at = partial(places.within, folder=self._folder)
-        found = [at(places.scheduler(self.number))[:-1], at(places.ISSUES)]
+        found = [at(places.scheduler(self.number))[:-1]]
+        found += [at(places.ISSUES)[:-1], at(places.ISSUES)]
         for issue in self._namespaces.issues().issues:
-            found += [at(places.claims(issue)), at(places.state(issue))[:-1]]
+            found += [at(places.namespace(issue)), at(places.claims(issue))]
+            found += [at(places.state(issue))[:-1]]
         return [each for each in found if self._root.entries(each) is not None]
 
 
@@ -274,19 +298,6 @@ async def _then(
 ) -> None:
     await wait(pid)
     then()
-
-
-def _ignoring_first(then: Callable[[], object]) -> Callable[[], None]:
-    """A watch calls at once for what happened before it began."""
-    called = False
-
-    def changed() -> None:
-        nonlocal called
-        if called:
-            then()
-        called = True
-
-    return changed
 
 
 async def known_epics(folder: str) -> list[tuple[Place, int]]:
@@ -310,6 +321,20 @@ def _known(root: FolderRoot) -> list[tuple[Place, int]]:
     return found[:MAX_EPICS]
 
 
+async def _planned(options: EpicOptions, settings: GitHubSettings) -> tuple[Place, int]:
+    """The EPIC of a plan; of one that cannot be read now, that which was run."""
+    graph = open_graph(options.target, settings, SecretFolder(options.home))
+    try:
+        return (await graph.repository()).folder, (await graph.epic()).number
+    except SnapshotRefused:
+        folder = repository_of(plan_key(Path(options.target).absolute())).folder
+        known = await known_epics(options.folder)
+        found = [each for each in known if each[0] == folder]
+        if len(found) != 1:
+            raise
+        return found[0]
+
+
 @asynccontextmanager
 async def kept_epic(
     options: EpicOptions, known: tuple[Place, int] | None = None
@@ -320,12 +345,13 @@ async def kept_epic(
         InvalidInput: the target means no EPIC.
         LockFailed: the folder is in no repository.
     """
+    at = None
     if known is None:
         settings = load_settings(options).github
         if "://" in options.target:
-            known = (), epic_at(options.target, settings).number
+            at = epic_at(options.target, settings)
+            known = (), at.number
         else:
-            graph = open_graph(options.target, settings, SecretFolder(options.home))
-            known = (await graph.repository()).folder, (await graph.epic()).number
+            known = await _planned(options, settings)
     with opened(await controller_place(options.folder)) as root:
-        yield Kept(root, *known)
+        yield Kept(root, *known, at)

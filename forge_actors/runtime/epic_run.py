@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from forge_actors.domain.timestamps import timestamp
 from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.spawning import SpawnedWorkers
 from forge_actors.edges.machine import Clock
-from forge_actors.edges.watch import watch_folder
+from forge_actors.edges.watch import watch_folders
 from forge_actors.runtime.epic_environment import check_programs, worker_environment
 from forge_actors.runtime.epic_place import controller_place, locks, opened
 from forge_actors.runtime.epic_settings import parallel, with_agent
@@ -107,10 +108,19 @@ async def run_epic(
                 folder,
             )
             made = RunSite(options, wanted, limit, graph, root, folder)
+            views: list[Callable[[], EpicView | None]] = [lambda: None]
+
+            def passed(view: Callable[[], EpicView | None]) -> None:
+                views[0] = view
+                show(view)
+
             context = made.context(
-                workers, OwnSlots(), out, signals=counted_signals, passed=show
+                workers, OwnSlots(), out, signals=counted_signals, passed=passed
             )
-            return await epic.run(context)
+            end = await epic.run(context)
+            last = views[0]()  # while its files are open
+            show(lambda: last)
+            return end
     finally:
         await graph.close()
 
@@ -243,8 +253,11 @@ def counted_signals(signalled: Callable[[], None]) -> Iterator[None]:
     """Have each signal that asks for the end call this in trio's loop, once each.
 
     Trio's own receiver makes one of two equal signals that come together, and the
-    second one counts here.
+    second one counts here. In another thread than the first one none arrives.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     token = trio.lowlevel.current_trio_token()
 
     def came(_number: int, _frame: object) -> None:
@@ -269,4 +282,4 @@ async def watch_stop(
     """See the context of a run."""
     place = places.within(places.stop(epic.number), folder)
     path = os.path.dirname(places.path(common_dir, place))
-    await watch_folder(path, changed, task_status=task_status)
+    await watch_folders([path], changed, task_status=task_status)

@@ -23,6 +23,7 @@ PAGES = {
     "waiting": "/jobs?show=waiting",
     "repositories": "/repositories",
     "workflows": "/workflows",
+    "epics": "/epics",
     "schedules": "/schedules",
     "timeline": "/timeline",
     "tokens": "/timeline?by=token",

@@ -212,8 +212,8 @@ async def test_a_silent_job_ends_with_idle_and_one_that_speaks_does_not(
     home: Path,
 ) -> None:
     silent = shell(home, "echo; sleep 60", job="silent", idle=0.3)
-    script = "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done"
-    chatty = shell(home, script, job="chatty", idle=0.5)
+    script = "for i in 1 2 3 4 5; do sleep 0.5; echo $i; done"
+    chatty = shell(home, script, job="chatty", idle=2.0)
     first, second = await run(home, silent, chatty)
     assert first.ending == "idle"
     assert (second.ending, second.exit_code) == ("exit", 0)

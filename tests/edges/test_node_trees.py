@@ -94,8 +94,7 @@ async def test_the_grace_covers_what_outlives_a_polite_leader(
     home: Path, lasting: str
 ) -> None:
     script = (
-        f'trap "exit 0" TERM; (trap "" TERM; exec sleep {lasting}) & '
-        f"(sleep 0.1; echo) & wait; wait"
+        f'trap "exit 0" TERM; (trap "" TERM; echo; exec sleep {lasting}) & wait; wait'
     )
     async with opened(home) as launcher:
         receipt = await stop_when_ready(launcher, shell(home, script), grace=0.3)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pytest
 import trio
 
 from forge_actors.edges import watch as watch_module
-from forge_actors.edges.watch import FolderWatch
+from forge_actors.edges.watch import FolderWatch, watch_folders
 from tests.edges.looking_kit import git, make, record
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ async def test_more_events_than_the_system_keeps_are_told_as_a_change(
 _WATCH = """
 import sys, trio
 from pathlib import Path
-from forge_actors.edges.watch import FolderWatch
+from forge_actors.edges.watch import FolderWatch, watch_folders
 from tests.edges.looking_kit import record
 async def main():
     watch = FolderWatch()
@@ -187,9 +188,10 @@ async def main():
     answers = [await watch.watch(record(path, path.name)) for path in paths]
     for answer in answers:
         print(answer)
-    (paths[0] / "file").write_text("changed")
-    with trio.move_on_after(30):
-        print(sorted(await watch.changed()))
+    if answers[0] is None:
+        (paths[0] / "file").write_text("changed")
+        with trio.move_on_after(30):
+            print(sorted(await watch.changed()))
 trio.run(main)
 """
 
@@ -228,3 +230,21 @@ def test_watchers_that_are_used_up_are_a_refusal(repo: Path) -> None:
     [refused] = run_limited(limit, repo)
     assert "max_user_instances" in refused
     assert os.path.exists(repo)
+
+
+async def test_some_folders_tell_of_their_first_change_and_of_their_end(
+    tmp_path: Path,
+) -> None:
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    for folder in folders:
+        folder.mkdir()
+    send, receive = trio.open_memory_channel[None](100)
+    watched = partial(watch_folders, [str(each) for each in folders])
+    with trio.fail_after(SOON):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(watched, lambda: send.send_nowait(None))
+            (folders[1] / "file").touch()
+            await receive.receive()
+            folders[2].rmdir()
+            await receive.receive()
+            nursery.cancel_scope.cancel()

@@ -6,6 +6,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+import trio
+
 from forge_actors.edges.node.agent import tree
 from forge_actors.edges.node.agent_lock import living_instance
 from forge_actors.runtime import parts
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 
     from forge_actors import Runtime
 
-#: Counts how often it was asked to end, and does not.
+#: Counts how often it was asked to end, and does not. It rings when it can be asked,
+#: and when it was.
 STAYS = """
-trap 'echo asked >> asked' INT
+trap 'echo asked >> asked; echo asked > ../bell' INT
 sleep 600 & echo $! > sleeper
+echo ready > ../bell
 while kill -0 $! 2>/dev/null; do wait $!; done
 exit 3
 """
@@ -50,6 +54,8 @@ async def test_a_service_that_ends_its_jobs_asks_it_twice_and_leaves_it_alone(
     text = "[pressure]\nmin_free_memory_mb = 64\nmax_load_per_cpu = 10000.0\n"
     (home / "settings.toml").write_text(text)
     app = make_repository(tmp_path / "app")
+    os.mkfifo(tmp_path / "bell")
+    bell = os.open(tmp_path / "bell", os.O_RDWR | os.O_CLOEXEC)
     desk, locking = AdmissionDesk(), Locking(tmp_path, ("bash", "-c", STAYS))
     monkeypatch.setattr(parts, "AdmissionDesk", lambda: desk)
     monkeypatch.setattr(parts, "STOP_SECONDS", 0.3)
@@ -59,7 +65,10 @@ async def test_a_service_that_ends_its_jobs_asks_it_twice_and_leaves_it_alone(
             await case.control.add_repository(str(app))
             job = await submit(case, grace=0.1)
             await begun(case, job)
+            await trio.lowlevel.wait_readable(bell)
+            assert os.read(bell, 6) == b"ready\n"
             case.control.request_stop(jobs=True)
+        await trio.lowlevel.wait_readable(bell)
         [process] = locking.began
         assert tree.lives(process.pid, process.start_ticks)
         assert living_instance(home) is None, "the agent has ended"
@@ -77,6 +86,7 @@ async def test_a_service_that_ends_its_jobs_asks_it_twice_and_leaves_it_alone(
             assert is_free(tmp_path, "a", "b")
             assert 1 <= asked(app) <= 2
             assert len(locking.orders) == 1, "nobody was asked about it again"
+    os.close(bell)
 
 
 def asked(folder: Path) -> int:

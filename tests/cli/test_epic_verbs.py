@@ -1,0 +1,113 @@
+"""`epic`: what is told when there is little to do, or much wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forge_actors.cli import main as program
+from forge_actors.cli.epic_view import LiveTree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = 'title = "{}"\n[[issue]]\nnumber = 1\ntitle = "One"\nstate = "closed"\n'
+SETTINGS = '[epic.phases.implement]\nargv = ["true"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two plans of which nothing can begin."""
+    subprocess.run(["git", "init", "-q", str(tmp_path / "app")], check=True)
+    (tmp_path / "settings.toml").write_text(SETTINGS)
+    for name in ("a", "b"):
+        (tmp_path / "app" / f"{name}.toml").write_text(PLAN.format(name))
+    monkeypatch.chdir(tmp_path / "app")
+    return tmp_path
+
+
+class Called:
+    def __init__(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], *words: str
+    ) -> None:
+        self.status = program.main(["epic", *words, "--home", str(folder)])
+        self.out, self.err = capsys.readouterr()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def test_a_program_is_told_how_a_run_has_ended(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Called(folder, capsys, "run", "a.toml", "--json")
+    assert (run.status, run.json["end_reason"]) == (0, "nothing-admissible")
+    assert [child["state"] for child in run.json["children"]] == ["closed"]
+    [record] = folder.glob("app/.git/forge-actors/plans/a-*/epics/*/scheduler.json")
+    record.write_text("{")
+    refused = Called(folder, capsys, "run", "a.toml", "--json")
+    assert (refused.status, refused.out) == (1, "")
+    told = json.loads(refused.err.splitlines()[-1])["error"]
+    assert told["code"] == "EPIC_NOT_BEGUN"
+    assert "--force moves it aside" in told["message"]
+
+
+def test_one_broken_record_hides_no_other(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for plan in ("a.toml", "b.toml"):
+        assert Called(folder, capsys, "run", plan).status == 0
+    [record] = folder.glob("app/.git/forge-actors/plans/a-*/epics/*/scheduler.json")
+    record.write_text("{")
+    (folder / "app/.git/forge-actors/epics/12").mkdir(parents=True)
+    found = Called(folder, capsys, "status", "--json")
+    assert [view["repository"] for view in found.json] == ["plan b"]
+    assert (found.status, "scheduler.json" in found.err) == (1, True)
+    stopped = Called(folder, capsys, "stop")
+    assert (stopped.status, "no EPIC runs" in stopped.err) == (3, True)
+
+
+def test_an_epic_of_another_repository_is_not_the_one_with_its_number(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Called(folder, capsys, "run", "a.toml").status == 0
+    [plan] = folder.glob("app/.git/forge-actors/plans/a-*/epics/1000")
+    epics = folder / "app/.git/forge-actors/epics"
+    epics.mkdir()
+    plan.rename(epics / "1000")
+    other = "https://github.com/octo/demo/issues/1000"
+    for words in (("status", other), ("stop", other)):
+        found = Called(folder, capsys, *words)
+        assert (found.status, "not of octo/demo" in found.err) == (2, True)
+
+
+class Terminal(io.StringIO):
+    """One that may be gone."""
+
+    gone = False
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.gone:
+            raise OSError(5, "Input/output error")
+        return len(text)
+
+
+def test_a_terminal_that_is_gone_does_not_change_how_a_run_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with LiveTree() as tree:
+        tree.line("something")
+        terminal.gone = True
+        with pytest.raises(OSError, match="output"):
+            tree.line("more")
