@@ -85,6 +85,37 @@ async def test_a_stop_ends_a_script_where_it_is(tmp_path: Path) -> None:
         assert [each.job for each in memory.launcher.stops] == [job.id]
 
 
+async def test_what_it_prints_keeps_a_script_from_idling(tmp_path: Path) -> None:
+    async def chat(job: ScriptedJob) -> None:
+        for _ in range(3):
+            await trio.sleep(400)
+            job.print("still here")
+
+    async with open_memory_runtime(chat) as runtime:
+        app = make_repository(tmp_path / "app")
+        job = await runtime.submit(app, ["x"], idle_timeout="10m")
+        assert (await job.wait()).state == "succeeded"
+
+
+async def test_a_script_learns_of_a_stop_when_it_comes(tmp_path: Path) -> None:
+    cut = trio.Event()
+
+    async def last(job: ScriptedJob) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            cut.set()
+
+    async with open_memory_runtime(last) as runtime:
+        job = await runtime.submit(make_repository(tmp_path / "app"), ["x"])
+        async for event in job.events():
+            if event.kind == "job_running":
+                break
+        await job.cancel()
+        with trio.fail_after(60):
+            await cut.wait()
+
+
 async def test_a_nightly_schedule_comes_every_night(tmp_path: Path) -> None:
     nights: list[str] = []
 
