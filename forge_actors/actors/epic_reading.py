@@ -96,11 +96,12 @@ class Reading:
             run.tell("epic_snapshot", children=summary.children, **found)
 
     def _look_at_observed(self) -> bool:
-        """Look again at issues that others had; whether anything may be admitted."""
+        """Look again at issues that others had, and for what is wrong with all of them;
+        whether anything may be admitted."""
         progress = self._run.progress
         others = progress.observed - progress.live.keys() - progress.ended.keys()
         progress.observed.clear()
-        return not others or self._run.reconcile(others)
+        return self._run.reconcile(others)
 
     def _close_unready(self) -> None:
         """Close claims of earlier runs whose issue is not to be gone on with."""

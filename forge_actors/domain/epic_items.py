@@ -86,7 +86,8 @@ def _issues(
 def _about(run: EpicRun, child: ChildView) -> str:
     of = "" if run.last is None else f" of {run.last.repository}"
     how = {"failed": "has failed: ", "blocked": "is blocked: "}
-    why = f"{how.get(child.phase or '', 'is ')}{child.detail or child.reason}"
+    why = child.detail or child.reason.removeprefix("held:")
+    why = how.get(child.phase or "", "is ") + why
     return f"issue #{child.number}{of} {why} ({child.title})"
 
 

@@ -6,7 +6,6 @@ from forge_actors.runtime.control_answers import AnswerControl
 from forge_actors.runtime.control_artifacts import ArtifactControl
 from forge_actors.runtime.control_cleaning import CleaningControl
 from forge_actors.runtime.control_controllers import ControllersControl
-from forge_actors.runtime.control_epics import EpicControl
 from forge_actors.runtime.control_following import FollowingControl
 from forge_actors.runtime.control_handing_on import HandingOnControl
 from forge_actors.runtime.control_metrics import MetricsControl
@@ -32,7 +31,6 @@ class RuntimeControl(
     CleaningControl,
     UsageControl,
     ControllersControl,
-    EpicControl,
     TrustControl,
     TemplateControl,
     PolicyControl,

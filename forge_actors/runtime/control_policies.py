@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from forge_actors.actors.supervisor_messages import SetPolicy
@@ -15,6 +16,7 @@ from forge_actors.domain.policies import (
 )
 from forge_actors.domain.timestamps import timestamp
 from forge_actors.domain.workflow_steps import ACTIVE
+from forge_actors.runtime.control_epics import EpicControl
 from forge_actors.runtime.control_workflows import WorkflowControl
 from forge_actors.runtime.schedule_requests import moment_of
 from forge_actors.runtime.views import shown_text
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from forge_actors.edges.sqlite.store import SqliteStore
 
 
-class PolicyControl(WorkflowControl):
+class PolicyControl(WorkflowControl, EpicControl):
     """The part of the port `Control` that is about the policy."""
 
     async def policy(self) -> PolicyView:
@@ -55,10 +57,10 @@ class PolicyControl(WorkflowControl):
         """
         if self._store.read("job_of_work", name):
             return name
-        try:
-            return self._workflow_meant(name)
-        except NotFound:
-            raise NotFound(f"there is no workflow and no EPIC run {name!r}") from None
+        for meant in (self._workflow_meant, self._epic_meant):
+            with suppress(NotFound):
+                return meant(name)
+        raise NotFound(f"there is no workflow and no EPIC run {name!r}")
 
 
 def policy_view(store: SqliteStore) -> PolicyView:
@@ -79,9 +81,11 @@ def policy_view(store: SqliteStore) -> PolicyView:
 def _over(store: SqliteStore, policy: Policy) -> str:
     """That nothing is to be expected of the one work any more, if that is so."""
     rows = store.read("workflow_state", policy.work)
-    if not rows or rows[0][0] in ACTIVE:
-        return ""
-    return f"; that work has ended: it is {rows[0][0]}"
+    if rows and rows[0][0] not in ACTIVE:
+        return f"; that work has ended: it is {rows[0][0]}"
+    if (policy.work, 0) in store.read("epic_goes_on", policy.work):
+        return "; that run of an EPIC has ended"
+    return ""
 
 
 def _until(request: PolicyRequest, wall: float) -> float | None:

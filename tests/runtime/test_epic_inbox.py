@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from msgspec import structs, to_builtins
 
 from forge_actors.client import offline_inbox
 from forge_actors.domain.epic.runs import EpicRequest, EpicRun, saved
 from forge_actors.domain.epic.views import ChildView, EpicView
 from forge_actors.domain.epic_changes import EpicSaved
+from forge_actors.domain.errors import NotFound
+from forge_actors.domain.policies import PolicyRequest
 from forge_actors.testing.store_contract import repository
 from tests.runtime.kit import running
 from tests.runtime.test_restore import opened
@@ -73,6 +76,7 @@ async def test_issues_and_runs_that_need_somebody_are_told(tmp_path: Path) -> No
         issue(3, "held", "implement", "uncertain: not ours"),
         issue(4, "held", "check", "held:resumable"),
         issue(5, "closed", "failed", "closed"),
+        structs.replace(issue(6, "held", None, "held:uncertain"), closed="abandoned"),
     )
     found = await items(
         tmp_path / "home",
@@ -104,3 +108,18 @@ async def test_a_run_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     broken = structs.replace(saved(ended("1a00", 7, "drained")), active=True, body=b"{")
     [item] = await items(tmp_path / "home", broken)
     assert "run 1a00 of an EPIC does not go on" in item.says
+
+
+async def test_a_run_can_be_the_only_work_and_it_is_told_when_it_is_over(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    async with opened(home) as store:
+        await store.save([repository(), saved(ended("1a00", 7, "drained"))]).wait()
+    async with running(home) as runtime:
+        wanted = PolicyRequest(mode="exclusive", work="1a00", reason="it first")
+        view = await runtime.control.set_policy(wanted)
+        assert (view.work, "has ended" in view.note) == ("1a00", True)
+        with pytest.raises(NotFound, match="no workflow and no EPIC run"):
+            await runtime.control.set_policy(structs.replace(wanted, work="2b00"))

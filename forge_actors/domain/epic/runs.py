@@ -146,12 +146,14 @@ def shown(
 def attention(run: EpicRun) -> list[ChildView]:
     """The issues that go on no more until a person has looked."""
     children = () if run.last is None else run.last.children
-    return [
-        child
-        for child in children
-        if child.state == "held"
-        and (child.phase in ("blocked", "failed") or "uncertain" in child.reason)
-    ]
+    return [child for child in children if child.state == "held" and _is_stuck(child)]
+
+
+def _is_stuck(child: ChildView) -> bool:
+    # Work of which nothing was saved is begun anew by the next run; only of what is not
+    # understood the claim stays open.
+    uncertain = "uncertain" in child.reason and child.closed is None
+    return uncertain or child.phase in ("blocked", "failed")
 
 
 def with_jobs(view: EpicView, jobs: Mapping[int, str]) -> EpicView:

@@ -14,6 +14,9 @@ DELETE FROM epic_run WHERE active = 0 AND id IN (
 -- name: epic
 SELECT body FROM epic_run WHERE id = ?;
 
+-- name: epic_goes_on
+SELECT id, active FROM epic_run WHERE id = ?;
+
 -- name: active_epics
 SELECT id FROM epic_run WHERE active = 1 ORDER BY id;
 
