@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import trio
 
@@ -15,7 +15,7 @@ from forge_actors.domain.epic.records import ConfigSummary
 from forge_actors.domain.epic.workers import OwnSlots
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.simulation.plan import EPIC
-from forge_actors.testing.epic.simulation.points import LOCK, point_of
+from forge_actors.testing.epic.simulation.points import LOCK, look_of, point_of
 from forge_actors.testing.epic.simulation.reads import SimulatedGraph
 from forge_actors.testing.epic.simulation.records import Records
 from forge_actors.testing.epic.simulation.workers import SimulatedWorkers
@@ -59,6 +59,7 @@ class Process:
         #: An issue that a run of its own keeps from it.
         self.standalone: int | None = None
         self._scope = trio.CancelScope()
+        self._passes = 0
         self._changed: Callable[[], None] = lambda: None
         plan = world.plan
         self._context = Context(
@@ -176,9 +177,12 @@ class Process:
         except StateError:
             records.move_scheduler_aside(EPIC, self._world.moment)
 
-    def _passed(self, _view: Callable[[], EpicView | None]) -> None:
+    def _passed(self, view: Callable[[], EpicView | None]) -> None:
         self.pass_point("pass")
         self._world.referee.passed(self)
+        self._passes += 1
+        if self._passes % 8 == 0:
+            view()
         self.pass_point("pass", "after")
 
     @contextmanager
@@ -233,13 +237,16 @@ class GuardedRoot:
         self._process = process
 
     def read(self, place: Place, limit: int) -> bytes | None:
-        self._process.check()
+        fails = self._process.pass_point(look_of(place)) == "fail"
         if place == STOP:
-            self._world.referee.looks_at_request(self._process)
+            self._world.referee.looks_at_request(self._process, fails=fails)
+        if fails:
+            self._fail(place, "input/output error")
         return self._files.read(place, limit)
 
     def entries(self, place: Place) -> list[Entry] | None:
-        self._process.check()
+        if self._process.pass_point("look at folder") == "fail":
+            self._fail(place, "input/output error")
         return self._files.entries(place)
 
     def append(self, place: Place, limit: int) -> int:
@@ -259,6 +266,10 @@ class GuardedRoot:
     def move(self, place: Place, name: str) -> bool:
         return self._do(place, None, lambda: self._files.move(place, name), moves=True)
 
+    def _fail(self, place: Place, why: str) -> NoReturn:
+        self._world.referee.was_failed(self._process, place)
+        raise StateError(f"{places.told(place)}: {why}")
+
     def _do(
         self,
         place: Place,
@@ -271,9 +282,8 @@ class GuardedRoot:
         process.check()
         before = self._files.files.get(place)
         point = "scheduler aside" if moves else point_of(place, before, content)
-        if process.pass_point(point) == "fail":
-            world.referee.could_not_write(process, place)
-            raise StateError(f"{places.told(place)}: no space left on device")
+        if process.pass_point(point) == "fail" or world.full:
+            self._fail(place, "no space left on device")
         world.referee.writes(process, point, place, content)
         done = do()
         if len(place) > 3 and place[:2] == places.ISSUES:

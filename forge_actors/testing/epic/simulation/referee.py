@@ -62,9 +62,12 @@ class Referee(Pace):
 
     # -- writes ----------------------------------------------------------------------
 
-    def could_not_write(self, process: Process, place: Place) -> None:
-        if len(place) > 3 and place[:2] == places.ISSUES:
-            self.book(process).unwritten.add(int(place[2]))
+    def was_failed(self, process: Process, place: Place) -> None:
+        """The disk did not do what was asked of it."""
+        if len(place) > 2 and place[:2] == places.ISSUES:
+            self.book(process).failures.add(int(place[2]))
+        else:
+            self.book(process).untold = True
 
     def writes(
         self, process: Process, point: str, place: Place, after: bytes | None
@@ -198,6 +201,7 @@ class Referee(Pace):
         if lock is None or lock.issue != found.node.number:
             self.fail("an issue is read again under its lock", f"{process}")
             return
+        self.book(process).stale = not found.unchanged
         self.book(process).again[found.node.number] = (lock, snapshot, found)
 
     # -- workers ---------------------------------------------------------------------
