@@ -15,7 +15,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.runtime.epic_place import locks
 from forge_actors.runtime.epic_plan import plan_key
-from tests.acceptance.bench import Bench
+from tests.acceptance.bench import Bench, contents
 from tests.acceptance.epic_forks import Call
 
 if TYPE_CHECKING:
@@ -212,11 +212,10 @@ class Stand(Bench):
 
     def files(self) -> dict[str, bytes]:
         """All that is kept of runs, but who has the lock of the controller."""
-        below = self.common / "forge-actors"
         return {
-            str(path): path.read_bytes()
-            for path in sorted(below.rglob("*"))
-            if path.is_file() and path.name != "controller.lock"
+            str(path): held
+            for path, held in contents(self.common / "forge-actors")
+            if path.name != "controller.lock"
         }
 
     def close(self) -> None:
