@@ -210,7 +210,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     options = _options(args)
     limit = parallel(options.max_parallel, load_settings(options).epic)
-    view = _trio(plan_epic, options)
+    view = _trio(plan_epic, options, note)
     if not _show(args, view):
         _print(as_json(view))
         print("\n".join(starts(as_json(view), limit)))

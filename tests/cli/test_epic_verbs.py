@@ -145,6 +145,13 @@ def test_why_a_run_was_degraded_is_shown(
     assert Called(folder, capsys, "run", "a.toml").status == 1
     shown = Called(folder, capsys, "status", "a.toml").out
     assert "finished: degraded (epic-not-admissible)" in shown
+    plan = folder / "app" / "a.toml"
+    plan.write_text(plan.read_text().replace('"closed"', '"open"'))
+    planned = Called(folder, capsys, "plan", "a.toml")
+    assert "would begin now: nothing" in planned.out
+    assert (planned.status, "007 is no folder" in planned.err) == (0, True)
+    (issues / "issues" / "007").rmdir()
+    assert "begin now: #1" in Called(folder, capsys, "plan", "a.toml").out
 
 
 def test_a_program_is_told_whom_it_has_asked_to_stop(
