@@ -204,6 +204,8 @@ class Pace:
                 continue
             if issue == process.standalone or book.failed(issue):
                 continue
+            if process.shared and not process.shared.has_granted(issue):
+                continue
             left = left_of(self.world.files, issue, self.epic, child.id)
             if left not in ("settled", "uncertain", "other-epic"):
                 return issue
@@ -336,6 +338,8 @@ class Pace:
             if issue in book.begun or not self._is_ready(child, snapshot):
                 continue
             if issue == process.standalone or book.failed(issue):
+                continue
+            if process.shared and issue in process.shared.lost_ones:
                 continue
             if tries[-1:] == ["busy"]:
                 if tries == ["busy"]:
