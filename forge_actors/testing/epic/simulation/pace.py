@@ -356,7 +356,9 @@ class Pace:
         """A claim of an earlier run is closed if its issue cannot be gone on with."""
         book = self.book(process)
         for issue in sorted(book.tries.keys() - book.begun):
-            if self._left(issue) != "resumable" or book.failed(issue):
+            known = snapshot.ids.get(issue)
+            left = left_of(self.world.files, issue, self.epic, known)
+            if left != "resumable" or book.failed(issue):
                 continue
             child, claims = snapshot.child(issue), self._claims(issue)
             ready = child is not None and self._is_ready(child, snapshot)
