@@ -44,6 +44,8 @@ def _state(view: dict[str, Any]) -> str:
     state: str = view["state"]
     if view.get("end_reason"):
         state += f": {view['end_reason']}"
+        if view["end_reason"] == "degraded":
+            state += f" ({view['reason']})"
     elif state == "running" and view.get("reason"):
         state += f", admission {view['admission']}: {view['reason']}"
     busy = [each["number"] for each in view["children"] if each["state"] == "running"]

@@ -90,6 +90,8 @@ def test_how_a_run_ends(stand: Stand, case: str) -> None:
     steps = case.split()
     for step, before in zip(steps, [None, *steps], strict=False):
         happen(stand, run, step, before)
+        if case in TWICE:
+            bell.wait()  # one that comes while another waits is none of its own
     by_itself = status != 130
     if by_itself:
         gate.open()
@@ -99,8 +101,9 @@ def test_how_a_run_ends(stand: Stand, case: str) -> None:
         assert stand.closings(1) == ["abandoned"]
         assert stand.traced == ([] if by_itself else ["interrupted"])
         return
-    bell.wait(2)
-    assert stand.traced == ["interrupted"] * 2, "and nothing else reaches it"
+    told = len(stand.traced)
+    assert told == 2 or (told, case) == (1, "B")
+    assert set(stand.traced) == {"interrupted"}, "and nothing else reaches it"
     assert stand.is_busy(1)
     assert stand.closings(1) == [None]
     assert "workers go on with #1; the next run" in run.err

@@ -111,3 +111,29 @@ def test_a_terminal_that_is_gone_does_not_change_how_a_run_ends(
         terminal.gone = True
         with pytest.raises(OSError, match="output"):
             tree.line("more")
+
+
+def test_a_title_shows_no_secret_and_moves_no_cursor(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = f"ghp_{'a' * 36}"
+    told = f"\\u001b[2A see {secret}"
+    plan = PLAN.format("c").replace('"One"', f'"{told}"')
+    (folder / "app" / "c.toml").write_text(plan)
+    for words in (("plan", "c.toml"), ("run", "c.toml"), ("status",)):
+        for more in ((), ("--json",)):
+            found = Called(folder, capsys, *words, *more)
+            assert found.status == 0
+            assert secret not in found.out + found.err
+            assert "\x1b" not in found.out + found.err
+
+
+def test_why_a_run_was_degraded_is_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Called(folder, capsys, "run", "a.toml").status == 0
+    [issues] = folder.glob("app/.git/forge-actors/plans/a-*")
+    (issues / "issues" / "007").mkdir(parents=True)
+    assert Called(folder, capsys, "run", "a.toml").status == 1
+    shown = Called(folder, capsys, "status", "a.toml").out
+    assert "finished: degraded (epic-not-admissible)" in shown
