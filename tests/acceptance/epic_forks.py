@@ -138,13 +138,16 @@ class Call:
         return line
 
     def until(self, *words: str) -> str:
-        """Read on until a line has all of these words; that line."""
+        """Read on until there is a line that has all of these words; that line."""
         end = monotonic() + PATIENCE
+        seen = 0
         while True:
-            line = self._next(end - monotonic())
-            assert line is not None, f"it ended without {words}: {self.lines}"
-            if all(word in line for word in words):
-                return line
+            for line in self.lines[seen:]:
+                if all(word in line for word in words):
+                    return line
+            seen = len(self.lines)
+            read = self._next(end - monotonic())
+            assert read is not None, f"it ended without {words}: {self.lines}"
 
     def _next(self, seconds: float) -> str | None:
         while b"\n" not in self._rest:
