@@ -112,6 +112,8 @@ def counts(found: dict[str, int]) -> str:
 def starts(view: dict[str, Any], most: int) -> Iterator[str]:
     """What a run would begin now."""
     ready = [each["number"] for each in view["children"] if each["state"] == "ready"]
+    if view["admission"] == "degraded":
+        ready = []
     begun = " ".join(f"#{number}" for number in ready[:most]) or "nothing"
     later = len(ready) - most
     more = f", and then {later} more" if later > 0 else ""
