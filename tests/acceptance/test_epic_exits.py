@@ -34,6 +34,14 @@ ENDS: dict[str, tuple[str, str, int]] = {
     "R N": ("degraded/snapshot-refused", "stopped", 130),
     "R 2": ("degraded/snapshot-refused", "interrupted", 130),
 }
+#: Statements that have a run see a request to stop only when something else wakes it.
+UNWATCHED = """
+import trio
+async def unwatched(*_args, task_status):
+    task_status.started()
+    await trio.sleep_forever()
+epic_run.watch_stop = unwatched
+"""
 #: Those that pass an interrupt on twice, and leave a worker alone that ignores both.
 TWICE = ("N 2", "2 N", "B")
 #: Of a worker: it tells of each interrupt, and ends with the first one, or not; it ends
@@ -68,10 +76,9 @@ def happen(stand: Stand, run: Call, step: str, after: str | None) -> None:
         stand.write_plan("no plan")
         run.until("the graph could not be read (malformed)")
     elif step == "B":
-        run.send(signal.SIGSTOP)
         stand.stop("--now")
         run.send(signal.SIGINT)
-        run.send(signal.SIGCONT)
+        run.until("interrupted: nothing more begins, workers of #1 stop")
     else:
         run.send(int(step))
         if after != "N":
@@ -85,7 +92,9 @@ def test_how_a_run_ends(stand: Stand, case: str) -> None:
     stand.issue(1)
     stand.settings("1s" if "R" in case else "60s")
     then = "" if case in TWICE else "exit 130"
-    run = stand.run(script=worker(stand, gate, bell, then))
+    script = worker(stand, gate, bell, then)
+    run = stand.run(script=script, changed=UNWATCHED if case == "B" else "")
+    run.until("#1: start")
     bell.wait()
     steps = case.split()
     for step, before in zip(steps, [None, *steps], strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -93,6 +94,15 @@ def test_an_epic_of_another_repository_is_not_the_one_with_its_number(
     for words in (("status", other), ("stop", other)):
         found = Called(folder, capsys, *words)
         assert (found.status, "not of octo/demo" in found.err) == (2, True)
+
+
+def test_streams_that_are_closed_change_nothing(folder: Path) -> None:
+    words = [sys.executable, "-m", "forge_actors", "epic", "run", "a.toml"]
+    line = shlex.join([*words, "--json", "--home", str(folder)])
+    run = subprocess.run(
+        ["/bin/sh", "-c", f"exec {line} 2>&- <&-"], capture_output=True, check=True
+    )
+    assert json.loads(run.stdout)["end_reason"] == "nothing-admissible"
 
 
 class Terminal(io.StringIO):

@@ -204,6 +204,8 @@ class Pace:
                 continue
             if issue == process.standalone or book.failed(issue):
                 continue
+            if process.shared and not process.shared.has_granted(issue):
+                continue
             left = left_of(self.world.files, issue, self.epic, child.id)
             if left not in ("settled", "uncertain", "other-epic"):
                 return issue
@@ -337,6 +339,8 @@ class Pace:
                 continue
             if issue == process.standalone or book.failed(issue):
                 continue
+            if process.shared and issue in process.shared.lost_ones:
+                continue
             if tries[-1:] == ["busy"]:
                 if tries == ["busy"]:
                     self.fail("what others had is looked at again", f"{told}: #{issue}")
@@ -352,7 +356,9 @@ class Pace:
         """A claim of an earlier run is closed if its issue cannot be gone on with."""
         book = self.book(process)
         for issue in sorted(book.tries.keys() - book.begun):
-            if self._left(issue) != "resumable" or book.failed(issue):
+            known = snapshot.ids.get(issue)
+            left = left_of(self.world.files, issue, self.epic, known)
+            if left != "resumable" or book.failed(issue):
                 continue
             child, claims = snapshot.child(issue), self._claims(issue)
             ready = child is not None and self._is_ready(child, snapshot)

@@ -107,6 +107,8 @@ class Plan(Struct, frozen=True):
     #: Seconds from the end of one scheduler to the start of the next.
     pause: float = 5.0
     horizon: float = HORIZON
+    #: Seconds until a slot is granted by others; None: nobody else has a say in it.
+    grants: float | None = None
 
 
 def draw(seed: int) -> Plan:
@@ -141,6 +143,7 @@ def draw(seed: int) -> Plan:
         read=chance.choice((0.0, 0.0, 0.05, 0.5)),
         slow=chance.choice((2.0, 12.0, 40.0)),
         pause=chance.uniform(5.0, 60.0),
+        grants=chance.choice((None, None, 0.5, 8.0)),
     )
 
 

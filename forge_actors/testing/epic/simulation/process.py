@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import trio
 
 from forge_actors.actors import epic
-from forge_actors.actors.epic_context import Context
+from forge_actors.actors.epic_context import Bell, Context
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import Busy, LockHeld, StateError
 from forge_actors.domain.epic.records import ConfigSummary
@@ -18,6 +18,7 @@ from forge_actors.testing.epic.simulation.plan import EPIC
 from forge_actors.testing.epic.simulation.points import LOCK, look_of, point_of
 from forge_actors.testing.epic.simulation.reads import SimulatedGraph
 from forge_actors.testing.epic.simulation.records import Records
+from forge_actors.testing.epic.simulation.slots import SharedSlots
 from forge_actors.testing.epic.simulation.workers import SimulatedWorkers
 from forge_actors.testing.epic.workers import NO_DIGEST
 
@@ -61,13 +62,18 @@ class Process:
         self._scope = trio.CancelScope()
         self._passes = 0
         self._changed: Callable[[], None] = lambda: None
-        plan = world.plan
+        plan, bell = world.plan, Bell()
+        #: Slots that others have a say in, if they have.
+        self.shared = None
+        if plan.grants is not None:
+            self.shared = SharedSlots(world, self.pid, plan.grants, bell.ring)
         self._context = Context(
+            bell=bell,
             graph=SimulatedGraph(world, self),
             locks=self.locks,
             namespaces=Records(GuardedRoot(world, self), world.memory),
             workers=SimulatedWorkers(world, self),
-            slots=OwnSlots(),
+            slots=OwnSlots() if self.shared is None else self.shared,
             clock=world.clock,
             config=ConfigSummary(plan.limit, plan.poll, plan.grace, NO_DIGEST),
             satisfied_by=plan.satisfied_by,

@@ -189,6 +189,8 @@ class SimulatedWorkers:
         world, process = self._world, self._process
         issue = order.claim.run_key.issue_number
         work = world.next_work(issue)
+        if process.shared is not None:
+            process.shared.began(issue)
         world.referee.starting(process, order)
         process.pass_point("start")
         await process.take(work.starts)
