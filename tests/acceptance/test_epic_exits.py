@@ -116,7 +116,9 @@ def test_how_a_run_ends(stand: Stand, case: str) -> None:
     assert stand.is_busy(1)
     assert stand.closings(1) == [None]
     assert "workers go on with #1; the next run" in run.err
-    assert stand.run().wait() == 3, "the worker has the repository"
+    refused = stand.run(verb="resume")
+    assert refused.wait() == 3
+    assert "workers of one that has ended still do" in refused.err
     gate.open()
     assert stand.run(verb="resume", script="exit 0").wait() == 0
     assert stand.closings(1) == ["abandoned"] * 2

@@ -72,7 +72,8 @@ def after(wait: float | None, now: float) -> str:
 
 def summary(found: SnapshotSummary) -> str:
     seen = counted({kind: getattr(found, kind) for kind in KINDS})
-    return f"snapshot {found.digest[7:15]}: {found.children} children{seen}"
+    children = "1 child" if found.children == 1 else f"{found.children} children"
+    return f"snapshot {found.digest[7:15]}: {children}{seen}"
 
 
 def ended(epic: int, reason: str, counts: Mapping[str, int]) -> str:
