@@ -123,6 +123,8 @@ def starts(view: dict[str, Any], most: int) -> Iterator[str]:
 def _note(child: dict[str, Any]) -> str:
     if child["state"] == "running":
         return f"pid {child['pid']}" if child["pid"] else ""
+    if child["state"] == "done" and child["branch"]:
+        return f"on {child['branch']}"
     told = "" if child["reason"] == child["state"] else child["reason"]
     if child["detail"]:
         told = f"{told}: {child['detail']}" if told else child["detail"]
