@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin)
 OTHERS := $(subst $() $(),:,$(PYENV))
 # What is short, or is one process, runs two at a time behind the suite.
-SMALL := simulation,py313,py312,py311,types,schemathesis,chaos,consumer,package
+SMALL := simulation,py313,py312,py311,types,schemathesis,chaos,package
 # The interpreter that runs everything need not run a part of it again.
 SAME = $(shell $(BIN)/python -c 'import sys; print("py3%d" % sys.version_info[1])')
 

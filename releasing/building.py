@@ -36,10 +36,10 @@ def build_twice(folder: Path, place: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(place / "unpacked", filter="data")
     [source] = (place / "unpacked").iterdir()
-    # Neither the place nor the times of files nor who may read them count.
+    # Neither the place nor the times of files nor what others may do count.
     for path in source.rglob("*"):
         os.utime(path)
-        path.chmod(0o700 if path.is_dir() else 0o600)
+        path.chmod(path.stat().st_mode & 0o700)
     for one, other in zip(first, _build(source, place / "second"), strict=True):
         if one.name != other.name or one.read_bytes() != other.read_bytes():
             raise Wrong(f"{one.name} is another one when it is built again")

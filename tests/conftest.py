@@ -6,6 +6,7 @@ import functools
 import gc
 import inspect
 import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 TEST_SECONDS = 120
+
+# A shell that starts the tests in the background tells them to ignore interrupts, and
+# what they start would ignore them too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more of the machine than of us.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))

@@ -10,9 +10,7 @@ import ast
 import inspect
 import json
 import os
-import tempfile
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -108,13 +106,6 @@ def _python(block: Block, stage: Stage) -> None:
     with mock.patch.dict(os.environ):
         view = trio.run(run)
     assert getattr(view, "state", "succeeded") == "succeeded", (str(block), view)
-    for name, each in names.items():
-        # Those with fixtures are run by the tests of these.
-        if name.startswith("test_") and set(inspect.signature(each).parameters) == {
-            "tmp_path"
-        }:
-            with tempfile.TemporaryDirectory() as folder:
-                each(Path(folder))
 
 
 def _json(block: Block, stage: Stage) -> None:

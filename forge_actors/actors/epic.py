@@ -138,8 +138,9 @@ class _Loop:
         if progress.busy or self._reading.under_way:
             return False
         if run.is_told_to_stop:
-            # A signal that came while an issue began is obeyed in the next pass.
-            return not run.ending.pressing
+            if not run.has_obeyed:
+                run.context.bell.ring()  # it came while an issue began
+            return run.has_obeyed
         if progress.anything_left():
             return False
         run.tell_held()

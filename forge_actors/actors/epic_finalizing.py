@@ -114,7 +114,8 @@ class Finalizing:
         run.hold(issue, facts.get(found.kind, "uncertain"))
         became = None if done is None else done.classification
         why = "" if kept.saved is None else kept.saved.state.detail
-        run.say(telling.finalized(issue, status, found, became, why))
+        log = live.worker.log
+        run.say(telling.finalized(issue, status, found, became, why, log))
         told_of = {"issue": issue, "found": found.kind, "settlement": found.settlement}
         run.tell("epic_issue_ended", **told_of)
         if found.kind == "uncertain":

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.domain.epic import telling
+from forge_actors.domain.epic.claims import by_state
 from forge_actors.domain.epic.errors import Busy, StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
-from forge_actors.domain.epic.records import Closed, SnapshotSummary, detail
+from forge_actors.domain.epic.namespace import classify
+from forge_actors.domain.epic.records import SnapshotSummary
 from forge_actors.domain.epic.verdicts import counts
 
 if TYPE_CHECKING:
@@ -127,8 +129,13 @@ class Reading:
             self._stays_open(issue, error)
             return
         try:
+            # Who it is may be known only since the graph was read.
+            found = classify(run.context.namespaces.read(lock, issue), run.expected)
             text = f"found by {run.invocation}: {why}"
-            done = Closed("resumable", None, None, detail(text), run.now)
+            done = by_state(found, exit_status=None, told=text, now=run.now)
+            if done is None:
+                run.hold(issue, "uncertain")
+                raise StateError(found.detail)
             run.context.namespaces.close_claim(lock, claim, done)
         except StateError as error:
             self._stays_open(issue, error)

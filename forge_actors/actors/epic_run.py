@@ -129,9 +129,8 @@ class Run:
             if report.fact == "uncertain":
                 why = f"it is left alone: {report.detail}"
             self.hold(issue, report.fact, why)
-        if report.open_claim is None:
-            progress.earlier.pop(issue, None)
-        else:
+        progress.earlier.pop(issue, None)
+        if report.open_claim is not None and report.classification == "resumable":
             progress.earlier[issue] = report.open_claim
 
     def look_at_standalone(self) -> None:
@@ -183,6 +182,12 @@ class Run:
         """Whether `obey` has anything to do, as far as can be seen at once."""
         self._read_request()
         return not self.ending.open or self.ending.pressing
+
+    @property
+    def has_obeyed(self) -> bool:
+        """Whether all that is known of it was done, and told."""
+        told = self.record.admission == self.ending.admission
+        return told and not self.ending.pressing
 
     def obey(self) -> bool:
         """Do what signals and requests ask for; whether the run is left at once."""

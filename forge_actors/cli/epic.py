@@ -210,7 +210,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     options = _options(args)
     limit = parallel(options.max_parallel, load_settings(options).epic)
-    view = _trio(plan_epic, options)
+    view = _trio(plan_epic, options, note)
     if not _show(args, view):
         _print(as_json(view))
         print("\n".join(starts(as_json(view), limit)))
@@ -308,6 +308,14 @@ async def _ask_to_stop(args: argparse.Namespace) -> int:
                 if not _goes_on(kept, invocation):
                     break
                 await changed()
+        run = kept.record().invocation
+        has_ended = args.follow and run.id == invocation
+        if has_ended:
+            note(f"EPIC #{kept.number} has ended: {run.end_reason or 'killed'}")
+        if args.json:
+            reason = run.end_reason if has_ended else None
+            told = {"epic": kept.number, "mode": mode, "invocation": invocation}
+            print_json({**told, "end_reason": reason})
     return 0
 
 

@@ -44,6 +44,8 @@ def _state(view: dict[str, Any]) -> str:
     state: str = view["state"]
     if view.get("end_reason"):
         state += f": {view['end_reason']}"
+        if view["end_reason"] == "degraded":
+            state += f" ({view['reason']})"
     elif state == "running" and view.get("reason"):
         state += f", admission {view['admission']}: {view['reason']}"
     busy = [each["number"] for each in view["children"] if each["state"] == "running"]
@@ -110,6 +112,8 @@ def counts(found: dict[str, int]) -> str:
 def starts(view: dict[str, Any], most: int) -> Iterator[str]:
     """What a run would begin now."""
     ready = [each["number"] for each in view["children"] if each["state"] == "ready"]
+    if view["admission"] == "degraded":
+        ready = []
     begun = " ".join(f"#{number}" for number in ready[:most]) or "nothing"
     later = len(ready) - most
     more = f", and then {later} more" if later > 0 else ""
@@ -119,6 +123,8 @@ def starts(view: dict[str, Any], most: int) -> Iterator[str]:
 def _note(child: dict[str, Any]) -> str:
     if child["state"] == "running":
         return f"pid {child['pid']}" if child["pid"] else ""
+    if child["state"] == "done" and child["branch"]:
+        return f"on {child['branch']}"
     told = "" if child["reason"] == child["state"] else child["reason"]
     if child["detail"]:
         told = f"{told}: {child['detail']}" if told else child["detail"]

@@ -135,6 +135,8 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program with these arguments; its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # A file name need not be text; showing it must not fail.
         if hasattr(stream, "reconfigure"):
@@ -151,6 +153,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a user never sees a traceback
         return _report(error, as_json="--json" in _options(words))
     return status
+
+
+def _open_streams() -> None:
+    """Have streams in place of those that were closed when we began: what is opened
+    next would get their numbers, and what is printed there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _options(words: list[str]) -> list[str]:

@@ -20,6 +20,7 @@ from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.epic.graph import SnapshotRefused
 from forge_actors.domain.epic.namespace import Expected, classify
 from forge_actors.domain.epic.plan_file import repository_of
+from forge_actors.domain.epic.reconciling import survey
 from forge_actors.domain.epic.records import (
     MAX_ASSIGNMENT,
     Assignment,
@@ -43,7 +44,12 @@ from forge_actors.edges.machine import Clock
 from forge_actors.edges.watch import watch_folders
 from forge_actors.runtime.epic_place import controller_place, locks, opened
 from forge_actors.runtime.epic_plan import plan_key
-from forge_actors.runtime.epic_run import load_settings, plan_folder
+from forge_actors.runtime.epic_run import (
+    OpenClaims,
+    check_claims,
+    load_settings,
+    plan_folder,
+)
 from forge_actors.runtime.epic_source import epic_at, open_graph
 from forge_actors.runtime.groups import only_failure
 from forge_actors.runtime.secrets import SecretFolder
@@ -67,8 +73,11 @@ if TYPE_CHECKING:
 MAX_EPICS = 1000
 
 
-async def plan_epic(options: EpicOptions) -> EpicView:
-    """The graph as it is, and what a run would make of each issue.
+async def plan_epic(
+    options: EpicOptions, say: Callable[[str], None] = lambda _line: None
+) -> EpicView:
+    """The graph as it is, and what a run would make of each issue; `say` is told what
+    would keep it from beginning any.
 
     Raises:
         SnapshotRefused: it cannot be read as a whole.
@@ -105,6 +114,13 @@ async def plan_epic(options: EpicOptions) -> EpicView:
             fact = _fact(found, held, snapshot.epic.ref, expected)
             if fact is not None:
                 facts[issue] = fact
+        _, problems = survey(namespaces, snapshot.epic.ref, expected)
+        try:
+            check_claims(namespaces, snapshot.epic.ref, force=False, resume=False)
+        except OpenClaims as error:
+            say(str(error))
+    for problem in problems:
+        say(telling.line(f"nothing can be admitted: {problem}"))
     verdicts = evaluate(snapshot, facts, satisfied_by=settings.epic.satisfied_by)
     children = [
         child_view(
@@ -114,7 +130,11 @@ async def plan_epic(options: EpicOptions) -> EpicView:
         )
         for node, verdict in zip(snapshot.children, verdicts, strict=True)
     ]
-    return epic_view(snapshot, children, None)
+    view = epic_view(snapshot, children, None)
+    if problems:
+        degraded = {"admission": "degraded", "reason": "epic-not-admissible"}
+        view = structs.replace(view, **degraded)
+    return view
 
 
 def _fact(

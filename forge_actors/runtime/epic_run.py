@@ -223,7 +223,7 @@ def check_claims(
     """What has to be so before an EPIC is run.
 
     Raises:
-        Refused: an earlier run has left claims open, and nobody said to go on.
+        OpenClaims: an earlier run has left some, and nobody said to go on.
     """
     if force:
         try:
@@ -242,10 +242,14 @@ def check_claims(
     ]
     if left:
         names = ", ".join(f"#{issue}" for issue in left[:MAX_NAMED])
-        raise Refused(
+        raise OpenClaims(
             f"an earlier run of EPIC #{epic.number} has left claims open ({names}): go"
             " on with them by forge-actors epic resume"
         )
+
+
+class OpenClaims(Refused):
+    """An earlier run has left claims open."""
 
 
 @contextmanager

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 TEST_SECONDS = 120
 
-# A shell that starts the tests in the background tells them to ignore interrupts, and
-# what they start would ignore them too.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 @pytest.fixture(autouse=True)
 def limit() -> Iterator[None]:

@@ -127,19 +127,27 @@ class Call:
         self._status: int | None = None
 
     def _line(self) -> bytes:
-        """What it is told by whoever waits for it."""
-        ready, _, _ = select.select([self._told], [], [], PATIENCE)
-        assert ready, f"it goes on after {self.lines}"
-        return os.read(self._told, 64).split(b"\n")[0]
+        """What it is told by whoever waits for it. The next line may be there too."""
+        line = b""
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([self._told], [], [], PATIENCE)
+            assert ready, f"it goes on after {self.lines}"
+            letter = os.read(self._told, 1)
+            assert letter, f"nobody waits for it after {self.lines}"
+            line += letter
+        return line
 
     def until(self, *words: str) -> str:
-        """Read on until a line has all of these words; that line."""
+        """Read on until there is a line that has all of these words; that line."""
         end = monotonic() + PATIENCE
+        seen = 0
         while True:
-            line = self._next(end - monotonic())
-            assert line is not None, f"it ended without {words}: {self.lines}"
-            if all(word in line for word in words):
-                return line
+            for line in self.lines[seen:]:
+                if all(word in line for word in words):
+                    return line
+            seen = len(self.lines)
+            read = self._next(end - monotonic())
+            assert read is not None, f"it ended without {words}: {self.lines}"
 
     def _next(self, seconds: float) -> str | None:
         while b"\n" not in self._rest:

@@ -15,7 +15,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.runtime.epic_place import locks
 from forge_actors.runtime.epic_plan import plan_key
-from tests.acceptance.bench import Bench
+from tests.acceptance.bench import Bench, contents
 from tests.acceptance.epic_forks import Call
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Stand(Bench):
         self.plan = self.root / "plan.toml"
         self.config = self.root / "epic.toml"
         self.home = self.root / "home"
+        #: An issue on GitHub, in place of the plan.
+        self.url: str | None = None
         #: Where workers write what happens to them.
         self.trace = self.root / "trace"
         self.trace.touch()
@@ -61,9 +63,11 @@ class Stand(Bench):
 
     # -- what is to be done ----------------------------------------------------------
 
-    def settings(self, poll: str = "60s", implement: str = "true") -> None:
+    def settings(
+        self, poll: str = "60s", implement: str = "true", limit: int = 2
+    ) -> None:
         self.config.write_text(
-            f"[epic]\npoll_interval = '{poll}'\nmax_parallel = 2\n"
+            f"[epic]\npoll_interval = '{poll}'\nmax_parallel = {limit}\nfailures = 1\n"
             f"[epic.phases.implement]\nargv = ['sh', '-c', '''{implement}''']\n"
         )
 
@@ -76,6 +80,10 @@ class Stand(Bench):
         fresh = self.root / "plan.new"
         fresh.write_text(f"title = 'E'\n{text}")
         fresh.replace(self.plan)
+
+    @property
+    def target(self) -> str:
+        return str(self.plan) if self.url is None else self.url
 
     # -- calls -----------------------------------------------------------------------
 
@@ -92,19 +100,19 @@ class Stand(Bench):
     ) -> Call:
         """Begin a run, of the plan unless other words say what of; its workers are
         real ones unless there is a script for them."""
-        target = [] if "://" in "".join(words) else [str(self.plan)]
+        target = [] if "://" in "".join(words) else [self.target]
         if script:
             changed += f"\nSCRIPT = {script!r}\n{LIGHT}"
         config = ["--config", str(self.config), "--plain"]
         return self.call(verb, *target, *words, *config, changed=changed)
 
     def stop(self, how: str) -> None:
-        asked = self.call("stop", str(self.plan), how)
+        asked = self.call("stop", self.target, how)
         assert asked.wait() == 0, asked.err
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(
-            self.call("status", str(self.plan), "--json").out
+            self.call("status", self.target, "--json").out
         )
         return found
 
@@ -121,7 +129,7 @@ class Stand(Bench):
 
     @property
     def folder(self) -> Place:
-        return self.node.folder
+        return self.node.folder if self.url is None else ()
 
     @property
     def kept(self) -> Path:
@@ -130,7 +138,8 @@ class Stand(Bench):
 
     @property
     def record_path(self) -> Path:
-        return self.kept / "epics" / str(EPIC) / "scheduler.json"
+        number = EPIC if self.url is None else int(self.url.rpartition("/")[2])
+        return self.kept / "epics" / str(number) / "scheduler.json"
 
     @property
     def record(self) -> dict[str, Any]:
@@ -203,11 +212,10 @@ class Stand(Bench):
 
     def files(self) -> dict[str, bytes]:
         """All that is kept of runs, but who has the lock of the controller."""
-        below = self.common / "forge-actors"
         return {
-            str(path): path.read_bytes()
-            for path in sorted(below.rglob("*"))
-            if path.is_file() and path.name != "controller.lock"
+            str(path): held
+            for path, held in contents(self.common / "forge-actors")
+            if path.name != "controller.lock"
         }
 
     def close(self) -> None:

@@ -33,6 +33,7 @@ from forge_actors.edges.epic.namespaces import FileNamespaces
 from forge_actors.edges.epic.root import FolderRoot
 from forge_actors.runtime.epic_place import locks
 from forge_actors.runtime.epic_worker import WorkerOptions, work_here
+from tests.acceptance.bench import contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,11 +109,10 @@ class Bench:
 
     def files(self) -> dict[str, bytes]:
         """Everything that is kept of EPIC runs, but the output of workers."""
-        ours = self.common / "forge-actors"
         return {
-            str(path): path.read_bytes()
-            for path in sorted(ours.rglob("*"))
-            if path.is_file() and "workers" not in path.parts
+            str(path): held
+            for path, held in contents(self.common / "forge-actors")
+            if "workers" not in path.parts
         }
 
     def gate(self, name: str) -> Gate:

@@ -65,19 +65,25 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(self.lines())
 
-    def until(self, what: str | Callable[[str], bool]) -> str:
-        """Read on until this is to be seen; the whole screen."""
+    def until(self, *wanted: str | Callable[[str], bool]) -> str:
+        """Read on until all of these are to be seen; the whole screen.
+
+        What is drawn comes piece by piece: one thing is there before the next one.
+        """
         end = monotonic() + PATIENCE
 
         def seen() -> bool:
-            return what in self.text() if isinstance(what, str) else what(self.text())
+            text = self.text()
+            return all(
+                what in text if isinstance(what, str) else what(text) for what in wanted
+            )
 
         while not seen():
             left = end - monotonic()
-            assert left > 0, f"{what!r} does not appear on\n{self.text()}"
+            assert left > 0, f"{wanted!r} do not appear on\n{self.text()}"
             if not self.read(left):
                 break
-        assert seen(), f"it ended without {what!r} on\n{self.text()}"
+        assert seen(), f"it ended without {wanted!r} on\n{self.text()}"
         return self.text()
 
     def read(self, seconds: float) -> bool:

@@ -108,3 +108,4 @@ def test_one_repository_has_one_run_and_what_a_run_left_open_is_gone_on_with_on_
     assert [claim.kind for claim in stand.claims(1)] == ["start", "resume"]
     [child] = stand.status()["children"]
     assert (child["state"], child["title"]) == ("done", "T")
+    assert "on b\n" in stand.call("status").out, "where the work is"

@@ -47,10 +47,7 @@ def test_a_job_is_found_looked_at_and_cancelled(
     job = service.bash("app", script, "--read-only", "--name", "sleeper")
     service.bash("app", f"exec sleep {marker()}", "--read-only", "--name", "other")
     terminal = watch()
-    shown = terminal.until("RUNNING 2")
-    assert "workers [" in shown
-    assert "sleeper" in shown
-    assert "other" in shown
+    terminal.until("RUNNING 2", "workers [", "sleeper", "other")
 
     terminal.type("/")
     terminal.until("words that a job must have")
@@ -60,8 +57,7 @@ def test_a_job_is_found_looked_at_and_cancelled(
     terminal.until("filter: sleep")
 
     terminal.type("\r")
-    shown = terminal.until("1 line, following")
-    assert "\nhello from it\n" in shown
+    terminal.until("1 line, following", "\nhello from it\n")
     terminal.type("/")
     terminal.until(lambda text: text.endswith("\nsearch"))
     terminal.type("nowhere\r")
@@ -205,11 +201,9 @@ def test_names_and_output_steer_nothing(
     script = f"{printed}; exec sleep {marker()}"
     service.bash("app", script, "--read-only", "--name", EVIL)
     terminal = watch()
-    shown = terminal.until("evil")
-    assert "evil[bold red]x[/]" in shown
+    terminal.until("evil[bold red]x[/]")
     terminal.type("\r")
-    terminal.until("1 line, following")
-    assert "\nabcd [bold]e[/]\n" in terminal.text()
+    terminal.until("1 line, following", "\nabcd [bold]e[/]\n")
     assert "\u202e" not in terminal.text()
     assert b"title\x07" not in terminal.printed
     terminal.type("qq")

@@ -14,7 +14,9 @@ from forge_actors.kit import (
     MailboxClosed,
     RestartIntensityReached,
     RestartPolicy,
+    open_mailbox,
     open_supervisor,
+    serving,
 )
 from tests.actors.own_actors import Adder, Bug, Message, Note, add
 
@@ -127,3 +129,20 @@ async def test_actors_of_one_nursery_begin_anew_together() -> None:
         assert await add(keeper, 1) == 1
         assert (first.lives, second.lives) == (2, 2)
         keeper.kill()
+
+
+async def test_messages_of_one_sender_arrive_in_their_order() -> None:
+    heard: list[object] = []
+
+    async def listen(*, task_status: trio.TaskStatus[Any]) -> None:
+        mailbox, inbox = open_mailbox()
+        with serving(inbox):
+            task_status.started(mailbox)
+            heard.extend([message async for message in inbox])
+
+    async with open_supervisor() as supervisor:
+        keeper = await supervisor.start(listen, name="listener")
+        told = [Note(str(number)) for number in range(200)]
+        for note in told:
+            assert keeper.tell(note)
+    assert heard == told

@@ -164,6 +164,12 @@ def test_a_client_verb_starts_within_five_times_an_empty_program(
     assert min(ours) <= 5 * min(empty)
 
 
+def problems(said: str) -> list[str]:
+    """What a start says, but how far it is: that is told where it takes a while."""
+    lines = said.splitlines()
+    return [line for line in lines if "the service starts: " not in line]
+
+
 def test_a_service_in_the_background(tmp_path: Path) -> None:
     home = tmp_path / "home"
 
@@ -180,7 +186,7 @@ def test_a_service_in_the_background(tmp_path: Path) -> None:
         second = call("serve", "--detach")
         assert second.returncode == 3
         assert f"pid {pid}" in second.stderr
-        assert second.stderr.count("\n") == 1
+        assert len(problems(second.stderr)) == 1
         submitted = call("submit", "--repo", "nowhere", "--", "x")
         assert submitted.returncode == 2
     finally:
@@ -220,5 +226,5 @@ def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
     command = [*PROGRAM, "serve", "--detach", "--home", str(home)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "workerz: is not a known field" in done.stderr
-    assert done.stderr.count("\n") == 1
+    [problem] = problems(done.stderr)
+    assert "workerz: is not a known field" in problem

@@ -23,10 +23,11 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
 
 from forge_actors.cli.main import VERBS, _load
 from forge_actors.cli.verb import make_parser
@@ -38,8 +39,6 @@ from tests.docs.blocks import commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pytest
 
     from tests.docs.blocks import Block, Command
 
@@ -116,6 +115,7 @@ class Stage(LiveService):
         self._gate: Gate | None = None
         self._status = 0
         self._runs = False
+        self._tests = 0
         self._workers = 50
         programs = self.root / "programs"
         for name in ("claude", "codex"):
@@ -369,12 +369,15 @@ class Stage(LiveService):
         assert ran.status == 0, f"{block}: {ran.out}{ran.err}"
 
     def test(self, block: Block) -> None:
-        """Run its tests, as a project of somebody else would."""
-        file = self.root / "project/test_page.py"
+        """Run its tests, as a project of somebody else would, but in this process."""
+        self._tests += 1
+        file = self.root / f"project/test_page_{self._tests}.py"
         file.parent.mkdir(exist_ok=True)
         file.write_text(block.text)
-        ran = _shell(f"{shlex.quote(sys.executable)} -m pytest -q {file}")
-        assert ran.status == 0, f"{block}: {ran.out}{ran.err}"
+        settings = file.with_name("pytest.ini")
+        settings.write_text("[pytest]\nfilterwarnings = error\n")
+        words = ["-q", "-p", "no:cacheprovider", "-c", str(settings), str(file)]
+        assert pytest.main(words) == 0, str(block)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.epic.records import Claim, Invocation, SnapshotSummary
     from forge_actors.domain.epic.verdicts import Verdict
 
+#: Status of a worker that was interrupted.
+INTERRUPTED = 130
 #: Characters of one line.
 MAX_LINE = 2000
 _WHY_HELD: dict[str, str] = {
@@ -70,7 +72,8 @@ def after(wait: float | None, now: float) -> str:
 
 def summary(found: SnapshotSummary) -> str:
     seen = counted({kind: getattr(found, kind) for kind in KINDS})
-    return f"snapshot {found.digest[7:15]}: {found.children} children{seen}"
+    children = "1 child" if found.children == 1 else f"{found.children} children"
+    return f"snapshot {found.digest[7:15]}: {children}{seen}"
 
 
 def ended(epic: int, reason: str, counts: Mapping[str, int]) -> str:
@@ -90,14 +93,22 @@ def started(issue: int, claim: Claim, pid: int, log: str) -> str:
 
 
 def finalized(
-    issue: int, status: int | None, found: Classification, became: str | None, why: str
+    issue: int,
+    status: int | None,
+    found: Classification,
+    became: str | None,
+    why: str,
+    log: str,
 ) -> str:
-    """`why`: what its worker saved about how it has settled."""
+    """`why`: what its worker saved about how it has settled; `log`: where it may have
+    said more."""
     ended = "unknown status" if status is None else f"status {status}"
     claim = "left open" if became is None else f"closed as {became}"
     kind = found.settlement or found.kind
     words = f": {why}" if why and found.settlement else ""
-    return f"#{issue}: its worker ended ({ended}); {kind}{words}; claim {claim}"
+    asked_to = status in (0, INTERRUPTED)
+    see = "" if found.settlement or asked_to else f"; its log may say why: {log}"
+    return f"#{issue}: its worker ended ({ended}); {kind}{words}; claim {claim}{see}"
 
 
 def held(verdict: Verdict, *, claim_open: bool, phase: str | None) -> str:

@@ -11,6 +11,7 @@ from forge_actors.domain.epic.plan_file import PLAN_HOST
 from forge_actors.domain.epic.records import SETTLED
 from forge_actors.domain.epic.verdicts import KINDS, cycles
 from forge_actors.domain.harmless import clean
+from forge_actors.domain.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +132,7 @@ def kept_view(kept: Namespace, *, busy: bool = False) -> ChildView:
 
 def title(text: str) -> str:
     """The title of an issue as it may be shown anywhere."""
-    return clean(text)[:MAX_TITLE]
+    return clean(redact(text))[:MAX_TITLE]
 
 
 def told(place: Place) -> str:

@@ -46,6 +46,8 @@ class MemoryRoot:
         self.folders: set[Place] = {()}
         #: Files that somebody writes to at the end; what is in them is on the disk.
         self._logs: dict[Place, int] = {}
+        #: Places that were found to be some: each is asked for often.
+        self._checked: set[Place] = set()
 
     def close(self) -> None:
         """Close what is on the disk."""
@@ -146,7 +148,9 @@ class MemoryRoot:
 
     def _looked_for(self, place: Place) -> bool:
         """Whether there may be a file; what is there instead is refused."""
-        check(place)
+        if place not in self._checked:
+            check(place)
+            self._checked.add(place)
         if not self._walked(place):
             return False
         if place in self.odd or place in self.folders:

@@ -128,6 +128,9 @@ async def test_each_issue_has_one_worker_a_run_whatever_that_leaves(
     assert status is not None
     assert (status.exit_status, status.settlement) == (-9, "ready_for_merge")
     assert world.said("#1", "left (resumable)")
+    logs = [each[: each.index(":")] for each in world.said("its log may say why")]
+    assert logs == ["#2"]
+    assert world.said("#2", "its log may say why", "workers/1.log")
     # The next one goes on with what can be gone on with.
     world.workers.script = {}
     assert (await world.run()).status == 0

@@ -192,3 +192,24 @@ async def test_a_child_that_went_elsewhere_is_orphaned(world: World) -> None:
     assert world.workers.issues == [1, 2]
     assert world.closings(1) == ["resumable"]
     assert world.said("#1: an earlier claim of it is closed")
+
+
+@pytest.mark.parametrize("what", ["another issue", "a broken state"])
+async def test_the_claim_of_what_is_uncertain_stays_as_it_is(
+    world: World, what: str
+) -> None:
+    """Nobody goes on with it, and yet this run is not the one to say how it ended."""
+    world.graph.add(1)
+    world.workers.script[1] = Script(ends=False)
+    await run_until_killed(world, lambda: len(world.workers.started) == 1)
+    world.workers.of(1).end(0, "review")
+    world.graph.finish(1)
+    if what == "another issue":
+        world.graph.change(1, id=9999)
+    else:
+        world.files.write(places.state(1), b"{")
+    before = world.files.files[places.claim(1, 1)]
+    assert (await world.run()).status == 0
+    assert world.files.files[places.claim(1, 1)] == before
+    assert world.workers.issues == [1]
+    assert world.said("#1")

@@ -38,8 +38,8 @@ class Book:
     tries: dict[int, list[tuple[float, Try]]] = field(default_factory=dict)
     #: What it found of issues before it read the graph for the first time.
     left: dict[int, Left] = field(default_factory=dict)
-    #: Issues of which something could not be written.
-    unwritten: set[int] = field(default_factory=set)
+    #: Issues of which something could not be read or written.
+    failures: set[int] = field(default_factory=set)
     #: When it learned that it is to stop, and how.
     stops: list[tuple[float, Stop]] = field(default_factory=list)
     snapshot: Snapshot | None = None
@@ -50,6 +50,11 @@ class Book:
     completed_at: float = 0.0
     #: No snapshot may be read any more.
     refused: bool = False
+    #: An issue had changed, so that nothing begins before the next snapshot.
+    stale: bool = False
+    passes: int = 0
+    #: Something could not be read or written of the run itself.
+    untold: bool = False
     #: By issue: under which lock it was read again, beside which snapshot.
     again: dict[int, tuple[RunLock, Snapshot, Reread]] = field(default_factory=dict)
     #: Since when it has a slot, and since when nothing keeps it from reading.
@@ -67,8 +72,13 @@ class Book:
     def has(self, *what: Stop) -> bool:
         return any(each in what for _, each in self.stops)
 
-    def last_try(self, issue: int) -> tuple[float, Try] | None:
-        return self.tries[issue][-1] if issue in self.tries else None
+    def last_try(self, issue: int) -> tuple[float, Try | None]:
+        return self.tries[issue][-1] if issue in self.tries else (-1.0, None)
+
+    def failed(self, issue: int) -> bool:
+        """Whether something went wrong with it, for which it may be left alone."""
+        tries = self.tries.get(issue, ())
+        return issue in self.failures or any(how == "failed" for _, how in tries)
 
 
 def left_of(files: MemoryRoot, issue: int, epic: EpicRef, known: int | None) -> Left:

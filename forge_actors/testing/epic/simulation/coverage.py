@@ -39,6 +39,8 @@ DEEDS = (
     "somebody else has an issue",
     "a request to stop another run",
     "a broken record",
+    "a grant",
+    "no grant ever",
 )
 #: Runs within which all of it must be reached.
 REACHED_WITHIN = 2000

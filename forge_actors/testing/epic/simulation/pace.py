@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.progress import STALE_IN_A_ROW
+from forge_actors.domain.epic.record_ports import StopFound
 from forge_actors.domain.epic.records import Scheduler, decode
 from forge_actors.domain.epic.stopping import EXITS
 from forge_actors.testing.epic.simulation.book import CLAIM, Book, is_ready, left_of
 from forge_actors.testing.epic.simulation.plan import EPIC
 
 if TYPE_CHECKING:
-    from forge_actors.domain.epic.graph import Snapshot
+    from forge_actors.domain.epic.graph import ChildNode, Snapshot
     from forge_actors.domain.epic.records import Claim
     from forge_actors.domain.epic.stopping import End
     from forge_actors.testing.epic.simulation.book import Left, Stop
@@ -121,13 +122,16 @@ class Pace:
         """Issues that others had are tried again once the graph was read."""
         for issue in sorted(book.tries.keys() - book.begun):
             at, how = book.tries[issue][-1]
+            if how != "busy" or at >= book.completed_at:
+                continue
             bound = places.binding(issue) in self.world.files.files
-            if bound and how == "busy" and at < book.completed_at:
+            if bound and self._left(issue) != "other-epic":
                 self.fail("what others had is looked at again", f"{told}: #{issue}")
 
     def has_read(self, process: Process, snapshot: Snapshot) -> None:
         book = self.book(process)
         book.snapshot, book.completed_at, book.reading = snapshot, self.now, False
+        book.stale = False
 
     def was_refused(self, process: Process) -> None:
         book = self.book(process)
@@ -145,7 +149,7 @@ class Pace:
             mine = files.files.get(places.binding(issue)) and now != "other-epic"
             if mine and issue not in book.tries:
                 self.fail("what was left is looked at", f"{process}: #{issue}")
-            if not mine or issue in book.unwritten or issue not in book.left:
+            if not mine or issue in book.failures or issue not in book.left:
                 continue
             claims = self._claims(issue)
             still_open = [claim for claim in claims if claim.closed is None]
@@ -169,8 +173,46 @@ class Pace:
         book = self.book(process)
         if len(self.followed(process)) >= self.world.plan.limit:
             book.free_since = float("inf")
-        elif book.free_since > self.now:
-            book.free_since = self.now
+            return
+        book.free_since = min(book.free_since, self.now)
+        book.passes += 1
+        passes = book.passes
+        if self._waits_in_vain(process) is None:
+            return
+
+        def look() -> None:
+            """It may have been about to, and may be at another issue now."""
+            issue = self._waits_in_vain(process)
+            asleep = process.runs and process.locks.open_run is None
+            if asleep and book.passes == passes and issue is not None:
+                self.fail("what is ready is tried", f"{process}: #{issue}")
+
+        self.world.timers.after(PROMPT, look)
+
+    def _waits_in_vain(self, process: Process) -> int | None:
+        """An issue that could begin: there is a slot, and nothing is known of it that
+        keeps it back."""
+        book, snapshot = self.book(process), self.book(process).snapshot
+        if book.stops or book.reading or book.stale or book.untold or snapshot is None:
+            return None
+        if len(self.followed(process)) >= self.world.plan.limit:
+            return None
+        for child in snapshot.home_children if book.statuses[-1] == "open" else ():
+            issue = child.number
+            tried = book.last_try(issue)[0] >= book.completed_at
+            if tried or issue in book.begun or not self._is_ready(child, snapshot):
+                continue
+            if issue == process.standalone or book.failed(issue):
+                continue
+            if process.shared and not process.shared.has_granted(issue):
+                continue
+            left = left_of(self.world.files, issue, self.epic, child.id)
+            if left not in ("settled", "uncertain", "other-epic"):
+                return issue
+        return None
+
+    def _is_ready(self, child: ChildNode, snapshot: Snapshot) -> bool:
+        return is_ready(child, snapshot, self.world.plan.satisfied_by)
 
     # -- stopping --------------------------------------------------------------------
 
@@ -190,9 +232,11 @@ class Pace:
 
         self.world.timers.after(START + PROMPT, look)
 
-    def looks_at_request(self, process: Process) -> None:
+    def looks_at_request(self, process: Process, *, fails: bool) -> None:
         self._looked_at[process.pid] = self.now
         found = self.world.records.read_stop(EPIC)
+        if fails:
+            found = StopFound("unreadable")
         if found.kind == "none":
             return
         request, book = found.request, self.book(process)
@@ -287,18 +331,40 @@ class Pace:
         self._was_prompt(book, told)
         self._has_looked_again(book, told)
         for child in snapshot.home_children:
-            issue, known = child.number, snapshot.ids[child.number]
-            if not is_ready(child, snapshot, world.plan.satisfied_by):
+            issue, tries = (
+                child.number,
+                [how for _, how in book.tries.get(child.number, ())],
+            )
+            if issue in book.begun or not self._is_ready(child, snapshot):
                 continue
-            if issue in book.begun or issue in book.unwritten:
+            if issue == process.standalone or book.failed(issue):
                 continue
-            tries = [how for _, how in book.tries.get(issue, ())]
-            if "failed" in tries or issue == process.standalone:
+            if process.shared and issue in process.shared.lost_ones:
                 continue
             if tries[-1:] == ["busy"]:
                 if tries == ["busy"]:
                     self.fail("what others had is looked at again", f"{told}: #{issue}")
                 continue
-            left = left_of(world.files, issue, self.epic, known)
+            left = left_of(world.files, issue, self.epic, child.id)
             if left not in ("settled", "uncertain", "other-epic"):
                 self.fail("what is ready begins", f"{told}: #{issue} is {left}")
+        self._closed_what_waits(process, snapshot, told)
+
+    def _closed_what_waits(
+        self, process: Process, snapshot: Snapshot, told: str
+    ) -> None:
+        """A claim of an earlier run is closed if its issue cannot be gone on with."""
+        book = self.book(process)
+        for issue in sorted(book.tries.keys() - book.begun):
+            known = snapshot.ids.get(issue)
+            left = left_of(self.world.files, issue, self.epic, known)
+            if left != "resumable" or book.failed(issue):
+                continue
+            child, claims = snapshot.child(issue), self._claims(issue)
+            ready = child is not None and self._is_ready(child, snapshot)
+            if ready or book.last_try(issue)[1] == "busy":
+                continue
+            if claims and claims[-1].closed is None:
+                self.fail(
+                    "a claim that waits for people is closed", f"{told}: #{issue}"
+                )

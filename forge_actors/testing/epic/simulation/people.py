@@ -19,6 +19,7 @@ from forge_actors.domain.github.places import IssueAt, Place
 from forge_actors.testing.epic.graph import HOME
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.records import OTHER_EPIC, made_binding
+from forge_actors.testing.epic.simulation.book import is_ready
 from forge_actors.testing.epic.simulation.plan import EPIC, OTHER
 from forge_actors.testing.epic.workers import NO_DIGEST
 
@@ -45,6 +46,7 @@ class People:
         self._world = world
         self._graph = world.graph
         self._ids = 50_000
+        self._breaks_record = False
         self._pid = 90_000
 
     def begin(self) -> None:
@@ -107,7 +109,7 @@ class People:
                 self._do_to_machine(operation)
 
     def _do_to_machine(self, operation: Operation) -> None:
-        world, issue = self._world, operation.issue
+        world, issue, more = self._world, operation.issue, operation.more
         match operation.verb:
             case "signal":
                 if world.process is not None:
@@ -120,15 +122,17 @@ class People:
                     if worker.issue == issue:
                         worker.die(-9)
             case "probe":
-                self._probe(issue, operation.more)
+                self._probe(issue, more)
             case "junk":
                 world.files.plant(JUNK, "a folder of somebody")
             case "clear junk":
                 world.files.remove(JUNK)
+            case "full" | "space":
+                world.full = operation.verb == "full"
+            case "clock":
+                world.clock.set_wall(more)
             case "break record":
-                if places.scheduler(EPIC) in world.files.files and not world.process:
-                    world.files.write(places.scheduler(EPIC), b"{")
-                    world.did("a broken record")
+                self._breaks_record = True
             case _:
                 assert operation.verb in VERBS, operation
 
@@ -137,8 +141,18 @@ class People:
         world = self._world
         world.files.remove(JUNK)
         world.files.remove(STOP)
+        world.full = False
         if world.process is not None:
             world.process.request_changed()
+
+    def between(self) -> None:
+        """What they do while no scheduler runs."""
+        there = places.scheduler(EPIC) in self._world.files.files
+        if self._breaks_record and there and not self._world.calm:
+            self._breaks_record = False
+            self._world.files.write(places.scheduler(EPIC), b"{")
+            self._world.tell("people: the record is broken")
+            self._world.did("a broken record")
 
     def standalone(self, place: Place) -> int | None:
         """The issue of a repository that a run of its own works on."""
@@ -152,7 +166,8 @@ class People:
     def change_one(self, snapshot: Snapshot) -> None:
         """Change an issue that had nothing to wait for, at once."""
         for child in snapshot.home_children:
-            if child.state == OPEN and child.number in self._graph.issues:
+            ready = is_ready(child, snapshot, self._world.plan.satisfied_by)
+            if ready and child.number in self._graph.issues:
                 self._world.tell(f"people: close #{child.number} just now")
                 self._graph.finish(child.number)
                 return

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from forge_actors.testing.epic.simulation.points import (
+    LOCK,
+    LOOKS,
     READS,
     STEPS,
     WRITES,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 #: The EPIC, another one, and an issue of another repository that blocks some.
 EPIC, OTHER = 7, 8
 #: Seconds in which people do things and things go wrong.
-HORIZON = 150.0
+HORIZON = 110.0
 #: Interrupts that a worker can be sent and take no notice of: more than it ever gets.
 NEVER = 99
 
@@ -105,6 +107,8 @@ class Plan(Struct, frozen=True):
     #: Seconds from the end of one scheduler to the start of the next.
     pause: float = 5.0
     horizon: float = HORIZON
+    #: Seconds until a slot is granted by others; None: nobody else has a say in it.
+    grants: float | None = None
 
 
 def draw(seed: int) -> Plan:
@@ -115,10 +119,14 @@ def draw(seed: int) -> Plan:
     operations = [*_people(chance, numbers), *_stops(chance), *_others(chance, numbers)]
     faults = [*_faults(chance)]
     poll = chance.choice((5.0, 20.0, 40.0))
-    if chance.random() < 0.1:
+    if chance.random() < 0.12:
         poll = 5.0
-        faults.append(Fault("refuse", "read snapshot", "before", 2))
-        operations += _in_trouble(chance, numbers)
+        if chance.random() < 0.5:
+            faults.append(Fault("refuse", "read snapshot", "before", 2))
+        else:
+            operations += _with_junk(numbers)
+        verb, whose = chance.choice((("now", "this"), ("signal", None)))
+        operations.append(Operation(chance.uniform(6.0, 20.0), verb, 0, whose))
     operations.sort(key=lambda operation: operation.at)
     return Plan(
         seed=seed,
@@ -128,13 +136,14 @@ def draw(seed: int) -> Plan:
         },
         operations=tuple(operations),
         faults=tuple(faults),
-        limit=chance.randint(1, 3),
+        limit=chance.choice((1, 2, 2, 3)),
         poll=poll,
         grace=chance.choice((0.0, 3.0, 15.0)),
         satisfied_by=chance.choice(((), ("completed",), ("not-planned",), ("any",))),
         read=chance.choice((0.0, 0.0, 0.05, 0.5)),
         slow=chance.choice((2.0, 12.0, 40.0)),
         pause=chance.uniform(5.0, 60.0),
+        grants=chance.choice((None, None, 0.5, 8.0)),
     )
 
 
@@ -244,20 +253,23 @@ def _others(chance: Random, numbers: list[int]) -> Iterator[Operation]:
         at = chance.uniform(0, HORIZON)
         yield Operation(at, "junk")
         yield Operation(at + chance.uniform(1, 60), "clear junk")
-    if chance.random() < 0.05:
+    if chance.random() < 0.1:
+        at = chance.uniform(0, HORIZON)
+        yield Operation(at, "full")
+        yield Operation(at + chance.choice((0.1, 3.0, 30.0)), "space")
+    if chance.random() < 0.1:
+        seconds = chance.choice((-86_400.0, -1.0, 3600.0))
+        yield Operation(chance.uniform(0, HORIZON), "clock", 0, seconds)
+    if chance.random() < 0.12:
         yield Operation(chance.uniform(0, HORIZON), "break record")
 
 
-def _in_trouble(chance: Random, numbers: list[int]) -> Iterator[Operation]:
-    """Something is wrong with all of it while workers live, and then somebody stops it:
-    the graph is refused, or the disk has what it cannot have."""
-    yield Operation(0.5, "probe", chance.choice(numbers), 60.0)
-    if chance.random() < 0.5:
-        yield Operation(4.0, "junk")
-        yield Operation(60.0, "clear junk")
-    verb = chance.choice(("now", "signal"))
-    whose = "this" if verb == "now" else None
-    yield Operation(chance.uniform(6.0, 20.0), verb, 0, whose)
+def _with_junk(numbers: list[int]) -> Iterator[Operation]:
+    """Others have what has not begun yet, and something is there that is no issue."""
+    for number in numbers:
+        yield Operation(0.5, "probe", number, 60.0)
+    yield Operation(5.5, "junk")
+    yield Operation(60.0, "clear junk")
 
 
 # -- faults --------------------------------------------------------------------------
@@ -275,7 +287,8 @@ _RARE = (
 _KINDS: dict[str, list[tuple[Kind, When]]] = {}
 for _kind, _point, _when in all_faults():
     _KINDS.setdefault(_point, []).append((_kind, _when))
-_POINTS = [*WRITES, *READS, *STEPS, "lock", "read snapshot", "read reread"]
+_KINDS["read snapshot"] += [("change", "after")] * 5
+_POINTS = [*WRITES, *READS, *STEPS, *LOOKS, LOCK, *["read snapshot"] * 3, "read reread"]
 _POINTS += [point for point, times in _RARE for _ in range(times)]
 
 
@@ -283,5 +296,5 @@ def _faults(chance: Random) -> Iterator[Fault]:
     for _ in range(chance.choice((0, 2, 4, 6))):
         point = chance.choice(_POINTS)
         kind, when = chance.choice(_KINDS[point])
-        most = 30 if point in ("pass", "lock") else 4
+        most = 30 if point in ("pass", LOCK, *LOOKS) else 4
         yield Fault(kind, point, when, chance.randint(1, most))

@@ -47,6 +47,15 @@ READS = (
 #: What else takes a while, or several steps.
 STEPS = ("start", "pass")
 LOCK = "lock"
+#: Files and folders that a scheduler looks at.
+LOOKS = (
+    "look at binding.json",
+    "look at claim",
+    "look at state.json",
+    "look at scheduler.json",
+    "look at stop.json",
+    "look at folder",
+)
 
 
 class Fault(Struct, frozen=True):
@@ -67,7 +76,7 @@ def all_faults() -> tuple[tuple[Kind, str, When], ...]:
     found: list[tuple[Kind, str, When]] = [
         ("kill", point, when) for point in (*WRITES, *READS, *STEPS) for when in whens
     ]
-    found += [("fail", point, "before") for point in (*WRITES, LOCK)]
+    found += [("fail", point, "before") for point in (*WRITES, *LOOKS, LOCK)]
     found += [(kind, point, "before") for point in READS for kind in ("refuse", "slow")]
     found.append(("change", "read snapshot", "after"))
     return tuple(found)
@@ -105,6 +114,11 @@ class Injector:
         self.hits.append(fault)
         self.tell(fault)
         return fault.kind
+
+
+def look_of(place: Place) -> str:
+    """Which look at a file this is."""
+    return "look at claim" if place[-2] == "claims" else f"look at {place[-1]}"
 
 
 def point_of(place: Place, before: bytes | None, after: bytes | None) -> str:

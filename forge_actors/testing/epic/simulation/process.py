@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import trio
 
 from forge_actors.actors import epic
-from forge_actors.actors.epic_context import Context
+from forge_actors.actors.epic_context import Bell, Context
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.errors import Busy, LockHeld, StateError
 from forge_actors.domain.epic.records import ConfigSummary
 from forge_actors.domain.epic.workers import OwnSlots
 from forge_actors.testing.epic.locks import FakeLocks
 from forge_actors.testing.epic.simulation.plan import EPIC
-from forge_actors.testing.epic.simulation.points import LOCK, point_of
+from forge_actors.testing.epic.simulation.points import LOCK, look_of, point_of
 from forge_actors.testing.epic.simulation.reads import SimulatedGraph
 from forge_actors.testing.epic.simulation.records import Records
+from forge_actors.testing.epic.simulation.slots import SharedSlots
 from forge_actors.testing.epic.simulation.workers import SimulatedWorkers
 from forge_actors.testing.epic.workers import NO_DIGEST
 
@@ -59,14 +60,20 @@ class Process:
         #: An issue that a run of its own keeps from it.
         self.standalone: int | None = None
         self._scope = trio.CancelScope()
+        self._passes = 0
         self._changed: Callable[[], None] = lambda: None
-        plan = world.plan
+        plan, bell = world.plan, Bell()
+        #: Slots that others have a say in, if they have.
+        self.shared = None
+        if plan.grants is not None:
+            self.shared = SharedSlots(world, self.pid, plan.grants, bell.ring)
         self._context = Context(
+            bell=bell,
             graph=SimulatedGraph(world, self),
             locks=self.locks,
             namespaces=Records(GuardedRoot(world, self), world.memory),
             workers=SimulatedWorkers(world, self),
-            slots=OwnSlots(),
+            slots=OwnSlots() if self.shared is None else self.shared,
             clock=world.clock,
             config=ConfigSummary(plan.limit, plan.poll, plan.grace, NO_DIGEST),
             satisfied_by=plan.satisfied_by,
@@ -176,9 +183,12 @@ class Process:
         except StateError:
             records.move_scheduler_aside(EPIC, self._world.moment)
 
-    def _passed(self, _view: Callable[[], EpicView | None]) -> None:
+    def _passed(self, view: Callable[[], EpicView | None]) -> None:
         self.pass_point("pass")
         self._world.referee.passed(self)
+        self._passes += 1
+        if self._passes % 8 == 0:
+            view()
         self.pass_point("pass", "after")
 
     @contextmanager
@@ -233,13 +243,16 @@ class GuardedRoot:
         self._process = process
 
     def read(self, place: Place, limit: int) -> bytes | None:
-        self._process.check()
+        fails = self._process.pass_point(look_of(place)) == "fail"
         if place == STOP:
-            self._world.referee.looks_at_request(self._process)
+            self._world.referee.looks_at_request(self._process, fails=fails)
+        if fails:
+            self._fail(place, "input/output error")
         return self._files.read(place, limit)
 
     def entries(self, place: Place) -> list[Entry] | None:
-        self._process.check()
+        if self._process.pass_point("look at folder") == "fail":
+            self._fail(place, "input/output error")
         return self._files.entries(place)
 
     def append(self, place: Place, limit: int) -> int:
@@ -259,6 +272,10 @@ class GuardedRoot:
     def move(self, place: Place, name: str) -> bool:
         return self._do(place, None, lambda: self._files.move(place, name), moves=True)
 
+    def _fail(self, place: Place, why: str) -> NoReturn:
+        self._world.referee.was_failed(self._process, place)
+        raise StateError(f"{places.told(place)}: {why}")
+
     def _do(
         self,
         place: Place,
@@ -271,9 +288,8 @@ class GuardedRoot:
         process.check()
         before = self._files.files.get(place)
         point = "scheduler aside" if moves else point_of(place, before, content)
-        if process.pass_point(point) == "fail":
-            world.referee.could_not_write(process, place)
-            raise StateError(f"{places.told(place)}: no space left on device")
+        if process.pass_point(point) == "fail" or world.full:
+            self._fail(place, "no space left on device")
         world.referee.writes(process, point, place, content)
         done = do()
         if len(place) > 3 and place[:2] == places.ISSUES:

@@ -56,6 +56,7 @@ class SimulatedGraph:
             await self._after("read reread")
         finally:
             referee.was_busy(self._process)
+            referee.book(self._process).stale = True
         referee.has_read_again(self._process, snapshot, found)
         return found
 

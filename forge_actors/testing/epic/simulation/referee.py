@@ -62,9 +62,12 @@ class Referee(Pace):
 
     # -- writes ----------------------------------------------------------------------
 
-    def could_not_write(self, process: Process, place: Place) -> None:
-        if len(place) > 3 and place[:2] == places.ISSUES:
-            self.book(process).unwritten.add(int(place[2]))
+    def was_failed(self, process: Process, place: Place) -> None:
+        """The disk did not do what was asked of it."""
+        if len(place) > 2 and place[:2] == places.ISSUES:
+            self.book(process).failures.add(int(place[2]))
+        else:
+            self.book(process).untold = True
 
     def writes(
         self, process: Process, point: str, place: Place, after: bytes | None
@@ -83,16 +86,16 @@ class Referee(Pace):
     def _writes_issue(
         self, process: Process, point: str, place: Place, after: bytes | None
     ) -> None:
-        issue, lock = int(place[2]), process.locks.open_run
+        world, issue, lock = self.world, int(place[2]), process.locks.open_run
         if lock is None or lock.issue != issue or not lock.held:
             self.fail("an issue is written to under its lock", f"{process}: {point}")
-        left = self._left(issue)
+        left = left_of(world.files, issue, self.epic, self._known_id(process, issue))
         if left in ("uncertain", "other-epic"):
             self.fail("what is uncertain is left alone", f"{point} of #{issue}: {left}")
         assert after is not None, "nothing of an issue is removed"
         if point == "binding":
             binding = decode(Binding, after)
-            if places.binding(issue) in self.world.files.files:
+            if places.binding(issue) in world.files.files:
                 self.fail("an issue is bound once", f"#{issue}")
             if binding.run_key.issue_number != issue or binding.epic != self.epic:
                 self.fail("an issue is bound to its EPIC", f"#{issue}: {binding}")
@@ -100,6 +103,13 @@ class Referee(Pace):
             self._opens(process, issue, decode(Claim, after))
         elif point.startswith("claim "):
             self._changes(process, issue, decode(Claim, after))
+
+    def _known_id(self, process: Process, issue: int) -> int | None:
+        """The id of an issue, if the last snapshot counts for anything."""
+        book = self.book(process)
+        if book.snapshot is None or book.stops or book.statuses[-1] != "open":
+            return None
+        return book.snapshot.ids.get(issue)
 
     def _opens(self, process: Process, issue: int, claim: Claim) -> None:
         world, book = self.world, self.book(process)
@@ -198,6 +208,7 @@ class Referee(Pace):
         if lock is None or lock.issue != found.node.number:
             self.fail("an issue is read again under its lock", f"{process}")
             return
+        self.book(process).stale = not found.unchanged
         self.book(process).again[found.node.number] = (lock, snapshot, found)
 
     # -- workers ---------------------------------------------------------------------

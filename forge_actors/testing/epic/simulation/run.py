@@ -100,6 +100,7 @@ class _Simulation:
         for operation in plan.operations:
             world.timers.after(operation.at, partial(world.people.do, operation))
         while world.now < plan.horizon:
+            world.people.between()
             await self._run_one(Process(world))
             await trio.sleep(plan.pause)
         await self._rest()

@@ -9,6 +9,7 @@ import trio
 from forge_actors.domain.epic import places
 from forge_actors.domain.epic.admitted import Admitted, check_claim, check_state
 from forge_actors.domain.epic.errors import StateError
+from forge_actors.domain.epic.phases import moment
 from forge_actors.domain.epic.records import EngineState, RunKey, checked
 from forge_actors.domain.epic.workers import NotStarted
 from forge_actors.domain.errors import Refused
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from forge_actors.testing.epic.simulation.process import Process
     from forge_actors.testing.epic.simulation.world import World
 
-#: Seconds until the memory of a machine is free for something new.
 FIRST_PID = 1000
 
 
@@ -154,6 +154,8 @@ class SimulatedWorker:
 
     def _save(self, phase: Phase) -> None:
         world, claim, at = self._world, self.order.claim, places.state(self.issue)
+        if world.full:
+            return
         found = world.records.look(self.issue).saved
         if found is None:
             place, run_id = self.order.repository.place, f"r-{claim.generation:08d}"
@@ -169,7 +171,7 @@ class SimulatedWorker:
             branch=f"forge/issue-{self.issue}",
             base_commit=None,
             tries={},
-            updated_at=world.moment,
+            updated_at=moment(world.moment, None if found is None else found.state),
         )
         world.files.write(at, checked(state))
         world.tell(f"{self} saves {phase}")
@@ -187,6 +189,8 @@ class SimulatedWorkers:
         world, process = self._world, self._process
         issue = order.claim.run_key.issue_number
         work = world.next_work(issue)
+        if process.shared is not None:
+            process.shared.began(issue)
         world.referee.starting(process, order)
         process.pass_point("start")
         await process.take(work.starts)

@@ -55,6 +55,8 @@ class World:
         self.calm = False
         self.people = People(self)
         self.referee = Referee(self)
+        #: The disk takes nothing.
+        self.full = False
         self._works = {issue: list(works) for issue, works in plan.works.items()}
         self._tokens = 0
 
@@ -64,7 +66,7 @@ class World:
 
     @property
     def moment(self) -> str:
-        return timestamp(BEGIN + self.now)
+        return timestamp(self.clock.wall())
 
     @property
     def process(self) -> Process | None:
