@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 TEST_SECONDS = 120
 
 # A shell that starts the tests in the background tells them to ignore interrupts, and
-# what they start would ignore them too.
+# nohup to ignore that the terminal goes: what they start would ignore them too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # How long an example takes says more of the machine than of us.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))

@@ -157,7 +157,8 @@ class Run:
                 kept = self._look(number)
             running = kept is not None and number in progress.live
             children.append(child_view(node, verdict, kept, running=running))
-        return epic_view(snapshot, children, self.record)
+        by = self.context.satisfied_by
+        return epic_view(snapshot, children, self.record, satisfied_by=by)
 
     def _look(self, issue: int) -> Namespace:
         """What there is of an issue. One that the run leaves alone until its end, and

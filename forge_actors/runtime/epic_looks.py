@@ -130,7 +130,8 @@ async def plan_epic(
         )
         for node, verdict in zip(snapshot.children, verdicts, strict=True)
     ]
-    view = epic_view(snapshot, children, None)
+    by = settings.epic.satisfied_by
+    view = epic_view(snapshot, children, None, satisfied_by=by)
     if problems:
         degraded = {"admission": "degraded", "reason": "epic-not-admissible"}
         view = structs.replace(view, **degraded)

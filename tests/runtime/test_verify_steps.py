@@ -138,8 +138,14 @@ async def test_a_round_that_was_interrupted_goes_on_in_its_session(
         job = await runtime.submit(
             repo, [], agent="codex", prompt="Go.", verify=check, replay="safe"
         )
-        # Its work, the check, and the round, whose program has got what it was asked.
+        # Its work, the check, and the round, whose session is known before its program
+        # has got what it was asked: then it says something.
         await until(runtime, job.id, "agent_session", times=2)
+        said, read = b"", partial(runtime.control.read_log, limit=4096, wait=True)
+        while b"turn.started" not in said:
+            chunk = await read(job.id, "stdout", len(said), attempt=3)
+            assert chunk.data, "it ended"
+            said += chunk.data
     agents["codex"].play("echoes")
     async with running(home) as runtime:
         [view] = await runtime.control.wait([job.id])

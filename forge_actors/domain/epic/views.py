@@ -14,7 +14,7 @@ from forge_actors.domain.harmless import clean
 from forge_actors.domain.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from forge_actors.domain.epic.graph import ChildNode, Snapshot
     from forge_actors.domain.epic.namespace import Namespace
@@ -141,7 +141,11 @@ def told(place: Place) -> str:
 
 
 def epic_view(
-    snapshot: Snapshot, children: Iterable[ChildView], record: Scheduler | None
+    snapshot: Snapshot,
+    children: Iterable[ChildView],
+    record: Scheduler | None,
+    *,
+    satisfied_by: Collection[str] = (),
 ) -> EpicView:
     """A graph that was read, and the run that has read it, if one has."""
     shown = tuple(children)
@@ -153,7 +157,7 @@ def epic_view(
         children=shown,
         counts=counts_of(shown),
         observed_at=snapshot.observed_at,
-        cycles=cycles(snapshot),
+        cycles=cycles(snapshot, satisfied_by=satisfied_by),
     )
     return view if record is None else _with_run(view, record, alive=True)
 
