@@ -25,7 +25,8 @@ from forge_actors.runtime.epic_plan import read_files as read_plan
 from tests.acceptance.conftest import limit
 from tests.acceptance.service import CALL_SECONDS
 from tests.docs.blocks import NO_CODE, Block, blocks_of, commands_of, pages
-from tests.docs.stage import NOT_RUN, Stage, look_at, reason_not_to_run
+from tests.docs.not_run import NOT_RUN, look_at, reason_not_to_run
+from tests.docs.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

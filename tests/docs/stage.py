@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from forge_actors.cli.main import VERBS, _load
-from forge_actors.cli.verb import make_parser
 from forge_actors.testing.agents import install
 from tests.acceptance import inside
 from tests.acceptance.bench import Gate
 from tests.acceptance.service import CALL_SECONDS, PROGRAM, LiveService
 from tests.docs.blocks import commands_of
+from tests.docs.not_run import COMMENT, look_at, reason_not_to_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,23 +75,8 @@ fix:
 broken:
 \t@exit 2
 """
-#: What other programs the commands need: a command begins so, and why it is not run.
-#: Those of ours are looked at all the same: their options have to be there.
-NOT_RUN = {
-    "claude mcp add": "it changes how a program of others is set up",
-    "git clone": "there is no address to clone from",
-    "make": "it makes an environment of its own and runs for minutes",
-    ".venv/bin/": "it runs for minutes, in an environment of its own",
-    "python -m benchmarks": "it measures for minutes",
-    "python -m forge_actors.testing.simulation": "it runs for a minute",
-    "pip ": "it installs",
-    "forge-actors watch": "it takes a terminal for itself",
-    "forge-actors service": "it asks the service manager of the user",
-    "forge-actors webhook test": "nobody is there who could be told",
-}
 _ID = re.compile(r"\b(?=\w*\d)[0-9a-z]{4}\b|\b1m8[0-9a-z]{16}\b")
 _SHELL = re.compile(r"[|<>&;$`*~(]")
-_COMMENT = re.compile(r"(^| )#.*$")
 _FILE = re.compile(r"(.*?) ([<>]) (\S+)$")
 #: Words of an answer that are the same whatever job, time and machine it is about.
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z][a-z]+(?![\w.-]*\d)")
@@ -307,7 +291,7 @@ class Stage(LiveService):
 
     def run(self, block: Block, command: Command) -> None:
         """Run it as the page has it; it ends as the page says."""
-        text = _COMMENT.sub("", command.text).strip()
+        text = COMMENT.sub("", command.text).strip()
         text = _ID.sub(lambda found: self._jobs.get(found[0], found[0]), text)
         if reason_not_to_run(text):
             look_at(text)
@@ -409,20 +393,3 @@ def _shell(text: str) -> Ran:
         text=True,
     )
     return Ran(ended.returncode, ended.stdout, ended.stderr)
-
-
-def reason_not_to_run(text: str) -> str | None:
-    """Why a command is not run; None if it is."""
-    return next((why for start, why in NOT_RUN.items() if text.startswith(start)), None)
-
-
-def look_at(text: str) -> None:
-    """Whether our program would take these words, without anything being done."""
-    words = shlex.split(_COMMENT.sub("", text))
-    if words[0] != "forge-actors":
-        return
-    words = words[1:]
-    if "--" in words:
-        words = words[: words.index("--")]
-    assert words[0] in VERBS, text
-    make_parser(words[0], _load(words[0])).parse_args(words[1:])

@@ -108,8 +108,6 @@ async def test_a_job_that_closes_its_streams_at_once_goes_on(home: Path) -> None
         await launcher.wait_output(named(home), 1, 0)
         receipt = await attempt.exited()
     assert (receipt.ending, receipt.exit_code) == ("exit", 4)
-    assert receipt.started_at is not None
-    assert receipt.ended_at - receipt.started_at >= 0.3
     assert not receipt.output_held
 
 
