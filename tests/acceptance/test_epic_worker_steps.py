@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PHASES = ["implement", "check", "review"]
 #: Where it is cut, in per cent of the steps of tasks that a whole run takes: how many
 #: these are depends on the machine.
-MOMENTS = (2, 12, 25, 45, 65, 85)
+MOMENTS = (5, 30, 55, 80)
 
 
 class Cut(trio.abc.Instrument):
