@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from forge_actors.domain.capacity import Capacity, TokenUse, offer_of
+from forge_actors.domain.capacity import WORKERS, Capacity, TokenUse, offer_of
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import Limits, Offer
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import LaunchOrder
 
 
 class Returned(Struct, frozen=True):
@@ -34,13 +35,18 @@ class Grant:
 
     __slots__ = (
         "_back",
+        "_notify",
         "_passed",
+        "ahead",
         "attempt",
         "id",
+        "issued_at",
         "job",
         "ownerless",
+        "ran",
         "repo",
         "returned",
+        "room",
         "tokens",
         "withdrawn",
     )
@@ -63,6 +69,14 @@ class Grant:
         self.withdrawn = False
         #: What it is used for runs, but nobody watches it.
         self.ownerless = False
+        #: Its tokens are still those of others; and when it was issued so.
+        self.ahead = False
+        self.issued_at = 0.0
+        #: How many workers there are for it and all that came before it.
+        self.room: int | None = None
+        #: Seconds for which what it was used for ran.
+        self.ran: float | None = None
+        self._notify: Callable[[], object] | None = None
         self._passed = False
         self._back = back
 
@@ -82,9 +96,26 @@ class Grant:
         """Use it for the present attempt of this job."""
         self.job, self.attempt = job.id, job.attempt
 
+    def ordered(self, order: LaunchOrder) -> LaunchOrder:
+        """The order of the job that it is used for."""
+        return order if self.room is None else structs.replace(order, room=self.room)
+
     def let_go(self) -> None:
         """What it is used for runs on: the tokens stay taken, for its next owner."""
         self.ownerless = self._passed = True
+
+    def once_filled(self, notify: Callable[[], object]) -> bool:
+        """Have the last of these called when it has its tokens; False if it has."""
+        if self.ahead:
+            self._notify = notify
+        return self.ahead
+
+    def fill(self) -> None:
+        """It has its tokens now."""
+        self.ahead = False
+        notify, self._notify = self._notify, None
+        if notify is not None:
+            notify()
 
     def give_back(self) -> None:
         if self.returned:
@@ -111,6 +142,8 @@ class Grants:
         #: One has come back since the last time that all had settled.
         self.came_back = False
         self._out: dict[str, Grant] = {}
+        #: Those that have no tokens yet, in the order in which they get them.
+        self.ahead: dict[str, Grant] = {}
         self._last = 0
 
     def __bool__(self) -> bool:
@@ -122,6 +155,16 @@ class Grants:
         grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
         self._out[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, offer.tokens)
+        return grant
+
+    def issue_ahead(self, offer: Offer, now: float) -> Grant:
+        """A grant for the job of this offer, which gets its tokens when others end."""
+        self._last += 1
+        grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
+        grant.ahead, grant.issued_at = True, now
+        grant.room = self.capacity.used(WORKERS)
+        self._out[grant.id] = self.ahead[grant.id] = grant
+        self.capacity.take(grant.id, offer.repo, ())
         return grant
 
     def adopt(self, job: Job) -> Grant:
@@ -143,8 +186,26 @@ class Grants:
 
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]
-        self.capacity.give_back(grant.id, grant.repo, grant.tokens)
+        tokens = () if grant.ahead else grant.tokens
+        self.capacity.give_back(grant.id, grant.repo, tokens)
+        if self.ahead:
+            self.ahead.pop(grant.id, None)
+            self._fill_first()
         self.came_back = True
+
+    def _fill_first(self) -> None:
+        """A worker came free: the first that is ahead has begun in its place."""
+        for grant in self.ahead.values():
+            assert grant.room is not None, "it was issued ahead"
+            if self.capacity.used(WORKERS) < grant.room:
+                self.fill(grant)
+            return
+
+    def fill(self, grant: Grant) -> None:
+        """Let one that is ahead have its tokens."""
+        del self.ahead[grant.id]
+        self.capacity.take(grant.id, grant.repo, grant.tokens)
+        grant.fill()
 
     def settle(self) -> None:
         """Call `settled`, unless a grant is on its way to a job that is to use it."""

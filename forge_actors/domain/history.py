@@ -69,6 +69,8 @@ class PastJob(Struct, kw_only=True):
     attempt: int = 0
     #: While it is dispatched or running.
     fence: int | None = None
+    #: It is dispatched, and has no tokens yet.
+    ahead: bool = False
     #: Why it waits or ended: what its last event says.
     reason: str | None = None
     #: The first job that it handed its work to.
@@ -207,6 +209,10 @@ class History:
         if job is None:
             facts = {**data, "id": job_id, "repo": repo, "state": word}
             self.jobs[job_id] = convert(facts, PastJob)
+        elif word == "readied":
+            self._move(job, "dispatched", data, ahead=True)
+        elif word == "dispatched" and job.ahead:
+            self._take_tokens(job)
         elif word in MOVES:
             self._move(job, word, data)
         elif word in ("held", "unheld"):
@@ -234,12 +240,22 @@ class History:
         else:
             raise BrokenHistory("it is of no known kind")
 
-    def _move(self, job: PastJob, state: State, data: Mapping[str, object]) -> None:
+    def _move(
+        self,
+        job: PastJob,
+        state: State,
+        data: Mapping[str, object],
+        *,
+        ahead: bool = False,
+    ) -> None:
         if state not in MOVES[job.state]:
             raise BrokenHistory(f"{job.id} is {job.state}")
         job.reason = _reason(data)
         if state == "dispatched":
             self._dispatch(job, data)
+            job.ahead = ahead
+        if state in RESERVED and not ahead:
+            self._take_tokens(job)
         elif job.state in RESERVED and state not in RESERVED:
             self._free(job)
         if "step" in data:
@@ -257,12 +273,15 @@ class History:
         job.claims = convert(data["claims"], tuple[Claim, ...])
         job.attempt, job.fence, repository.fence = attempt, fence, fence
         self.leases.setdefault(job.repo, {})[job.id] = job.claims
-        for token in tokens:
+
+    def _take_tokens(self, job: PastJob) -> None:
+        job.ahead = False
+        for token in job.tokens:
             self.tokens.setdefault(token, {})[job.id] = None
 
     def _free(self, job: PastJob) -> None:
         job.fence = None
-        job.suspended = False
+        job.suspended = job.ahead = False
         held = self.leases[job.repo]
         del held[job.id]
         if not held:

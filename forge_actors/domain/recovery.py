@@ -200,6 +200,8 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             why += f"; it used attempt {job.counted}"
             code = receipt.code or "WORKER_START_FAILED"
             return _own_doing(job, JobError(code, why), backoff)
+        case "withdrawn":
+            return Outcome("queued", uncounted=True)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):

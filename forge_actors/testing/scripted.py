@@ -94,6 +94,7 @@ class ScriptedLauncher(FakeLauncher):
 
     #: Of which nobody ever hears.
     agent_pid = 0
+    heeds_room = False
 
     def __init__(
         self,
