@@ -218,7 +218,12 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.epic_admission", "actors.epic_finalizing"}
     of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
-    of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")
+    of_supervisor += (
+        "actors.ahead",
+        "actors.closings",
+        "actors.provider_accounts",
+        "actors.policies",
+    )
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name not in ("actors.supervisor", *of_supervisor):

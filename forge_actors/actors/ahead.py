@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from forge_actors.actors.alarm import Alarm
-from forge_actors.actors.mail import told
+from forge_actors.actors.mailbox import told
 from forge_actors.actors.repository_messages import Withdraw
 from forge_actors.domain.capacity import WORKERS
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Seconds that a job takes at most to be a short one.
 SHORT_SECONDS = 0.05
 #: So many have been short, one after the other, before the next wait for them.
-SHORT_IN_TURN = 8
+SHORT_IN_TURN = 4
 #: Seconds that a job waits so at most.
 WAIT_SECONDS = 0.25
 #: Seconds after which one has certainly begun that was withdrawn and is still here:
@@ -68,9 +68,12 @@ class Ahead:
         if self._capacity.pressure is not None:
             self.withdraw()
             return
-        if self._short < SHORT_IN_TURN:
+        used = self._capacity.used(WORKERS)
+        if self._short < SHORT_IN_TURN or used < self._capacity.limit(WORKERS):
             return
-        most = min(self._capacity.limits.ahead, self._capacity.used(WORKERS))
+        if self._grants.preparing:
+            return  # to the launcher there would seem to be room
+        most = min(self._capacity.limits.ahead, used)
         while len(self._grants.ahead) < most:
             offer = self._line.next_ahead(self._capacity, now)
             if offer is None:
@@ -87,6 +90,7 @@ class Ahead:
             if now >= grant.issued_at + BEGUN_SECONDS:
                 self._grants.fill(grant)
             elif now >= grant.issued_at + WAIT_SECONDS:
+                self._short = 0  # they are not, whatever the last ones were
                 self._withdraw_one(grant)
         if self._grants.ahead:
             self.alarm.set(now + WAIT_SECONDS)

@@ -19,8 +19,7 @@ import trio
 from forge_actors.actors.asked import Asked
 from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.loading import load
-from forge_actors.actors.mail import told
-from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
+from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving, told
 from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (

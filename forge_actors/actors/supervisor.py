@@ -30,8 +30,8 @@ from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
 from forge_actors.actors.attendant import for_maintenance
 from forge_actors.actors.closings import Closings
-from forge_actors.actors.mail import mail_counts, told
-from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.mail import mail_counts
+from forge_actors.actors.mailbox import open_mailbox, serving, told
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
@@ -72,6 +72,7 @@ from forge_actors.domain.scopes import DRAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.actors.mailbox import Inbox, Mailbox, Reply
     from forge_actors.domain.launch import Receipt
 
 log = logging.getLogger(__name__)

@@ -42,6 +42,7 @@ class Grant:
         "id",
         "issued_at",
         "job",
+        "launched",
         "ownerless",
         "ran",
         "repo",
@@ -69,6 +70,8 @@ class Grant:
         self.withdrawn = False
         #: What it is used for runs, but nobody watches it.
         self.ownerless = False
+        #: What it is used for was given to the launcher.
+        self.launched = False
         #: Its tokens are still those of others; and when it was issued so.
         self.ahead = False
         self.issued_at = 0.0
@@ -179,6 +182,12 @@ class Grants:
         grant = self.issue(offer_of(job))
         grant.use(job)
         return grant
+
+    @property
+    def preparing(self) -> bool:
+        """Somebody has tokens for what was not given to the launcher yet."""
+        out = self._out.values()
+        return any(not (grant.launched or grant.ahead) for grant in out)
 
     def ownerless(self, repo: str) -> list[Grant]:
         """Those of a repository whose owner let go of them."""

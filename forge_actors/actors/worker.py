@@ -136,6 +136,7 @@ class Worker:
         except LauncherDown as error:
             self._refused = str(error)
         else:
+            self._grant.launched = True
             if self._suspended:
                 self._running.pause()
             if self._withdrawn:
@@ -223,6 +224,7 @@ class Worker:
         Without `suspended` it stays as it is.
         """
         self._running = running
+        self._grant.launched = True
         if suspended is not None:
             self._suspended = suspended
             (running.pause if suspended else running.resume)()

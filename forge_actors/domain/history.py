@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 
 #: What is told by events whose kinds begin so, nobody holds.
 _HOLD_NOTHING = (
-    *(
-        "worktree_",
-        "lock_",
-        "schedule_",
-        "workflow_",
-        "controller_",
-        "epic_",
-        "agent_session",
-        "job_applied",
-    ),
+    "worktree_",
+    "lock_",
+    "schedule_",
+    "workflow_",
+    "controller_",
+    "epic_",
+    "agent_session",
+    "job_applied",
 )
 
 
@@ -67,9 +65,8 @@ class PastJob(Struct, kw_only=True):
     retry_of: str | None = None
     work: str | None = None
     attempt: int = 0
-    #: While it is dispatched or running.
+    #: While it is dispatched or running; and it has no tokens yet.
     fence: int | None = None
-    #: It is dispatched, and has no tokens yet.
     ahead: bool = False
     #: Why it waits or ended: what its last event says.
     reason: str | None = None
@@ -210,11 +207,11 @@ class History:
             facts = {**data, "id": job_id, "repo": repo, "state": word}
             self.jobs[job_id] = convert(facts, PastJob)
         elif word == "readied":
-            self._move(job, "dispatched", data, ahead=True)
+            self._move(job, "dispatched", data, True)
         elif word == "dispatched" and job.ahead:
             self._take_tokens(job)
         elif word in MOVES:
-            self._move(job, word, data)
+            self._move(job, word, data, False)
         elif word in ("held", "unheld"):
             job.held = word == "held"
         elif word in ("paused", "resumed"):
@@ -241,12 +238,7 @@ class History:
             raise BrokenHistory("it is of no known kind")
 
     def _move(
-        self,
-        job: PastJob,
-        state: State,
-        data: Mapping[str, object],
-        *,
-        ahead: bool = False,
+        self, job: PastJob, state: State, data: Mapping[str, object], ahead: bool
     ) -> None:
         if state not in MOVES[job.state]:
             raise BrokenHistory(f"{job.id} is {job.state}")
@@ -267,8 +259,7 @@ class History:
         repository = self.repositories[job.repo]
         if attempt != job.attempt + 1 or fence <= repository.fence:
             raise BrokenHistory(f"attempt {attempt} or fence {fence} was there before")
-        tokens = convert(data["tokens"], tuple[str, ...])
-        if tokens != job.tokens:
+        if convert(data["tokens"], tuple[str, ...]) != job.tokens:
             raise BrokenHistory(f"{job.id} takes {', '.join(job.tokens)}")
         job.claims = convert(data["claims"], tuple[Claim, ...])
         job.attempt, job.fence, repository.fence = attempt, fence, fence
@@ -280,8 +271,7 @@ class History:
             self.tokens.setdefault(token, {})[job.id] = None
 
     def _free(self, job: PastJob) -> None:
-        job.fence = None
-        job.suspended = job.ahead = False
+        job.fence, job.suspended, job.ahead = None, False, False
         held = self.leases[job.repo]
         del held[job.id]
         if not held:

@@ -184,7 +184,7 @@ class Desk(Generic[J]):
         if operation == "stop":
             if message["ending"] == "withdrawn":
                 if key in self._behind.messages:
-                    self._stop_held(key, "withdrawn", "no other ended before it")
+                    self._stop_held(key, "withdrawn", "it was withdrawn")
             elif job is None:
                 self._stop_held(key)
             elif self._is_news(key, message):
