@@ -1,13 +1,15 @@
-"""Runs the fuzzer on a target, and reads what it came to."""
+"""Runs the fuzzer on a target, and reads what it came to. The only one with atheris."""
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from fuzzing import FOUND, ROOT
+import atheris
+
+from fuzzing import FOUND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 MAX_BYTES, MAX_MEMORY = 4096, 2048
 #: Seconds that one input may take until it counts as one that hangs.
 HANGS = 25
-#: Seconds for a process to begin and to end, besides those that it fuzzes.
-AROUND = 120
 _REACHED = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 
@@ -54,8 +54,7 @@ def fuzz(target: Target, seconds: int, place: Path) -> Outcome:
     folders = [corpus, seeds, *([known] if known.is_dir() else [])]
     words = place / "words"
     words.write_text("".join(f'"{_quoted(word)}"\n' for word in target.words))
-    command = [
-        *(sys.executable, "-m", "fuzzing.one", target.name, "--"),
+    options = [
         *(
             f"-max_total_time={seconds}",
             f"-max_len={MAX_BYTES}",
@@ -64,28 +63,39 @@ def fuzz(target: Target, seconds: int, place: Path) -> Outcome:
         *(f"-timeout={HANGS}", f"-rss_limit_mb={MAX_MEMORY}", f"-dict={words}"),
         *(f"-artifact_prefix={crashes}/", *map(str, folders)),
     ]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=seconds + AROUND,
-        check=False,
-    )
-    said = done.stdout + done.stderr
+    log = place / "log"
+    status = _apart(target, options, log)
+    said = log.read_text(errors="replace")
     reached = _REACHED.findall(said)
     executed = _EXECUTED.search(said)
     found = tuple(sorted(file for file in crashes.iterdir() if file.is_file()))
-    broken = done.returncode != 0 or executed is None
     return Outcome(
         target.name,
         int(executed[1]) if executed else 0,
         int(reached[-1][0]) if reached else 0,
         int(reached[-1][2]) if reached else 0,
         found,
-        said[-4000:] if broken else "",
+        said[-4000:] if status != 0 or executed is None else "",
     )
+
+
+def _apart(target: Target, options: list[str], log: Path) -> int:
+    """The exit status of a process that fuzzes.
+
+    It is a fork of this one, so what is measured is imported once for all targets. The
+    fuzzer ends it after its time, and when an input takes too long.
+    """
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(fd, sys.stdout.fileno())
+        os.dup2(fd, sys.stderr.fileno())
+        atheris.Setup(["fuzzing", *options], target.check)
+        atheris.Fuzz()
+    finally:
+        os._exit(1)  # it never comes back from there
 
 
 def _quoted(word: bytes) -> str:

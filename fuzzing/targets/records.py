@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -41,6 +41,13 @@ from fuzzing.target import Broken, Refusing, Target, check_message, same
 if TYPE_CHECKING:
     from forge_actors.domain.epic.records import Record
 
+S = TypeVar(
+    "S",
+    sightings.EndsSeen,
+    sightings.LookSeen,
+    sightings.RefsSeen,
+    sightings.CommitSeen,
+)
 _KINDS: tuple[type[Record], ...] = (
     records.Binding,
     records.Claim,
@@ -119,14 +126,16 @@ def small_files(data: bytes) -> None:
     ):  # a number that is none is not equal
         same(damage.read_marker(damage.write_marker(marker)), marker, "written again")
     text = data.decode("utf-8", "replace")
-    for seen in (
-        sightings.read(text, sightings.EndsSeen),
-        sightings.read(text, sightings.LookSeen),
-        sightings.read(text, sightings.RefsSeen),
-        sightings.read(text, sightings.CommitSeen),
-    ):
-        if seen is not None:
-            same(sightings.read(sightings.written(seen), type(seen)), seen, "again")
+    _seen(text, sightings.EndsSeen)
+    _seen(text, sightings.LookSeen)
+    _seen(text, sightings.RefsSeen)
+    _seen(text, sightings.CommitSeen)
+
+
+def _seen(text: str, kind: type[S]) -> None:
+    seen = sightings.read(text, kind)
+    if seen is not None:
+        same(sightings.read(sightings.written(seen), kind), seen, "seen again")
 
 
 _BINDING = made_binding(12)
