@@ -132,7 +132,7 @@ def test_without_the_programs_of_a_manager_nothing_is_written(
     home = managed.root / "home"
     home.mkdir(exist_ok=True)
     managed._patch.setenv("PATH", str(home))
-    with pytest.raises(ServiceManagerFailed, match="there is no (system|launch)ctl"):
+    with pytest.raises(ServiceManagerFailed, match=r"there is no (system|launch)ctl"):
         service_install.install(home, manager, start=False)
     assert service_install.installed_with(home) is None
     assert {path.name for path in managed.root.iterdir()} == {"bin", "home"}
