@@ -241,7 +241,8 @@ def _files(listed: bytes) -> Iterator[ChangedFile]:
             if len(found) < MAX_FILES:
                 found[name] = ChangedFile(name, status, renamed_from=renamed)
         elif counts is not None:
-            path = counts[3] or list(islice(fields, 2))[-1]
+            # Nothing follows where a long answer was cut off.
+            path = counts[3] or [b"", *islice(fields, 2)][-1]
             name = _text(path)
             if name in found:
                 found[name] = structs.replace(
