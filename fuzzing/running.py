@@ -63,14 +63,16 @@ def fuzz(target: Target, seconds: int, place: Path) -> Outcome:
             "-print_final_stats=1",
         ),
         *(f"-timeout={HANGS}", f"-rss_limit_mb={MAX_MEMORY}", f"-dict={words}"),
+        f"-report_slow_units={HANGS}",
         *(f"-artifact_prefix={crashes}/", *map(str, folders)),
     ]
     log = place / "log"
+    before = set(crashes.iterdir())
     status = _apart(target, options, crashes, log)
     said = log.read_text(errors="replace")
     reached = _REACHED.findall(said)
     executed = _EXECUTED.search(said)
-    found = tuple(sorted(file for file in crashes.iterdir() if file.is_file()))
+    found = tuple(sorted(set(crashes.iterdir()) - before))
     return Outcome(
         target.name,
         int(executed[1]) if executed else 0,

@@ -52,7 +52,7 @@ _FORMS: dict[DiffForm, tuple[str, ...]] = {
     "names": ("--name-only",),
 }
 _RAW = re.compile(rb":[0-7]+ [0-7]+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*$")
-_COUNTS = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)$", re.DOTALL)
+_COUNTS = re.compile(rb"(\d{1,18}|-)\t(\d{1,18}|-)\t(.*)$", re.DOTALL)
 
 
 class Place(Struct, frozen=True):
