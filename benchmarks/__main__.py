@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import shutil
 import statistics
@@ -23,6 +22,8 @@ from benchmarks import (
     clean,
     epic,
     idle,
+    killed,
+    limits,
     looks,
     memory,
     messages,
@@ -32,6 +33,7 @@ from benchmarks import (
     returning,
     schedules,
     skeleton,
+    spooler,
     starts,
     streams,
     w1,
@@ -39,8 +41,9 @@ from benchmarks import (
     workflows,
     worktrees,
 )
+from benchmarks.costs import cores
 from benchmarks.cref import CReference, filesystem, sync_rate
-from benchmarks.report import Measured, Row, make_row, rows_of, table
+from benchmarks.report import Measured, Row, make_row, median, rows_of, table
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import ServiceFailed
 from benchmarks.wire import Refusal
@@ -90,6 +93,7 @@ def measure_disk(bench: Bench) -> Iterable[Sample]:
 MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "sync": measure_disk,
     "peers": peers.measure,
+    "spooler": spooler.measure,
     "skeleton": measure_skeleton,
     "w1": w1.measure,
     "w1-deep": w1.measure_deep,
@@ -108,6 +112,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "epic": epic.measure,
     "ready": ready.measure,
     "restart": restart.measure,
+    "w4": killed.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,
     "memory": memory.measure,
@@ -122,6 +127,7 @@ ONCE = frozenset(  # long
         "limit-return",
         "ready",
         "restart",
+        "w4",
         "clean",
         "spin",
         "memory",
@@ -171,7 +177,10 @@ def run(
         cref_note = what if reference.available else "no C compiler: no ratios"
         cref = statistics.median(references) if references else None
         rows.append(make_row("cref", cref, "jobs/s", 1.0 if cref else None, cref_note))
-    return rows + rows_of(found)
+        cost = median([seconds * 1e6 for seconds in reference.costs])
+        note = "CPU time of each job in C, its starter's included"
+        rows.append(make_row("cref-cpu", cost, "us", None, note))
+    return limits.with_limits(rows + rows_of(found), cores())
 
 
 def ratio_of(sample: Sample, before: float | None, after: float | None) -> float | None:
@@ -184,7 +193,7 @@ def document(bench: Bench, rows: list[Row], *, quick: bool) -> dict[str, object]
     """The one JSON document; `synchronous` and `agent_pid` as the service said."""
     return {
         "machine": {
-            "cpus": len(os.sched_getaffinity(0)),
+            "cpus": cores(),
             "python": platform.python_version(),
             "sqlite": apsw.sqlite_lib_version(),
             "filesystem": filesystem(bench.folder),
