@@ -184,30 +184,30 @@ _WORKFLOW = b"\n".join(
     )
 )
 _CLAIMS = [("write", "path", "a", "/x")]
+_TOLD: tuple[tuple[str, str | None, dict[str, object]], ...] = (
+    ("repository_added", None, {"name": "demo", "path": "/demo"}),
+    (
+        "job_queued",
+        "a1",
+        {"kind": "agent-run", "priority": "P2", "origin": "cli", "claims": _CLAIMS},
+    ),
+    (
+        "job_dispatched",
+        "a1",
+        {
+            "attempt": 1,
+            "fence": 1,
+            "tokens": tokens_for("agent-run", None),
+            "claims": _CLAIMS,
+            "reason": "next",
+        },
+    ),
+    ("job_running", "a1", {"reason": "started"}),
+    ("job_edited", "a1", {"changed": {"priority": "P1", "labels": ["x"]}}),
+    ("job_succeeded", "a1", {"reason": "exit"}),
+)
 _EVENTS = b"\n".join(
-    msgspec.json.encode(Event(kind, 5.0, "r1", job, data))
-    for kind, job, data in (
-        ("repository_added", None, {"name": "demo", "path": "/demo"}),
-        (
-            "job_queued",
-            "a1",
-            {"kind": "agent-run", "priority": "P2", "origin": "cli", "claims": _CLAIMS},
-        ),
-        (
-            "job_dispatched",
-            "a1",
-            {
-                "attempt": 1,
-                "fence": 1,
-                "tokens": tokens_for("agent-run", None),
-                "claims": _CLAIMS,
-                "reason": "next",
-            },
-        ),
-        ("job_running", "a1", {"reason": "started"}),
-        ("job_edited", "a1", {"changed": {"priority": "P1", "labels": ["x"]}}),
-        ("job_succeeded", "a1", {"reason": "exit"}),
-    )
+    msgspec.json.encode(Event(kind, 5.0, "r1", job, data)) for kind, job, data in _TOLD
 )
 _EPIC_WORDS = (
     *(b'"schema":1', b'"run_key":', b'"phase":"', b'"claim_id":"c-', b'"closed":'),
