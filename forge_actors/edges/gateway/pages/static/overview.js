@@ -18,6 +18,7 @@ const ITEMS = {
   approval: ["Waits to be allowed", "lock"],
   effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
+  budget: ["A budget is spent", "lock"],
   webhook: ["A webhook is closed", "lock"],
   controller: ["A controller waits for you", "talk"],
   workflow: ["A workflow needs you", "talk"],
