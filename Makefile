@@ -50,4 +50,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .tox build dist *.egg-info
+	rm -rf $(VENV) .tox build dist mutants *.egg-info
