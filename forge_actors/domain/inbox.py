@@ -22,6 +22,7 @@ ItemKind = Literal[
     "question",
     "approval",
     "provider",
+    "budget",
     "aside",
     "claims",
     "webhook",
@@ -109,6 +110,8 @@ class Facts(Struct, kw_only=True):
     aside: Sequence[Json] = ()
     #: The closed accounts by provider.
     closed: dict[str, Json] = {}
+    #: Budgets of today that are spent.
+    budgets: Sequence[Item] = ()
     worktrees: Sequence[Json] = ()
     #: Webhooks that are told nothing any more.
     hooks: Sequence[Json] = ()
@@ -142,12 +145,11 @@ def inbox(
         for name, account in facts.closed.items()
         if account["reason"] in ATTENTION
     ]
+    found += facts.budgets
     found += [_aside(each) for each in facts.aside]
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
-    found += facts.differing
-    found += facts.controllers
-    found += facts.epics
+    found += [*facts.differing, *facts.controllers, *facts.epics]
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]

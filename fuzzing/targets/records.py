@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from forge_actors.domain import (
     controller_records,
@@ -13,11 +14,14 @@ from forge_actors.domain import (
     sightings,
     workflow_records,
 )
+from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.causes import parse_cause
 from forge_actors.domain.controllers import Controller, Limits
 from forge_actors.domain.epic import records, runs
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.errors import ReleaseDamaged
+from forge_actors.domain.events import KINDS, Event
+from forge_actors.domain.history import BrokenHistory, History
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition, Progress, Schedule
 from forge_actors.domain.triggers import Cron, Every, On
@@ -138,6 +142,23 @@ def _seen(text: str, kind: type[S]) -> None:
         same(sightings.read(sightings.written(seen), kind), seen, "seen again")
 
 
+_history = Refusing(BrokenHistory)
+
+
+def histories(data: bytes) -> None:
+    """Events as they are stored, a line each."""
+    past = History()
+    for number, line in enumerate(data.split(b"\n")[:50], start=1):
+        try:
+            event = msgspec.json.decode(line, type=Event)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        _history(past.apply, structs.replace(event, seq=number))
+        job = past.jobs.get(event.job or "")
+        if past.seq == number and job is not None and job.fence is not None:
+            past.faults(job.id)
+
+
 _BINDING = made_binding(12)
 _CRON = Cron("0 3 * * *", "Europe/Prague")
 
@@ -161,6 +182,32 @@ _WORKFLOW = b"\n".join(
         WorkflowDefinition("deploy", "portfolio", (_STEP,)),
         Step("build", 1),
     )
+)
+_CLAIMS = [("write", "path", "a", "/x")]
+_TOLD: tuple[tuple[str, str | None, dict[str, object]], ...] = (
+    ("repository_added", None, {"name": "demo", "path": "/demo"}),
+    (
+        "job_queued",
+        "a1",
+        {"kind": "agent-run", "priority": "P2", "origin": "cli", "claims": _CLAIMS},
+    ),
+    (
+        "job_dispatched",
+        "a1",
+        {
+            "attempt": 1,
+            "fence": 1,
+            "tokens": tokens_for("agent-run", None),
+            "claims": _CLAIMS,
+            "reason": "next",
+        },
+    ),
+    ("job_running", "a1", {"reason": "started"}),
+    ("job_edited", "a1", {"changed": {"priority": "P1", "labels": ["x"]}}),
+    ("job_succeeded", "a1", {"reason": "exit"}),
+)
+_EVENTS = b"\n".join(
+    msgspec.json.encode(Event(kind, 5.0, "r1", job, data)) for kind, job, data in _TOLD
 )
 _EPIC_WORDS = (
     *(b'"schema":1', b'"run_key":', b'"phase":"', b'"claim_id":"c-', b'"closed":'),
@@ -216,6 +263,21 @@ TARGETS = (
         epic_runs,
         (_DEEP, b'{"id":"e1","epic":"u","state":"running"}'),
         (b'"state":"', b'"view":', b'"issues":['),
+    ),
+    Target(
+        "histories",
+        "an event that cannot be the next one is refused, and says what it lacks",
+        histories,
+        (
+            _EVENTS,
+            b'{"kind":"limits_changed","at":1,"data":{"limits":{"workers":"x"}}}',
+            b'{"kind":"policy_changed","at":1,"data":{"mode":[]}}\n'
+            b'{"kind":"job_x","at":1,"data":{"x":' + b"[" * 2000,
+        ),
+        (
+            *(b'"kind":"', b'"data":{', b'"job":"a1"', b'"repo":"r1"', b'"claims":['),
+            *(kind.encode() for kind in sorted(KINDS)),
+        ),
     ),
     Target(
         "small-files",

@@ -10,6 +10,7 @@ import pytest
 from forge_actors.testing.agents import FakeAgent, install
 from tests.acceptance.bench import Gate
 from tests.acceptance.service import LiveService
+from tests.browser.site import NARROW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from tests.browser.site import Visit
+
+#: Whether an element is within the one that it is scrolled in.
+IN_SIGHT = """(found) => {
+  const inner = found.getBoundingClientRect();
+  const outer = found.parentElement.getBoundingClientRect();
+  return inner.left >= outer.left && inner.right <= outer.right;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -299,15 +307,24 @@ def test_a_schedule_is_run_and_paused(
 def test_a_workflow_is_seen_and_what_it_asks_is_answered(
     few: LiveService, visit: Callable[..., Visit]
 ) -> None:
-    page = visit(few).open("/workflows")
-    page.get_by_role("link", name="release").click()
+    page = visit(few, size=NARROW).open("/")
+    asked = page.locator(".card", has_text="Ship <b>it</b>?")
+    asked.get_by_role("button", name="No").click()  # it asks whether one is sure
+    page.keyboard.press("Escape")
+    asked.get_by_role("link", name="Workflow").click()
     page.get_by_text("Ship <b>it</b>?").first.wait_for()
+    here = page.locator(".nav [aria-current]")
+    assert here.inner_text() == "Workflows"
+    assert here.evaluate(IN_SIGHT)
     picture = page.locator(".graph img")
     picture.wait_for()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
     text = page.inner_text("main")
     assert "exit status 3" in text
-    page.get_by_role("button", name="Yes").click()
+    page.goto(page.url.partition("/workflows")[0])
+    asked.get_by_role("button", name="Yes").click()
+    asked.wait_for(state="detached")
+    page.go_back()
     page.locator(".state", has_text="Failed").wait_for()
     shown = few.json("workflow", "show", "release")
     assert [step["state"] for step in shown["steps"]] == [

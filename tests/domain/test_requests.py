@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.harmless import clean
+from forge_actors.domain.policies import PolicyRequest
 from forge_actors.domain.requests import (
     MAX_ARGUMENT_BYTES,
     MAX_ARGV,
@@ -104,9 +105,12 @@ def test_an_unknown_field_is_answered_with_the_nearest_known_one(
     assert caught.value.field == f"jobs[7].{wrong}"
 
 
-def test_an_unknown_field_like_no_other_is_answered_without_a_guess() -> None:
-    with pytest.raises(InvalidInput, match=r"is not a known field$"):
+def test_an_unknown_field_like_no_other_is_answered_with_those_there_are() -> None:
+    with pytest.raises(InvalidInput, match=r"is not a known field \(allowed: repo"):
         convert({"repo": "a", "argv": ["x"], "qqq": 1}, JobRequest)
+    # By the name that it has outside of the program, where that is another one.
+    with pytest.raises(InvalidInput, match="did you mean 'for'"):
+        convert({"mode": "maintenance", "fo": "2h"}, PolicyRequest)
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,11 @@ def _moment(stated: re.Match[str], now: float, zone: str | None) -> float | None
         month = _MONTHS.index(stated["month"].lower()) + 1
         year = int(stated["year"] or here.year)
         dated = clock.replace(year=year, month=month, day=int(stated["day"]))
+        # Without a year it is the next one: in December a day of January is ahead.
+        if stated["year"] is None and dated.timestamp() < now - 180 * 86_400:
+            dated = dated.replace(year=year + 1)
     except ValueError:
         return None
-    # Without a year it is the next one: in December a day of January is ahead.
-    if stated["year"] is None and dated.timestamp() < now - 180 * 86_400:
-        dated = dated.replace(year=year + 1)
     return dated.timestamp()
 
 
@@ -116,5 +116,5 @@ def _zone(name: str | None) -> tzinfo | None:
         return UTC
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):  # it can be anything, a path among others
+    except (LookupError, OSError, ValueError):  # it can be anything, also a path
         return None

@@ -74,6 +74,16 @@ export function approvals(id, changed) {
   ];
 }
 
+/** Those of a step of a workflow that asks something. */
+export function stepAnswers(workflow, step, changed) {
+  const say = (yes) => post(["workflows", workflow, "answer"], { step, yes });
+  const refuse = { title: `Say no to ${step}?`, text: "The step fails, and what depends on it is left out.", yes: "Say no", tone: "danger" };
+  return [
+    button("Yes", () => act(() => say(true), () => told("It goes on.", changed)), { tone: "main" }),
+    button("No", () => agreed(refuse, () => say(false), changed), { tone: "danger" }),
+  ];
+}
+
 /** Have an item of the inbox not be shown any more. */
 export function dismiss(item, changed) {
   const question = { title: "Dismiss it?", text: "It is shown no more. Nothing else changes.", yes: "Dismiss" };
