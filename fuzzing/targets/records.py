@@ -131,8 +131,10 @@ def jobs(data: bytes) -> None:
     what, and its receipt."""
     texts = [line.decode("utf-8", "replace") for line in data.split(b"\n")]
     spec, claims, after, told = (*texts, "", "", "", "")[:4]
-    row = ("a1", "agent-run", "queued", 2, None, claims, after, "never")
-    row += (0, 3, None, 5.0, None, None, None, spec, 0)
+    row = (
+        *("a1", "agent-run", "queued", 2, None, claims, after, "never"),
+        *(0, 3, None, 5.0, None, None, None, spec, 0),
+    )
     job = _row(rows.job_from, "r1", row)
     details = _row(rows.spec_from, (spec,))
     receipt = _row(msgspec.json.decode, told.encode(), type=Receipt)
