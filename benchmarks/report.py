@@ -101,7 +101,7 @@ def cells(row: Row) -> tuple[str, ...]:
     verdict = {True: "met", False: "NOT MET", None: "-" if row["bar"] else ""}
     return (
         str(row["name"]),
-        f"{value:,.{digits}f}" if isinstance(value, float) else "-",
+        f"{value:,.{digits}f}" if isinstance(value, int | float) else "-",
         str(row["unit"]),
         f"{ratio:.2f}" if isinstance(ratio, float) else "",
         str(row["bar"] or ""),

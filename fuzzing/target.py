@@ -23,6 +23,9 @@ MAX_SECONDS = 3.0
 #: takes the square of its size shows only there.
 REPEATED, SMALL, ONE_IN = 32 * 1024, 48, 16
 
+#: Bytes that come one by one where an input is cut as often as it can be.
+SINGLY = 300
+
 
 class Broken(Exception):
     """What a target did with an input that it must not do."""
@@ -106,13 +109,14 @@ def argument_of(data: bytes) -> str:
 
 def pieces_of(data: bytes) -> tuple[list[bytes], bytes]:
     """An input in pieces, and whole: its first byte says how many cuts there are and
-    the next ones where. With none of them each byte is a piece."""
+    the next ones where. With none of them each of the first bytes is a piece."""
     if not data:
         return [], b""
     count = data[0] % 8
     places, whole = data[1 : 1 + count], data[1 + count :]
     if not count:
-        return [whole[at : at + 1] for at in range(len(whole))], whole
+        first = [whole[at : at + 1] for at in range(min(SINGLY, len(whole)))]
+        return [*first, whole[SINGLY:]], whole
     cuts = sorted(place * len(whole) // 256 for place in places)
     begins, ends = [0, *cuts], [*cuts, len(whole)]
     return [whole[a:b] for a, b in zip(begins, ends, strict=True)], whole

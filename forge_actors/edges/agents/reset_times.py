@@ -132,11 +132,11 @@ def _moment(stated: re.Match[str], now: float, zone: str | None) -> float | None
         month = _MONTHS.index(stated["month"].lower()) + 1
         year = int(stated["year"] or here.year)
         dated = clock.replace(year=year, month=month, day=int(stated["day"]))
+        # Without a year it is the next one: in December a day of January is ahead.
+        if stated["year"] is None and dated.timestamp() < now - 180 * 86_400:
+            dated = dated.replace(year=year + 1)
     except ValueError:
         return None
-    # Without a year it is the next one: in December a day of January is ahead.
-    if stated["year"] is None and dated.timestamp() < now - 180 * 86_400:
-        dated = dated.replace(year=year + 1)
     return dated.timestamp()
 
 
@@ -173,5 +173,5 @@ def _zone(name: str | None) -> tzinfo | None:
             ahead = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
             return timezone(ahead if found[1] == "+" else -ahead)
         return ZoneInfo(name)
-    except (OSError, ValueError):  # it can be anything, a path among others
+    except (LookupError, OSError, ValueError):  # it can be anything, also a path
         return None
