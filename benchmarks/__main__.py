@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import shutil
 import statistics
@@ -23,15 +22,19 @@ from benchmarks import (
     clean,
     epic,
     idle,
+    killed,
+    limits,
     looks,
     memory,
     messages,
     peers,
     ready,
+    recorded,
     restart,
     returning,
     schedules,
     skeleton,
+    spooler,
     starts,
     streams,
     w1,
@@ -39,8 +42,9 @@ from benchmarks import (
     workflows,
     worktrees,
 )
+from benchmarks.costs import cores
 from benchmarks.cref import CReference, filesystem, sync_rate
-from benchmarks.report import Measured, Row, make_row, rows_of, table
+from benchmarks.report import Measured, Row, make_row, median, rows_of, table
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import ServiceFailed
 from benchmarks.wire import Refusal
@@ -90,6 +94,7 @@ def measure_disk(bench: Bench) -> Iterable[Sample]:
 MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "sync": measure_disk,
     "peers": peers.measure,
+    "spooler": spooler.measure,
     "skeleton": measure_skeleton,
     "w1": w1.measure,
     "w1-deep": w1.measure_deep,
@@ -108,6 +113,7 @@ MEASURES: dict[str, Callable[[Bench], Iterable[Sample]]] = {
     "epic": epic.measure,
     "ready": ready.measure,
     "restart": restart.measure,
+    "w4": killed.measure,
     "clean": clean.measure,
     "spin": clean.measure_spin,
     "memory": memory.measure,
@@ -122,6 +128,7 @@ ONCE = frozenset(  # long
         "limit-return",
         "ready",
         "restart",
+        "w4",
         "clean",
         "spin",
         "memory",
@@ -171,7 +178,10 @@ def run(
         cref_note = what if reference.available else "no C compiler: no ratios"
         cref = statistics.median(references) if references else None
         rows.append(make_row("cref", cref, "jobs/s", 1.0 if cref else None, cref_note))
-    return rows + rows_of(found)
+        cost = median([seconds * 1e6 for seconds in reference.costs])
+        note = "CPU time of each job in C, its starter's included"
+        rows.append(make_row("cref-cpu", cost, "us", None, note))
+    return limits.with_limits(rows + rows_of(found), cores())
 
 
 def ratio_of(sample: Sample, before: float | None, after: float | None) -> float | None:
@@ -180,18 +190,30 @@ def ratio_of(sample: Sample, before: float | None, after: float | None) -> float
     return sample.value / ((before + after) / 2)
 
 
-def document(bench: Bench, rows: list[Row], *, quick: bool) -> dict[str, object]:
-    """The one JSON document; `synchronous` and `agent_pid` as the service said."""
+def head(bench: Bench, options: argparse.Namespace) -> dict[str, object]:
+    """What is known of a run before anything is measured."""
     return {
         "machine": {
-            "cpus": len(os.sched_getaffinity(0)),
+            "cpus": cores(),
             "python": platform.python_version(),
+            "implementation": platform.python_implementation(),
             "sqlite": apsw.sqlite_lib_version(),
             "filesystem": filesystem(bench.folder),
         },
+        "quick": options.quick,
+        "jobs": bench.jobs,
+        "rounds": options.rounds,
+    }
+
+
+def document(
+    bench: Bench, rows: list[Row], options: argparse.Namespace
+) -> dict[str, object]:
+    """The one JSON document; `synchronous` and `agent_pid` as the service said."""
+    return {
+        **head(bench, options),
         "synchronous": bench.seen.get("synchronous"),
         "agent_pid": bench.seen.get("agent_pid"),
-        "quick": quick,
         "rows": rows,
     }
 
@@ -215,6 +237,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--peer-python",
         help="an interpreter that has the peers; else one is made for this run",
     )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="keep the run in a file"
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="exit with 1 if a ratio is a quarter worse than in a run that was kept",
+    )
     options = parser.parse_args(arguments)
     options.rows = options.rows.split(",")
     unknown = [name for name in options.rows if name not in ROWS]
@@ -226,13 +257,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 if a row failed; what was made is then kept and named."""
+    """Exit code 1 if a row failed, or was lost `--against` a run that was kept.
+
+    What was made is kept and named where a row failed.
+    """
     if arguments is None:
         arguments = sys.argv[1:]
     if arguments[:1] == ["chaos"]:
         from benchmarks.chaos.__main__ import main as chaos
 
         return chaos(arguments[1:])
+    if arguments[:1] == ["profile"]:
+        from benchmarks.profile import main as profile
+
+        return profile(arguments[1:])
     options = parse(arguments)
     folder = Path(tempfile.mkdtemp(prefix="fb-", dir=options.dir))
     bench = Bench(folder, jobs=options.jobs, peer_python=options.peer_python)
@@ -241,10 +279,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.rounds = 1
     if options.repositories:
         bench.registered = options.repositories
+    try:
+        before = options.against and recorded.read(options.against)
+        if before:
+            recorded.check_same(before, head(bench, options))
+    except recorded.Unusable as error:
+        say(str(error))
+        folder.rmdir()
+        return 2
     failed = True
     try:
         rows = run(bench, options.rows, options.rounds, say)
-        result = document(bench, rows, quick=options.quick)
+        result = document(bench, rows, options)
         failed = any(str(row["note"]).startswith("failed:") for row in rows)
     finally:
         if failed:
@@ -254,7 +300,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(json.dumps(result, indent=2) if options.json else table(rows))
     if options.quick:
         say("small sizes, one round: whether a bar is met means little here")
-    return int(failed)
+    if options.record and failed:
+        say(f"not recorded in {options.record}: a row failed")
+    elif options.record:
+        recorded.write(options.record, result)
+    good = True
+    if before:
+        good, told = recorded.verdict(recorded.compared(before, result))
+        say(told)
+    return int(failed or not good)
 
 
 def say(text: str) -> None:

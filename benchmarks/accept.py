@@ -7,12 +7,15 @@ decision that a job has to wait. One batch call, then many callers with one job 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import selectors
 import time
 from typing import TYPE_CHECKING
 
+from benchmarks.bare import rows_rate
 from benchmarks.cref import trivial_program
+from benchmarks.idle import cpu_seconds
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import HOLDER, Service, ServiceFailed, running_service
 from benchmarks.wire import Refusal, connect, request
@@ -37,9 +40,11 @@ def measure(bench: Bench) -> Iterable[Sample]:
         ]
         submit = request("POST", "/v1/jobs", {"jobs": jobs})
         with service.client() as client:
+            before = cpu_seconds([service.pid])
             begin = time.perf_counter()
             answer = client.send(submit)
             seconds = time.perf_counter() - begin
+            batch_cpu = cpu_seconds([service.pid]) - before
         if len({job["id"] for job in answer.result()["jobs"]}) != bench.batch:
             raise ServiceFailed("not every job of the batch was accepted")
     yield Sample(
@@ -48,14 +53,29 @@ def measure(bench: Bench) -> Iterable[Sample]:
         "jobs/s",
         f"{bench.batch} jobs in one call, the only worker busy",
     )
+    yield _cost("accept-batch", batch_cpu, bench.batch)
+    yield Sample(
+        "accept-sqlite",
+        rows_rate(bench.folder, bench.batch, [json.dumps(job) for job in jobs]),
+        "per s",
+        f"{bench.batch} such rows, which SQLite keeps in one synced commit",
+    )
     with held_service(bench) as (service, names):
+        before = cpu_seconds([service.pid])
         seconds = run_callers(service, names, bench.callers, bench.calls)
+        callers_cpu = cpu_seconds([service.pid]) - before
     yield Sample(
         "accept-callers",
         bench.callers * bench.calls / seconds,
         "jobs/s",
         f"{bench.callers} callers, {bench.calls} calls each, one job a call",
     )
+    yield _cost("accept-callers", callers_cpu, bench.callers * bench.calls)
+
+
+def _cost(name: str, seconds: float, jobs: int) -> Sample:
+    note = f"CPU time of the service for each job of {name}"
+    return Sample(f"{name}-cpu", seconds * 1e6 / jobs, "us", note)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ Rates of different runs and machines cannot be compared; their ratios to this ca
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -38,6 +39,8 @@ class CReference:
 
     def __init__(self, folder: Path) -> None:
         self._program = compile_c("cref.c", folder)
+        #: CPU seconds that each job cost, its starter's included, of every measurement.
+        self.costs: list[float] = []
 
     @property
     def available(self) -> bool:
@@ -47,13 +50,21 @@ class CReference:
         """Jobs per second, measured now."""
         if self._program is None:
             return None
+        before = _of_children()
         done = subprocess.run(
             [str(self._program), trivial_program(), str(jobs), str(at_once)],
             check=True,
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.costs.append((_of_children() - before) / jobs)
         return float(done.stdout)
+
+
+def _of_children() -> float:
+    """CPU seconds of the children that were waited for, and of their children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def sync_rate(folder: Path, count: int = 500) -> float:

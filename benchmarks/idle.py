@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.bare import resident_mib as bare_mib
 from benchmarks.repositories import make_repositories
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import running_service
@@ -31,13 +32,18 @@ def measure(bench: Bench) -> Iterable[Sample]:
         before = cpu_seconds(service.pids)
         time.sleep(bench.idle_seconds)
         cpu = cpu_seconds(service.pids) - before
-        memory = sum(resident_mib(pid) for pid in service.pids)
+        memory = [resident_mib(pid) for pid in service.pids]
     note = f"{len(paths)} repositories registered, service and agent together"
     seconds = f"in {PERIOD:.0f} s, measured over {bench.idle_seconds:.0f} s; {note}"
     yield Sample("idle-cpu", cpu * 1000 * PERIOD / bench.idle_seconds, "ms", seconds)
     # What agents need of it is loaded where it is installed.
     agents = service.status["mcp"]["available"]
-    yield Sample("idle-rss-agents" if agents else "idle-rss", memory, "MiB", note)
+    name = "idle-rss-agents" if agents else "idle-rss"
+    yield Sample(name, sum(memory), "MiB", note)
+    for part, value in zip(("service", "agent"), memory, strict=False):
+        yield Sample(f"idle-rss-{part}", value, "MiB", f"of it the {part}")
+    bare = "interpreters with the libraries of service and agent, together"
+    yield Sample("idle-rss-python", bare_mib(), "MiB", bare)
 
 
 def cpu_seconds(pids: Sequence[int]) -> float:

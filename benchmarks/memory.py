@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from benchmarks.bare import task_bytes
 from benchmarks.idle import resident_mib
 from benchmarks.repositories import make_repositories
 from benchmarks.rows import Bench, Sample
@@ -35,6 +36,11 @@ def measure(bench: Bench) -> Iterable[Sample]:
     yield Sample("memory-job", job, "bytes", f"{bench.deep} jobs of {len(few)} queued")
     note = f"{len(many)} awake without a job"
     yield Sample("memory-repository", repository, "bytes", note)
+    for name, kind, what in (
+        ("memory-task", "plain", "an idle trio task that waits at a channel"),
+        ("memory-task-nursery", "nursery", "the same, with a nursery of its own"),
+    ):
+        yield Sample(name, task_bytes(bench.awake, kind), "bytes", what)
 
 
 def wake(service: Service, names: Sequence[str], awake: int) -> float:

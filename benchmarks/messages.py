@@ -48,7 +48,9 @@ def measure(bench: Bench) -> Iterable[Sample]:
         for _ in range(TURNS):
             add("tell", trio.run(tell_ours, count))
             add("tell-trio", trio.run(tell_bare, count))
+            add("tell-called", trio.run(tell_called, count))
             add("ask", trio.run(ask_ours, count))
+            add("ask-trio", trio.run(ask_bare, count))
         if missing is None:
             found = pykka(bench.peers, count)
             add("tell-pykka", *found["tells"])
@@ -59,8 +61,10 @@ def measure(bench: Bench) -> Iterable[Sample]:
     notes = {
         "tell": f"our mailbox: {loop}",
         "tell-trio": f"a bare memory channel: {loop}",
+        "tell-called": f"the same behind one Python function: {loop}",
         "tell-pykka": peer,
         "ask": "our mailbox: one asker, the next ask after the answer",
+        "ask-trio": "bare memory channels, one made for each answer",
         "ask-pykka": peer,
     }
     for name, note in notes.items():
@@ -85,6 +89,15 @@ async def tell_ours(count: int) -> float:
 async def tell_bare(count: int) -> float:
     send, receive = trio.open_memory_channel[int](math.inf)
     return await rate(count, send.send_nowait, receive.receive)
+
+
+async def tell_called(count: int) -> float:
+    send, receive = trio.open_memory_channel[int](math.inf)
+
+    def tell(message: int) -> None:
+        send.send_nowait(message)
+
+    return await rate(count, tell, receive.receive)
 
 
 async def rate(
@@ -118,6 +131,29 @@ async def ask_ours(count: int) -> float:
         for number in range(count):
             wanted = await mailbox.ask(partial(Question, number))
             if wanted != number:
+                raise AssertionError("an ask got the answer of another")
+        seconds = time.perf_counter() - begin
+        nursery.cancel_scope.cancel()
+    return count / seconds
+
+
+async def ask_bare(count: int) -> float:
+    """Asks per second over bare channels, one made for each answer."""
+    send, receive = trio.open_memory_channel[tuple[int, trio.MemorySendChannel[int]]](
+        math.inf
+    )
+
+    async def serve() -> None:
+        async for number, reply in receive:
+            reply.send_nowait(number)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        begin = time.perf_counter()
+        for number in range(count):
+            reply, answered = trio.open_memory_channel[int](1)
+            send.send_nowait((number, reply))
+            if await answered.receive() != number:
                 raise AssertionError("an ask got the answer of another")
         seconds = time.perf_counter() - begin
         nursery.cancel_scope.cancel()

@@ -7,6 +7,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from benchmarks.bare import load_seconds
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import new_home, running
 
@@ -34,6 +35,8 @@ def measure(bench: Bench) -> Iterable[Sample]:
         value = statistics.median(times[row]) if times[row] else None
         told = f"{note}, {what}" if times[row] else "the extra is not installed"
         yield Sample(row, value, "s", told)
+    note = "command, service and agent, loaded one after another, which do nothing"
+    yield Sample("ready-imports", load_seconds(), "s", note)
 
 
 def _start(bench: Bench, settings: str) -> float:

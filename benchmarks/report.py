@@ -81,13 +81,17 @@ def make_row(
         "bar": None if bar is None else str(bar),
         "met": None if bar is None else bar.met(value, ratio),
         "note": note,
+        "limit": None,
     }
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows for people."""
-    heads = ("row", "value", "unit", "of C", "bar", "", "note")
-    lines = [line(heads), *(line(cells(row)) for row in rows)]
+    """The rows for people; below one that misses its bar or goal what limits it."""
+    lines = [line(("row", "value", "unit", "of C", "bar", "", "note"))]
+    for row in rows:
+        lines.append(line(cells(row)))
+        if row["limit"]:
+            lines.append(f"    limit: {row['limit']}")
     return "\n".join(lines)
 
 
@@ -97,7 +101,7 @@ def cells(row: Row) -> tuple[str, ...]:
     verdict = {True: "met", False: "NOT MET", None: "-" if row["bar"] else ""}
     return (
         str(row["name"]),
-        f"{value:,.{digits}f}" if isinstance(value, float) else "-",
+        f"{value:,.{digits}f}" if isinstance(value, int | float) else "-",
         str(row["unit"]),
         f"{ratio:.2f}" if isinstance(ratio, float) else "",
         str(row["bar"] or ""),
@@ -108,4 +112,4 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def line(texts: Sequence[str]) -> str:
     name, value, unit, of_c, bar, met, note = texts
-    return f"{name:<28}{value:>10} {unit:<7}{of_c:>5}  {bar:<12}{met:<8} {note}"
+    return f"{name:<28}{value:>10} {unit:<7}{of_c:>5}  {bar:<23}{met:<8} {note}"

@@ -59,6 +59,8 @@ class Bench:
     finished: int = 100_000
     spin_seconds: float = 60.0
     registered: int = 10_000
+    #: Jobs in whose midst everything is killed.
+    killed: int = 1000
     looked_at: int = 1000
     #: Of one EPIC.
     children: int = 100
@@ -91,7 +93,7 @@ class Bench:
         self.looked_at = 200
         self.parked = 20
         self.finished, self.spin_seconds = 20_000, 2.0
-        self.files = 200
+        self.files, self.killed = 200, 40
         self.idle_readers, self.active_readers = 50, 10
 
     def saw(self, service: Service) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from benchmarks import costs
+from benchmarks.costs import Meter
 from benchmarks.cref import trivial_program
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import Service, ServiceFailed, running_service
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
 #: Seconds in which what accepting left to do is done: queueing is not timed.
 SETTLE = 0.3
 DEEP_SETTLE = 2.0
+
+
+class Watch(Protocol):
+    """What looks at the time that counts, and at no more."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 RESUME = request("POST", "/v1/resume", {"scope": "all"})
 
 
@@ -28,12 +40,14 @@ def measure(bench: Bench) -> Iterable[Sample]:
     ) as service:
         bench.saw(service)
         names = service.add_repositories(bench.checkouts)
-        seconds = run_warm(bench, service, names)
+        meter = Meter(service)
+        seconds = run_warm(bench, service, names, meter=meter)
     note = (
         f"{bench.jobs} jobs, {len(names)} repositories, {bench.at_once} at once;"
         f" all queued first, after {bench.warm_up} others"
     )
     yield Sample("w1", bench.jobs / seconds, "jobs/s", note, rate=True)
+    yield from costs.samples("w1", meter, seconds, bench.jobs)
 
 
 def measure_deep(bench: Bench) -> Iterable[Sample]:
@@ -43,13 +57,20 @@ def measure_deep(bench: Bench) -> Iterable[Sample]:
     ) as service:
         bench.saw(service)
         names = service.add_repositories(bench.checkouts)
-        seconds = run_warm(bench, service, names, deep=bench.deep)
+        meter = Meter(service)
+        seconds = run_warm(bench, service, names, deep=bench.deep, meter=meter)
     note = f"as w1, with {bench.deep} jobs of a lower priority queued behind them"
     yield Sample("w1-deep", bench.jobs / seconds, "jobs/s", note, rate=True)
+    yield from costs.samples("w1-deep", meter, seconds, bench.jobs)
 
 
 def run_warm(
-    bench: Bench, service: Service, names: Sequence[str], *, deep: int = 0
+    bench: Bench,
+    service: Service,
+    names: Sequence[str],
+    *,
+    deep: int = 0,
+    meter: Watch | None = None,
 ) -> float:
     """Seconds of the jobs that count; what is `deep` waits from before to after."""
     with service.client() as client:
@@ -59,7 +80,7 @@ def run_warm(
             service.pause()
             service.submit(trivial_jobs(names, deep, priority="P3"))
             time.sleep(DEEP_SETTLE)
-        return run_queued(client, service, trivial_jobs(names, bench.jobs))
+        return run_queued(client, service, trivial_jobs(names, bench.jobs), meter)
 
 
 def trivial_jobs(
@@ -74,9 +95,14 @@ def trivial_jobs(
 
 
 def run_queued(
-    client: Client, service: Service, jobs: Sequence[dict[str, object]]
+    client: Client,
+    service: Service,
+    jobs: Sequence[dict[str, object]],
+    watch: Watch | None = None,
 ) -> float:
     """Queue the jobs while everything is paused; the seconds of running them.
+
+    A `watch` is told when they begin and end.
 
     Raises:
         ServiceFailed: a job did not succeed.
@@ -85,9 +111,13 @@ def run_queued(
     ids = service.submit(jobs)
     held = wait_request(ids)
     time.sleep(SETTLE)
+    if watch is not None:
+        watch.begin()
     begin = time.perf_counter()
     resumed = client.send(RESUME)
     seconds, views = wait_for(client, held, begin)
+    if watch is not None:
+        watch.end()
     resumed.result()
     states = [view["state"] for view in views]
     if len(set(ids)) != len(jobs) or states != ["succeeded"] * len(jobs):

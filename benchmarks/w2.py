@@ -36,6 +36,9 @@ def measure(bench: Bench) -> Iterable[Sample]:
     note = f"{len(times)} jobs, one at a time, {how}"
     yield Sample("w2-median", statistics.median(times) * 1000, "ms", note)
     yield Sample("w2-p99", percentile(times, 0.99) * 1000, "ms", note)
+    with announced(fifo) as line:
+        bare = statistics.median(line.spawns(argv, bench.starts))
+    yield Sample("w2-spawn", bare * 1000, "ms", "a bare posix_spawn of that program")
 
 
 class Line:
@@ -43,6 +46,11 @@ class Line:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+
+    def begun(self) -> float:
+        """When the next job said so."""
+        os.read(self._fd, 1)
+        return time.perf_counter()
 
     def starts(
         self, service: Service, repo: str, argv: Sequence[str], count: int
@@ -54,11 +62,20 @@ class Line:
             for _ in range(count):
                 begin = time.perf_counter()
                 accepted = client.send(submit)
-                os.read(self._fd, 1)
-                times.append(time.perf_counter() - begin)
+                times.append(self.begun() - begin)
                 ids = [job["id"] for job in accepted.result()["jobs"]]
                 wait_for(client, wait_request(ids), begin)
                 time.sleep(PAUSE)
+        return times
+
+    def spawns(self, argv: list[str], count: int) -> list[float]:
+        """Seconds from each bare spawn to the first byte of its program."""
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            pid = os.posix_spawn(argv[0], argv, os.environ)
+            times.append(self.begun() - begin)
+            os.waitpid(pid, 0)
         return times
 
 

@@ -19,16 +19,11 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_messages,
-    repository,
-    repository_context,
-    repository_messages,
-)
+from forge_actors.actors import repository, repository_context, repository_messages
 from forge_actors.actors.ahead import Ahead
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
-from forge_actors.actors.attendant import for_maintenance
+from forge_actors.actors.clean_up import CleanUp
 from forge_actors.actors.closings import Closings
 from forge_actors.actors.mail import mail_counts
 from forge_actors.actors.mailbox import open_mailbox, serving, told
@@ -37,8 +32,8 @@ from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
     AheadDue,
-    AttendantEnded,
     CareEnded,
+    CleanUpEnded,
     ClosingsDue,
     Count,
     CountMail,
@@ -128,7 +123,7 @@ class _Supervisor:
             context, self._history, self._grants, nursery, self._keep_receipt, mailbox
         )
         self._pressure = PressureLook(context, self._capacity)
-        self._maintenance = for_maintenance(context)
+        self._clean_up = CleanUp(context)
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
@@ -158,7 +153,7 @@ class _Supervisor:
 
     @property
     def finished(self) -> bool:
-        runs = self._children or self._aside.watches or not self._maintenance.ended
+        runs = self._children or self._aside.watches or not self._clean_up.ended
         return self._stop is not None and not runs
 
     @property
@@ -170,8 +165,8 @@ class _Supervisor:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
         self._nursery.start_soon(self._ahead.alarm.run)
-        if not self._maintenance.ended:
-            self._nursery.start_soon(self._maintenance.keep, self._mailbox)
+        if not self._clean_up.ended:
+            self._nursery.start_soon(self._clean_up.keep, self._mailbox)
         try:
             with self._closings.keeping_time(self._nursery):
                 yield
@@ -230,7 +225,7 @@ class _Supervisor:
                     reply.answer(self._survey())
             case CountMail(reply):
                 with reply:
-                    kept = self._children, self._aside, self._maintenance
+                    kept = self._children, self._aside, self._clean_up
                     reply.answer(mail_counts(self._mailbox, *kept))
             case Place(offers, reply):
                 with reply:
@@ -251,11 +246,11 @@ class _Supervisor:
                 # The pressure is another one by other limits.
                 self._pressure.again()
                 self._tell_all(repository_messages.SetLimits(repositories))
-                self._maintenance.tell(maintenance_messages.Reconsider())
+                self._clean_up.reconsider()
             case OpenMaintenance(reply):
                 with reply:
-                    self._maintenance.answer(reply)
-            case AttendantEnded():
+                    self._clean_up.answer(reply)
+            case CleanUpEnded():
                 pass  # whether that was the last is looked at after each message
             case AheadDue():
                 self._ahead.look()
@@ -267,7 +262,7 @@ class _Supervisor:
                 if because is not None:
                     self._context.store.save([Noted(because)])
                 self._tell_all(repository_messages.Stop(reason))
-                self._maintenance.stop()
+                self._clean_up.stop()
                 await self._aside.stop(reason)
 
     async def open(self, repo: str) -> RepositoryMailbox:
@@ -394,5 +389,5 @@ class _Supervisor:
             silence=self._signs.silence(runs=bool(self._grants)),
             waiting=sum(1 for _ in self._line.offers()),
             closed=self._accounts.closed,
-            no_clean_up=self._maintenance.given_up,
+            no_clean_up=self._clean_up.given_up,
         )

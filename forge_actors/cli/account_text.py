@@ -33,6 +33,18 @@ def closed_lines(providers: dict[str, Any]) -> list[str]:
     return ["closed", *lines] if lines else []
 
 
+def spent_lines(budgets: list[dict[str, Any]]) -> list[str]:
+    """A line for each budget of the day that is spent, and what can be done."""
+    lines = [
+        clean(
+            f"  {each['detail']}, until {each['until']};"
+            f" forge-actors settings reload takes over a larger one"
+        )
+        for each in budgets
+    ]
+    return ["budgets", *lines] if lines else []
+
+
 def _line(name: str, closed: dict[str, Any]) -> str:
     until = closed["until"]
     if until is None:

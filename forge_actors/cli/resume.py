@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 HELP = (
     "End a pause: of everything, of a repository or of a provider, with all that it\n"
-    "suspended; or let single jobs go on that were paused or held.\n"
+    "suspended; or let single jobs go on that were paused or held. --provider also\n"
+    "opens an account that a limit, a wrong login or a spent budget has closed.\n"
     "--repo alone resumes the repository; with ids or other selectors it selects jobs."
 )
 EXAMPLES = """\
   forge-actors resume --all
-  forge-actors resume --repo app --jobs
+  forge-actors resume --provider claude
   forge-actors resume 4f2k9x
 """
 

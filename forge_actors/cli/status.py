@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.cli.account_text import closed_lines, shown_providers
+from forge_actors.cli.account_text import closed_lines, shown_providers, spent_lines
 from forge_actors.cli.agent_text import program_lines
 from forge_actors.cli.clean_text import clean_up_lines
 from forge_actors.cli.color import Painter, add_color
@@ -104,6 +104,7 @@ def _lines(status: dict[str, Any], painter: Painter) -> list[str]:
     providers = status.get("providers") or {}
     lines += _section("providers", shown_providers(providers))
     lines += closed_lines(providers)
+    lines += spent_lines(status.get("budgets") or [])
     lines += _section("agents", program_lines(status.get("agents") or []))
     pauses = status.get("pauses") or []
     if pauses:

@@ -63,6 +63,7 @@ def set_pauses(args: argparse.Namespace, verb: str, scopes: list[str]) -> int:
     service = Service(args.home)
     if len(scopes) > 1:
         _check_scopes(service, scopes)
+    opens = _closed(service, scopes) if verb == "resume" and not args.json else []
     answer: dict[str, Any] = {}
     for scope in scopes:
         body = {"scope": scope, "jobs": args.running}
@@ -70,9 +71,19 @@ def set_pauses(args: argparse.Namespace, verb: str, scopes: list[str]) -> int:
     if args.json:
         print_json(answer)
         return 0
-    for line in pause_lines(answer["pauses"]) or ["nothing is paused"]:
+    lines = [f"{name} is open again: its jobs go on" for name in opens]
+    for line in [*lines, *pause_lines(answer["pauses"])] or ["nothing is paused"]:
         print(clean(line))
     return 0
+
+
+def _closed(service: Service, scopes: list[str]) -> list[str]:
+    """The providers among them whose accounts are closed, which a resume opens."""
+    names = [s.partition(":")[2] for s in scopes if s.startswith("provider:")]
+    if not names:
+        return []
+    providers = service.get("status")["providers"]
+    return [name for name in names if providers.get(name, {}).get("state") == "closed"]
 
 
 def _check_scopes(service: Service, scopes: list[str]) -> None:

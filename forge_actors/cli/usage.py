@@ -25,8 +25,9 @@ EXAMPLES = """\
   forge-actors usage --by job --since 2026-01-02 --json
 """
 #: The domain's list, without loading it.
-GROUPS = ("job", "repo", "provider", "agent", "day")
+GROUPS = ("attempt", "job", "repo", "provider", "agent", "day")
 COUNTED = ("input_tokens", "cached_tokens", "output_tokens", "cost")
+CENT = 0.01
 HEAD = ("ATTEMPTS", "INPUT", "CACHED", "OUTPUT", "COST")
 
 
@@ -74,6 +75,9 @@ def run(args: argparse.Namespace) -> int:
 def _name(by: str, key: str | None) -> str:
     if key is None:
         return "none"
+    if by == "attempt":
+        job, _, attempt = key.rpartition(".")
+        return clean(f"{job[-TAIL:]}.{attempt}")
     return key[-TAIL:] if by == "job" else clean(key)
 
 
@@ -86,5 +90,10 @@ def _told(sums: dict[str, Any], counted: str) -> str:
     value = sums[counted]
     if value is None:
         return "?" if sums["attempts"] else "0"
-    text = f"${value:,.2f}" if counted == "cost" else f"{value:,}"
+    text = _dollars(value) if counted == "cost" else f"{value:,}"
     return f">={text}" if sums["unknown"].get(counted) else text
+
+
+def _dollars(cost: float) -> str:
+    """Little is shown as little, and not as nothing."""
+    return f"${cost:.4f}" if 0 < cost < CENT else f"${cost:,.2f}"

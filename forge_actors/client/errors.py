@@ -61,7 +61,7 @@ class InputRefused(InvalidInput):
         problem = message.removeprefix(f"{field}: ")
         super().__init__(field, problem)
         self.allowed = allowed
-        self.args = (message,)
+        self.args = ServiceError(message).args
 
 
 def from_answer(status: int, body: bytes) -> ForgeError:
@@ -69,10 +69,11 @@ def from_answer(status: int, body: bytes) -> ForgeError:
     try:
         error = json.loads(body)
         code, message = str(error["code"]), str(error["detail"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ServiceError(f"the service answered with status {status}")
     if code == InvalidInput.code:
-        allowed = error.get("allowed") or ()
+        allowed = error.get("allowed")
+        allowed = allowed if isinstance(allowed, list) else ()
         return InputRefused(
             message,
             str(error.get("field", "input")),

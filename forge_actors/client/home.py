@@ -88,7 +88,7 @@ def published(home: str) -> dict[str, object]:
     try:
         with open(os.path.join(home, STATUS), "rb") as file:
             found = json.loads(file.read(MAX_STATUS))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     pid = owner(home)
     ours = isinstance(found, dict) and pid is not None and found.get("pid") == pid
@@ -101,7 +101,7 @@ def _holder(home: str) -> tuple[int | None, bool]:
         with open(os.path.join(home, LOCK), "rb") as lock:
             record = json.loads(lock.read(4096))
             inode = str(os.fstat(lock.fileno()).st_ino)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None, False
     pid = record.get("pid") if isinstance(record, dict) else None
     if not isinstance(pid, int) or not _has_locked(str(pid), inode):

@@ -212,7 +212,9 @@ def _trust(home: str, repo: str, name: str) -> Json | None:
     if not offline.rows(home, _TRUSTS):
         return None  # an older release wrote it
     for body, differs in offline.rows(home, _TRUSTED, [repo]):
-        with suppress(msgspec.MsgspecError):  # it has to be taken over anew
+        with suppress(
+            msgspec.MsgspecError, RecursionError
+        ):  # it has to be taken over anew
             seen = None if differs is None else differs_from(differs)
             told: Json = to_builtins(stored_note(name, trusted_from(body), seen))
             return told

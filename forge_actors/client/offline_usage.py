@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 _KNOWN = "SELECT 1 FROM sqlite_master WHERE name = 'usage'"
 _KEYS: dict[Group, str] = {
+    "attempt": "usage.id",
     "job": "job",
     "repo": "coalesce(repository.name, repo)",
     "provider": "provider",
     "agent": "agent",
     "day": "day",
 }
+#: Attempts and days are in their order, the last one first.
+_ORDERS: dict[Group, str] = {"attempt": "max(at) DESC, key", "day": "key DESC"}
 _SUMS = ", ".join(f"sum({name})" for name in COUNTED)
 _KNOWN_OF = ", ".join(f"count({name})" for name in COUNTED)
 _FROM = "FROM usage LEFT JOIN repository ON repository.id = usage.repo WHERE at >= ?"
@@ -36,7 +39,7 @@ def usage(home: str, by: Group, since: float | None) -> dict[str, Any]:
     groups: list[UsageSum] = []
     total = UsageSum(None, 0, None, None, None, None)
     if offline.rows(home, _KNOWN):  # else an older release wrote it
-        order = "key DESC" if by == "day" else "sum(cost) DESC, tokens DESC, key"
+        order = _ORDERS.get(by, "sum(cost) DESC, tokens DESC, key")
         columns = f"count(*), {_SUMS}, {_KNOWN_OF}"
         tokens = "coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0)"
         moment = since or 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from typing import Any
 
+from forge_actors.domain import toml
 from forge_actors.domain.errors import InvalidInput
 
 #: Bytes of a file that are read.
@@ -53,8 +53,8 @@ def read_table(path: str) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise InvalidInput("file", f"{path} has more than {MAX_BYTES} bytes")
     try:
-        return tomllib.loads(data.decode())
+        return toml.read_table(data.decode(), path)
     except UnicodeDecodeError:
         raise InvalidInput("file", f"{path} is no UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput("file", f"{path}: {error}") from None
+    except InvalidInput as error:
+        raise InvalidInput("file", f"{path} {error.problem}") from None

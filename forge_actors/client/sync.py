@@ -56,7 +56,7 @@ class Service:
         answer = b"".join(self.stream(method, path, body=body, query=query))
         try:
             return json.loads(answer)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise broke_off(self.home) from None
 
     def stream(

@@ -66,6 +66,13 @@ class Budget(Struct, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         return self.cost is not None or self.tokens is not None
 
+    @property
+    def amount(self) -> str:
+        """How much it is, in a word."""
+        cost = None if self.cost is None else f"${self.cost:g}"
+        tokens = None if self.tokens is None else f"{self.tokens}"
+        return "+".join(part for part in (cost, tokens) if part is not None)
+
     def spent_by(self, cost: float, tokens: int) -> str | None:
         """What of it is spent, in words; None if nothing is."""
         if self.cost is not None and cost >= self.cost:

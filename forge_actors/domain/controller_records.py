@@ -25,7 +25,7 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Controller, str | None]:
     """A controller that was stored, and why it is set aside if it cannot be used."""
     try:
         return _controller.decode(body), None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         problem = f"what is stored of it cannot be used: {error}"
     nothing = Controller(
         *(key, name, "", "", {}, "", Limits(), None, 0.0),

@@ -35,7 +35,7 @@ def read_marker(text: bytes) -> SetAside:
     try:
         told = json.loads(text)
         return SetAside(str(told["reason"]), str(told["place"]), float(told["at"]))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return SetAside(f"{MARKER} is there", "", 0.0)
 
 

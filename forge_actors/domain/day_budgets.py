@@ -57,6 +57,9 @@ class SpentBudget(Struct, frozen=True):
     until: float
     detail: str
     repo: str | None = None
+    #: As the settings call it: `home`, `providers.NAME` or `repositories.NAME`.
+    scope: str = "home"
+    budget: Budget = Budget()
 
 
 def spent_budgets(
@@ -70,22 +73,25 @@ def _spent(
     budgets: DayBudgets, uses: list[DayUse], since: float
 ) -> Iterator[SpentBudget]:
     def look(
-        budget: Budget, mine: list[DayUse], what: str, token: str, repo: str | None
+        budget: Budget, mine: list[DayUse], scope: str, token: str, repo: str | None
     ) -> Iterator[SpentBudget]:
         cost, tokens = sum(u.cost for u in mine), sum(u.tokens for u in mine)
         found = budget.spent_by(cost, tokens)
         if found is not None:
+            what = scope.partition(".")[2] or "this home"
             words = f"the budget of {what} for today is spent: {found}"
-            yield SpentBudget(token, since, since + DAY, words, repo)
+            until = since + DAY
+            yield SpentBudget(token, since, until, words, repo, scope, budget)
 
-    yield from look(budgets.home, uses, "this home", AGENTS, None)
+    yield from look(budgets.home, uses, "home", AGENTS, None)
     for name, budget in budgets.providers.items():
         mine = [use for use in uses if use.provider == name]
-        yield from look(budget, mine, name, provider_token(name), None)
+        yield from look(budget, mine, f"providers.{name}", provider_token(name), None)
     for name, budget in budgets.repositories.items():
         mine = [use for use in uses if use.name == name]
         if mine:  # else its id is not known, and it has spent nothing
-            yield from look(budget, mine, name, AGENTS, mine[0].repo)
+            repo = mine[0].repo
+            yield from look(budget, mine, f"repositories.{name}", AGENTS, repo)
 
 
 def spent_by_job(budget: Budget, before: Budget, told: Usage | None) -> str | None:

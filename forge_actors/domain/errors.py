@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from forge_actors.domain.fence import Action, Reason
     from forge_actors.domain.maintenance import CleanResult
 
+#: Characters of the name of a field, and of what is wrong with it, in an error: what
+#: others wrote is told in it, however long.
+MAX_FIELD, MAX_PROBLEM = 400, 2000
+
 
 class ForgeError(Exception):
     """Something went wrong in Forge Actors."""
@@ -20,7 +24,8 @@ class ForgeError(Exception):
     http_status = 500
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or " ".join((type(self).__doc__ or "").split()))
+        # One line without control characters, whatever it repeats of what others wrote.
+        super().__init__(_line(message or type(self).__doc__ or ""))
 
 
 class InvalidInput(ForgeError):
@@ -33,8 +38,8 @@ class InvalidInput(ForgeError):
     def __init__(
         self, field: str, problem: str, *, allowed: tuple[str, ...] = ()
     ) -> None:
-        self.field = field
-        self.problem = problem
+        self.field = field = _bounded(_line(field), MAX_FIELD)
+        self.problem = problem = _bounded(_line(problem), MAX_PROBLEM)
         self.allowed = allowed
         hint = f" (allowed: {', '.join(allowed)})" if allowed else ""
         super().__init__(f"{field}: {problem}{hint}")
@@ -223,3 +228,19 @@ class RestartIntensityReached(ForgeError):
     """A part failed more often than its supervisor allows within the period."""
 
     code = "RESTART_INTENSITY"
+
+
+def _line(text: str) -> str:
+    if text.isprintable():
+        return text
+    # Only what has something to clean pays for it.
+    from forge_actors.domain.harmless import clean
+
+    return " ".join(clean(text).split())
+
+
+def _bounded(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = (limit - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"

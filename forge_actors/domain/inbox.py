@@ -22,6 +22,7 @@ ItemKind = Literal[
     "question",
     "approval",
     "provider",
+    "budget",
     "aside",
     "claims",
     "webhook",
@@ -109,6 +110,8 @@ class Facts(Struct, kw_only=True):
     aside: Sequence[Json] = ()
     #: The closed accounts by provider.
     closed: dict[str, Json] = {}
+    #: Budgets of today that are spent.
+    budgets: Sequence[Item] = ()
     worktrees: Sequence[Json] = ()
     #: Webhooks that are told nothing any more.
     hooks: Sequence[Json] = ()
@@ -142,12 +145,11 @@ def inbox(
         for name, account in facts.closed.items()
         if account["reason"] in ATTENTION
     ]
+    found += facts.budgets
     found += [_aside(each) for each in facts.aside]
     found += [_claims(each) for each in facts.quarantined]
     found += [_hook(each) for each in facts.hooks]
-    found += facts.differing
-    found += facts.controllers
-    found += facts.epics
+    found += [*facts.differing, *facts.controllers, *facts.epics]
     found += [_effect(job(each), facts.logs) for each in facts.kept_from]
     stuck = [_worktree(each) for each in facts.worktrees]
     open_ = [each for each in found if each.id not in dismissed]
@@ -299,7 +301,7 @@ def shown_command(argv: Sequence[str | dict[str, str]]) -> str:
 def _provider(name: str, account: Json) -> Item:
     login = account["reason"] == "auth"
     why = "its program is not logged in" if login else "its budget is spent"
-    evidence = {"reason": account["reason"]}
+    evidence = {"provider": name, "reason": account["reason"]}
     told = {"job": account["job"], "said": account["detail"]}
     evidence |= {key: text for key, text in told.items() if text}
     item = f"provider:{name}:{account['since']}"
@@ -355,7 +357,7 @@ def _claims(left: Json) -> Item:
 def _hook(hook: Json) -> Item:
     name = hook["name"]
     # Where it leads only the settings say.
-    evidence = {"url": hook["url"]} if hook["url"] else {}
+    evidence = {"webhook": name} | ({"url": hook["url"]} if hook["url"] else {})
     return Item(
         id=f"webhook:{name}:{hook['since']}",
         kind="webhook",

@@ -231,7 +231,8 @@ class JobQueue:
             return Waiting("agent", lack.since, lack.reason, resource=lack.agent)
         account = self._account(job.tokens)
         if account is not None:
-            return waiting_for(account)
+            closed = waiting_for(account)
+            return replace(closed, since=max(job.queued_at, closed.since))
         lanes, lane = self._lanes, self._lanes.ready[job_id][1]
         since = max(job.queued_at, lane.since)
         same = None if alike is None or lanes.reservations(now) else alike.get(lane)

@@ -231,10 +231,12 @@ def explain_mismatch(
     unknown = _UNKNOWN.match(problem)
     if unknown:
         name = unknown["name"]
-        near = nearest(name, _fields_at(wanted, place))
-        hint = f"; did you mean {near!r}?" if near else ""
+        known = _fields_at(wanted, place)
+        near = nearest(name, known)
         field = ".".join(part for part in (where, place, name) if part)
-        return InvalidInput(field, f"is not a known field{hint}")
+        if near is None:
+            return InvalidInput(field, "is not a known field", allowed=known)
+        return InvalidInput(field, f"is not a known field; did you mean {near!r}?")
     field = ".".join(part for part in (where, place) if part)
     word = _NO_WORD.match(problem)
     if word:
@@ -244,7 +246,7 @@ def explain_mismatch(
 
 def _fields_at(wanted: type, place: str) -> tuple[str, ...]:
     """The fields a Struct may have at a place such as `limits` or `job[...]`."""
-    return getattr(_struct_in(_type_at(wanted, place)), "__struct_fields__", ())
+    return getattr(_struct_in(_type_at(wanted, place)), "__struct_encode_fields__", ())
 
 
 def _type_at(wanted: object, place: str) -> object:

@@ -31,7 +31,13 @@ def loaded(key: str, name: str, body: bytes) -> tuple[Schedule, str | None]:
         if isinstance(schedule.definition.trigger, Cron):
             checked_zone(schedule.definition.trigger.timezone)
         schedule = _by_id(schedule)
-    except (msgspec.MsgspecError, InvalidInput, LookupError, TypeError) as error:
+    except (
+        msgspec.MsgspecError,
+        InvalidInput,
+        LookupError,
+        TypeError,
+        RecursionError,
+    ) as error:
         problem = f"what is stored of it cannot be used: {error}"
         nothing = JobRequest(repo="", argv=[])
         empty = Definition(name, "", Manual(), nothing)

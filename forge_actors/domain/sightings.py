@@ -93,7 +93,7 @@ def read(text: str | None, kind: type[S]) -> S | None:
         return None
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forge_actors.domain.launch import Receipt
 
 #: By what usage can be added up.
-Group = Literal["job", "repo", "provider", "agent", "day"]
+Group = Literal["attempt", "job", "repo", "provider", "agent", "day"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 #: What is added up.
 COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "cost")

@@ -50,7 +50,7 @@ def loaded(
             _definition.decode(definition),
             [_step.decode(step) for step in steps],
         )
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableWorkflow(f"what is stored of it: {error}") from None
 
 
@@ -62,7 +62,7 @@ def header_of(body: bytes) -> Workflow:
     """
     try:
         return _workflow.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableWorkflow(f"what is stored of it: {error}") from None
 
 

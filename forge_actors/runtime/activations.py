@@ -64,7 +64,13 @@ async def _heed(path: Path, store: SqliteStore, clock: Clock) -> Result:
             }
             await store.save([Noted(_event(clock, told))]).wait()
         path.unlink()
-    except (OSError, ValueError, msgspec.MsgspecError, ForgeError) as error:
+    except (
+        OSError,
+        ValueError,
+        msgspec.MsgspecError,
+        ForgeError,
+        RecursionError,
+    ) as error:
         log.warning("the mark %s stays for the next start: %s", path, error)
         return "failed"
     return result

@@ -40,8 +40,6 @@ _log = logging.getLogger(__name__)
 DEFAULT_KIND = "agent-run"
 #: The kind of a request that names none.
 UNNAMED_KIND = "repository-command"
-#: The provider whose program is not put into a worktree unless somebody asks for it.
-IN_CHECKOUT = "github-copilot"
 
 
 class AgentOrder(LaunchOrder, frozen=True, kw_only=True):
@@ -97,8 +95,7 @@ class Agents:
             raise InvalidInput(f"{prefix}argv", "names no program to run")
         provider = request.provider or of.provider
         isolate = request.isolate
-        elsewhere = request.in_worktree is not None or provider == IN_CHECKOUT
-        if isolate is None and not request.claims and not elsewhere:
+        if isolate is None and not request.claims and request.in_worktree is None:
             isolate = True
         digest = self._prompts.keep(request.prompt, field=f"{prefix}prompt")
         named = [] if of.program is None else [of.program]

@@ -198,6 +198,6 @@ async def _look(told: dict[str, Any]) -> dict[str, Any]:
 def _decoded(out: bytes) -> dict[str, Any]:
     try:
         found = json.loads(out)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,22 +11,20 @@ from msgspec import Struct, structs
 
 from forge_actors.domain.errors import InvalidInput, Refused
 from forge_actors.domain.events import EventQuery
-from forge_actors.domain.jobfile import FileRepository, JobFile, check
+from forge_actors.domain.jobfile import FileRepository, JobFile
 from forge_actors.domain.jobs import TERMINAL, JobView
-from forge_actors.domain.requests import JobQuery, JobRequest, convert
+from forge_actors.domain.requests import JobQuery, JobRequest
 from forge_actors.edges.git.checkout import GitProgram
 from forge_actors.runtime.event_stream import EVENT_PAGE
 from forge_actors.runtime.groups import only_failure
+from forge_actors.runtime.job_files import in_file, load_job_file
 from forge_actors.runtime.runtime import open_runtime
-from forge_actors.runtime.settings import settings_from
-from forge_actors.runtime.sources import given, overruled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forge_actors.runtime.handles import Runtime
     from forge_actors.runtime.job_handle import JobHandle
-    from forge_actors.runtime.settings import Settings
 
 #: Bytes read of a job's output at once.
 CHUNK = 64 * 1024
@@ -65,31 +61,6 @@ class Watcher(Protocol):
         """Something has changed, or `refresh` seconds have passed."""
 
 
-def load_job_file(path: Path) -> tuple[JobFile, Settings]:
-    """A job file and the settings it makes.
-
-    Raises:
-        InvalidInput: naming the file and what is wrong in it.
-    """
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InvalidInput(str(path), f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(str(path), f"is no valid TOML: {error}") from None
-    try:
-        file = convert(data, JobFile)
-        check(file)
-        settings = given(settings_from(file.settings))
-        return file, overruled(settings, os.environ).settings
-    except InvalidInput as error:
-        raise _in_file(path, error.field, error) from None
-
-
-def _in_file(path: Path, field: str, error: InvalidInput) -> InvalidInput:
-    return InvalidInput(f"{path}: {field}", error.problem, allowed=error.allowed)
-
-
 async def run_file(path: Path, home: Path, watcher: Watcher) -> Progress:
     """Run every job of the file in a runtime on `home`; how it went.
 
@@ -111,7 +82,7 @@ async def run_file(path: Path, home: Path, watcher: Watcher) -> Progress:
             field = error.field.replace("jobs[", "job[")
             if len(requests) == 1:  # of which the place is not told
                 field = f"job[0].{field}"
-            raise _in_file(path, field, error) from None
+            raise in_file(path, field, error) from None
         return await _watch(runtime, handles, watcher)
 
 
@@ -124,7 +95,7 @@ async def _prepare(
             place = await _place(runtime, repository, path.parent, watcher)
             await runtime.add_repository(place, repository.name)
         except InvalidInput as error:
-            raise _in_file(path, f"{where}.{error.field}", error) from None
+            raise in_file(path, f"{where}.{error.field}", error) from None
         except Refused as error:
             raise Refused(f"{path}: {where}.{error}") from None
 

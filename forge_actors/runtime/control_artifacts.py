@@ -64,5 +64,5 @@ def _wanted(row: tuple[Any, ...]) -> tuple[str, ...]:
     """The patterns of a job; none of one whose record cannot be read."""
     try:
         return spec_from((row[5],)).artifacts
-    except MsgspecError:
+    except (MsgspecError, RecursionError):
         return ()

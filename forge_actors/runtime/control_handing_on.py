@@ -25,7 +25,7 @@ class HandingOnControl(JobControl):
         try:
             spec = spec_from((row[5],))
             receipt = receipt_of(row) if spec.outputs else None
-        except MsgspecError:
+        except (MsgspecError, RecursionError):
             return view  # it says so already
         found = shown_outputs(spec, receipt, ended=view.state in TERMINAL)
         if found is None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from forge_actors.domain.budget_items import spent_items
 from forge_actors.domain.changes import ItemMarked
 from forge_actors.domain.controller_items import waiting_items
+from forge_actors.domain.day_budgets import DAY, spent_budgets
 from forge_actors.domain.epic_items import epic_items
 from forge_actors.domain.events import Event
 from forge_actors.domain.inbox import (
@@ -36,6 +38,7 @@ from forge_actors.runtime.views import (
 )
 
 if TYPE_CHECKING:
+    from forge_actors.domain.day_budgets import SpentBudget
     from forge_actors.domain.inbox import Inbox, Item
     from forge_actors.runtime.notifying import NotifySettings
 
@@ -92,6 +95,7 @@ class InboxControl(WebhookControl):
                 for each in closed
                 if not each.open
             },
+            budgets=spent_items(self._spent_budgets(), timestamp),
             worktrees=[
                 {
                     "id": job,
@@ -120,6 +124,15 @@ class InboxControl(WebhookControl):
             epics=epic_items(read("epics_in_need", MAX_ITEMS), timestamp),
             logs=partial(log_base, home),
         )
+
+    def _spent_budgets(self) -> tuple[SpentBudget, ...]:
+        """Those of today: nothing is looked for where there is no budget."""
+        budgets = self._settings().budgets.budgets()
+        if not budgets:
+            return ()
+        now = self._clock.wall()
+        since = now - now % DAY
+        return spent_budgets(budgets, self._store.used_since(since), since)
 
     def _dismissed(self) -> frozenset[str]:
         marks = self._store.inbox_marks()

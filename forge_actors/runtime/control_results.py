@@ -143,6 +143,6 @@ def _last_known(home: str, worktree: str) -> str | None:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)) as file:
             told = json.loads(file.read(_MAX_RECEIPT))
         found = (told.get("checkpoint") or {}).get("commit") or told.get("head")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return found if isinstance(found, str) else None

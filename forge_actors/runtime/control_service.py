@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from forge_actors import __version__
 from forge_actors.actors.repository_messages import LetGoOfLeft
 from forge_actors.actors.supervisor_messages import Count, SetPause, Stop
+from forge_actors.domain.budget_items import spent_view
 from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.disk import sizes_of
@@ -150,6 +151,9 @@ class ServiceControl(OutputControl, InboxControl, CapacityControl):
             "policy": to_builtins(policy_view(self._store)),
             "capacity": capacity,
             "providers": providers,
+            "budgets": to_builtins(
+                [spent_view(each, timestamp) for each in self._spent_budgets()]
+            ),
             "agents": []
             if self._programs is None
             else to_builtins(self._programs.look()),

@@ -175,7 +175,7 @@ class RunningControllers:
         await self._settle(self._repo_of(job))
         try:
             receipt = receipt_of(rows[0])
-        except MsgspecError:
+        except (MsgspecError, RecursionError):
             return ""
         told = None if receipt is None else receipt.agent
         return "" if told is None else told.text

@@ -147,7 +147,7 @@ def _read(path: Path) -> Settings:
         return load(path).settings
     try:
         return settings_from(msgspec.json.decode(path.read_bytes()))
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise NotAdmitted(f"{path} cannot be used: {error}") from None
 
 

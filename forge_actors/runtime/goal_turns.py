@@ -104,7 +104,7 @@ class Turns:
         try:
             receipt = receipt_of(rows[0]) if rows else None
             spec = spec_from((rows[0][5],)) if rows else None
-        except MsgspecError:
+        except (MsgspecError, RecursionError):
             return Marks()
         if receipt is None or spec is None:
             return Marks()

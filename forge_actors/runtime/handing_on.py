@@ -28,7 +28,7 @@ def last_attempt(store: SqliteStore, job: str) -> tuple[int, Collected | None]:
         raise InputsMissing(f"job {job} was removed by retention")
     try:
         receipt = receipt_of(rows[0])
-    except MsgspecError as error:
+    except (MsgspecError, RecursionError) as error:
         problem = f"the record of job {job} cannot be read: {error}"
         raise InputsMissing(problem) from None
     return rows[0][7], None if receipt is None else receipt.artifacts
@@ -46,6 +46,6 @@ def outputs_of(store: SqliteStore, job: str) -> Outputs:
     try:
         spec = spec_from((rows[0][5],))
         receipt = receipt_of(rows[0]) if spec.outputs else None
-    except MsgspecError as error:
+    except (MsgspecError, RecursionError) as error:
         return Outputs({}, f"its record cannot be read: {error}")
     return outputs.outputs_of(spec, receipt)

@@ -152,7 +152,7 @@ def _read(home: str, job: str, attempt: int) -> Manifest | None:
         raise StoreFailed(f"the manifest cannot be read: {error.strerror}") from None
     try:
         manifest = _manifest.decode(text)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise StoreFailed(f"the manifest cannot be read: {error}") from None
     if manifest.version != VERSION or len(text) > MAX_MANIFEST:
         raise StoreFailed("the manifest is of no version that is known here")

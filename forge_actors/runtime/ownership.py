@@ -165,7 +165,7 @@ def _read(lock: int) -> dict[str, object]:
     """What its owner wrote into it, as far as that can be read."""
     try:
         record = json.loads(os.pread(lock, MAX_RECORD, 0))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 

@@ -79,7 +79,7 @@ def _ask(path: str) -> dict[str, Any]:
         if answer.status != 200:
             raise ProbeFailed(f"the service answers itself with status {answer.status}")
         status = json.loads(body)
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         raise ProbeFailed(f"the service does not answer on {path}: {error}") from None
     finally:
         connection.close()

@@ -82,7 +82,7 @@ def read_active(home: Path) -> ActiveRelease | None:
         return None
     except OSError as error:
         raise _damaged(path, error.strerror or str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _damaged(path, str(error)) from None
 
 

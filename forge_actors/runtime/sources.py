@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
@@ -16,6 +15,7 @@ from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.redaction import bounded
 from forge_actors.domain.requests import nearest
 from forge_actors.domain.settings import SettingView
+from forge_actors.domain.toml import read_table
 from forge_actors.runtime.settings import Settings, settings_from
 
 if TYPE_CHECKING:
@@ -157,22 +157,17 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         raise InvalidInput(str(path), f"has more than {MAX_FILE} bytes")
     try:
         text = raw.decode()
-        return text, tomllib.loads(text)
+        return text, read_table(text, str(path))
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         problem = "is no valid TOML: it is not UTF-8"
         raise InvalidInput(f"{path}:{line}", problem) from None
-    except RecursionError:
-        problem = "is no valid TOML: it is nested too deep"
-        raise InvalidInput(str(path), problem) from None
-    except ValueError as error:  # also what int() finds too long
-        problem = str(error)
-        found = _TOML_PLACE.search(problem)
-        where = str(path)
-        if found is not None:
-            where = f"{path}:{found[1]}"
-            problem = f"{problem[: found.start()]} ({found[2]})"
-        raise InvalidInput(where, f"is no valid TOML: {problem}") from None
+    except InvalidInput as error:
+        found = _TOML_PLACE.search(error.problem)
+        if found is None:
+            raise
+        problem = f"{error.problem[: found.start()]} ({found[2]})"
+        raise InvalidInput(f"{path}:{found[1]}", problem) from None
 
 
 def _sources(

@@ -74,7 +74,7 @@ def read_json(path: Path) -> dict[str, object]:
     try:
         with open(path, "rb", opener=_careful) as file:
             found = json.loads(file.read(MAX_BYTES))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -33,7 +33,7 @@ def step_end(store: SqliteStore, job: str, state: State) -> StepEnd:
     try:
         error = None if error_row is None else _error.decode(error_row)
         receipt = None if receipt_row is None else _receipt.decode(receipt_row)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         malformed = True
     if kind not in HEAVY_KINDS:
         return _plain(store, job, state, error)

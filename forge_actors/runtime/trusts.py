@@ -75,7 +75,7 @@ class Trusts:
         row = self._store.trusted(repo)
         try:
             return None if row is None else trusted_from(row[0])
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             log.error("what is trusted of %s cannot be read: %s", repo, error)
             return None
 

@@ -77,7 +77,7 @@ def view(row: tuple[Any, ...], roots: Roots = ()) -> JobView:
     """A row of the query `view_job` as readers see it."""
     try:
         return _view(row, roots)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         # It is shown all the same, since somebody has to see that it is there.
         rest = (*row[:5], _NO_SPEC, *row[6:10], "[]", "[]", *row[12:15], "[]")
         job = _view((*rest, *row[16:22], None, None, None, *row[25:]), roots)

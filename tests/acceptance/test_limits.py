@@ -115,7 +115,9 @@ def test_a_wrong_login_is_found_once_and_a_person_lets_the_jobs_go_on(
     service.start()
     assert service.json("status")["providers"]["claude"]["state"] == "closed"
     fake.play("success")
-    service.cli("resume", "--provider", "claude", status=0)
+    resumed = service.cli("resume", "--provider", "claude", status=0)
+    assert resumed.out == "claude is open again: its jobs go on\n"
+    assert service.cli("resume", "--provider", "claude").out == "nothing is paused\n"
     ends = service.wait(first, *rest)
     assert {end["state"] for end in ends} == {"succeeded"}
     assert [end["refused"] for end in ends] == [1, 0, 0, 0, 0, 0]

@@ -39,7 +39,13 @@ def test_it_is_told_as_a_table_and_what_is_unknown_is_no_number(
     assert rows["codex"] == ["1", "120", "5", "7", "?"]
     assert rows["copilot"] == ["1", "120", "?", "7", "?"]
     assert rows["all"][0] == "3"
+    assert rows["claude"][-1] == "$0.0008", "little is not nothing"
     assert rows["all"][-1].startswith(">=$")
+    attempts = service.cli("usage", "--by", "attempt", status=0).out.splitlines()
+    assert {line.split()[0] for line in attempts[1:]} == {
+        "all",
+        *(f"{job[-6:]}.1" for job in submitted),
+    }
     served = service.json("usage", "--by", "job", "--since", "1d")
     assert {each["key"] for each in served["groups"]} == set(submitted)
     refused = service.cli("usage", "--since", "soon")

@@ -54,10 +54,11 @@ def test_the_document_has_its_shape(
     code = command.main([*arguments, "--rounds", "1", "--dir", str(tmp_path)])
     document = json.loads(capsys.readouterr().out)
     assert code == 0
-    heads = {"machine", "synchronous", "agent_pid", "quick", "rows"}
+    heads = {"machine", "synchronous", "agent_pid", "quick", "jobs", "rounds", "rows"}
     assert set(document) == heads
     assert {"cpus", "python", "sqlite"} <= set(document["machine"])
-    assert [row["name"] for row in document["rows"]] == ["cref", "skeleton"]
+    names = [row["name"] for row in document["rows"]]
+    assert names == ["cref", "cref-cpu", "skeleton"]
     for row in document["rows"]:
         assert set(row) == {
             "name",
@@ -67,8 +68,9 @@ def test_the_document_has_its_shape(
             "bar",
             "met",
             "note",
+            "limit",
         }
-    assert document["rows"][1]["value"] > 0
+    assert document["rows"][-1]["value"] > 0
     assert not any(tmp_path.iterdir())
 
 

@@ -9,7 +9,13 @@ from benchmarks import messages
 
 
 def test_tells_and_asks_have_rates() -> None:
-    for measure in (messages.tell_ours, messages.tell_bare, messages.ask_ours):
+    for measure in (
+        messages.tell_ours,
+        messages.tell_bare,
+        messages.tell_called,
+        messages.ask_ours,
+        messages.ask_bare,
+    ):
         assert trio.run(measure, 200) > 0
 
 

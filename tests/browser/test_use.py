@@ -10,13 +10,21 @@ import pytest
 from forge_actors.testing.agents import FakeAgent, install
 from tests.acceptance.bench import Gate
 from tests.acceptance.service import LiveService
+from tests.browser.site import NARROW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from tests.browser.site import Visit
+
+#: Whether an element is within the one that it is scrolled in.
+IN_SIGHT = """(found) => {
+  const inner = found.getBoundingClientRect();
+  const outer = found.parentElement.getBoundingClientRect();
+  return inner.left >= outer.left && inner.right <= outer.right;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +159,23 @@ def answer(service: LiveService, fake: FakeAgent, seen: Visit) -> None:
     send.click()
     assert service.end_of(job)["state"] == "succeeded"
     page.wait_for_selector(".card", state="detached")
+    _opened_again(service, fake, page)
     page = seen.open("/usage?by=agent")
     assert "claude" in page.inner_text(".sums")
     seen.shoot("usage")
     seen.check()
+
+
+def _opened_again(service: LiveService, fake: FakeAgent, page: Page) -> None:
+    """A login that failed closes its provider until somebody says that it is mended."""
+    fake.play("auth")
+    job = service.submit("--repo", "app", "--agent", "claude", "--prompt", "Do it.")
+    card = page.locator(".card", has_text="provider claude is closed")
+    card.wait_for()
+    fake.play("success", text="Done.")
+    card.get_by_role("button", name="Open it again").click()
+    assert service.end_of(job)["state"] == "succeeded"
+    card.wait_for(state="detached")
 
 
 def test_everything_is_within_reach_of_the_keyboard(
@@ -299,15 +320,24 @@ def test_a_schedule_is_run_and_paused(
 def test_a_workflow_is_seen_and_what_it_asks_is_answered(
     few: LiveService, visit: Callable[..., Visit]
 ) -> None:
-    page = visit(few).open("/workflows")
-    page.get_by_role("link", name="release").click()
+    page = visit(few, size=NARROW).open("/")
+    asked = page.locator(".card", has_text="Ship <b>it</b>?")
+    asked.get_by_role("button", name="No").click()  # it asks whether one is sure
+    page.keyboard.press("Escape")
+    asked.get_by_role("link", name="Workflow").click()
     page.get_by_text("Ship <b>it</b>?").first.wait_for()
+    here = page.locator(".nav [aria-current]")
+    assert here.inner_text() == "Workflows"
+    assert here.evaluate(IN_SIGHT)
     picture = page.locator(".graph img")
     picture.wait_for()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
     text = page.inner_text("main")
     assert "exit status 3" in text
-    page.get_by_role("button", name="Yes").click()
+    page.goto(page.url.partition("/workflows")[0])
+    asked.get_by_role("button", name="Yes").click()
+    asked.wait_for(state="detached")
+    page.go_back()
     page.locator(".state", has_text="Failed").wait_for()
     shown = few.json("workflow", "show", "release")
     assert [step["state"] for step in shown["steps"]] == [

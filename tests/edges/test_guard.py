@@ -209,6 +209,8 @@ def test_what_is_written_down_is_bounded_and_private(ground: Ground) -> None:
     log = ground.home / "logs" / f"{JOB}.2.effects"
     ground.run("git", "push")
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    for each in (ground.home / "guard", *(ground.home / "guard").rglob("*")):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o700, each
     log.write_bytes(b"x" * 20_000)
     assert ground.run("git", "push").returncode == HELD_BACK
     assert log.stat().st_size == 20_000

@@ -280,6 +280,8 @@ async def test_output_is_read_piece_by_piece_without_a_gap(tmp_path: Path) -> No
     assert found == whole
     assert whole.endswith(last.content[1].text)
     assert len(last.content[1].text) == 10
+    # It fills its limit, and is the end all the same: nobody has to ask once more.
+    assert json.loads(last.content[0].text)["ended"]
 
 
 # Waiting

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from forge_actors.domain.inbox import ItemKind
+from forge_actors.domain.jobs import STATES
+from forge_actors.domain.readiness import DIAGNOSTICS
+from forge_actors.domain.waiting import WaitingKind
+from forge_actors.domain.workflow_steps import StepState, WorkflowState
 from forge_actors.edges.gateway.auth import Gate
 from forge_actors.edges.gateway.messages import NOBODY, Asker, Request, Response
 from forge_actors.edges.gateway.pages import assets, handler
 from forge_actors.edges.gateway.plain import make_request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PAGE = Asker("page", "page-1")
 STATIC = Path(assets.__file__).with_name("static")
@@ -205,3 +214,22 @@ def test_a_document_has_no_script_or_style_of_its_own(document: Path) -> None:
     assert set(scripts) <= {""}
     for place in re.findall(r"(?:src|href)=\"(/assets/[^\"]+)\"", text):
         assert (STATIC / place.removeprefix("/assets/")).exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("words.js", STATES),
+        ("words.js", get_args(WaitingKind)),
+        ("overview.js", get_args(ItemKind)),
+        ("health.js", DIAGNOSTICS),
+        ("workflows.js", get_args(WorkflowState)),
+        ("workflows.js", get_args(StepState)),
+    ],
+)
+def test_what_the_service_has_a_word_for_the_pages_say_in_words(
+    script: str, words: Sequence[str]
+) -> None:
+    text = (STATIC / script).read_text()
+    missing = [word for word in words if not re.search(rf"\b{word}: [\[\"]", text)]
+    assert not missing

@@ -16,7 +16,7 @@ from tests.edges.removal_kit import BRANCH, JOB, Lab, git
 from tests.other_user import as_user, place_of_a_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from forge_actors.domain.removal import Step
@@ -82,6 +82,8 @@ LOSSES: dict[str, Callable[[Lab], set[str]]] = {
 }
 #: A kill before a step leaves what one within it does, and the note of the step before.
 ALL: Moments = ("before", "within")
+#: One kind each of what `everything` has: between them, killed within each step.
+SINGLE = ("dirty", "unpushed", "untracked", "ignored")
 
 
 def killed_at(lab: Lab, step: Step, moment: str) -> None:
@@ -115,14 +117,16 @@ def in_child(act: Callable[[], object]) -> None:
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, "it was not killed"
 
 
-def killed_everywhere(place: Path, loss: str, moments: Moments) -> list[str]:
-    """Kill the removal at each step of it; where something was lost."""
+def killed_everywhere(
+    place: Path, loss: str, moments: Moments, steps: Sequence[Step] = STEPS
+) -> list[str]:
+    """Kill the removal at each of these steps of it; where something was lost."""
     problems = []
     made = Lab(place)
     content = LOSSES[loss](made)
     copy = place.with_name(f"{place.name}.copy")
     shutil.copytree(place, copy, symlinks=True)
-    for step in STEPS:
+    for step in steps:
         # After a step is before the next one.
         for moment in (*moments, *(["after"] if step == STEPS[-1] else [])):
             shutil.rmtree(place)
@@ -145,10 +149,7 @@ def killed_everywhere(place: Path, loss: str, moments: Moments) -> list[str]:
 
 @pytest.mark.parametrize(
     ("loss", "moments"),
-    [
-        *(("everything", ALL), ("rebasing", ALL), ("detached", ("within",))),
-        *((one, ("within",)) for one in ("dirty", "unpushed", "untracked", "ignored")),
-    ],
+    [("everything", ALL), ("rebasing", ALL), ("detached", ("within",))],
 )
 def test_nothing_is_lost_wherever_it_is_killed(
     tmp_path: Path, loss: str, moments: Moments
@@ -158,15 +159,22 @@ def test_nothing_is_lost_wherever_it_is_killed(
     assert killed_everywhere(place, loss, moments) == []
 
 
-@pytest.mark.parametrize("loss", ["everything", "rebasing"])
-def test_nothing_of_another_user_is_lost_wherever_it_is_killed(loss: str) -> None:
+@pytest.mark.parametrize("loss", SINGLE)
+def test_nothing_is_lost_where_that_is_all_there_is(tmp_path: Path, loss: str) -> None:
+    place = tmp_path / "lab"
+    place.mkdir()
+    steps = STEPS[SINGLE.index(loss) :: len(SINGLE)]
+    assert killed_everywhere(place, loss, ("within",), steps) == []
+
+
+def test_nothing_of_another_user_is_lost_wherever_it_is_killed() -> None:
     with place_of_a_user() as around:
 
         def act() -> list[str]:
             place = around / "lab"
             place.mkdir()
             os.environ["HOME"] = str(around)
-            return killed_everywhere(place, loss, ("before",))
+            return killed_everywhere(place, "everything", ("before",))
 
         assert as_user(act) == []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+from msgspec import structs
 
 from forge_actors.client.wire import ResponseReader
 from forge_actors.domain.requests import JobEdit
@@ -48,7 +49,8 @@ async def test_what_a_client_has_is_not_sent_again(tmp_path: Path, plain: bool) 
             status, headers, body = await asked(api, "GET", target, **more)
             assert (status, bool(body)) == (200, True)
             tag = headers["etag"]
-            for known in (tag, f'"x", W/{tag}', "*"):
+            strong = tag.removeprefix("W/")
+            for known in (tag, f'"x", W/{strong}', "*"):
                 again = await asked(api, "GET", target, if_none_match=known, **more)
                 assert (again[0], again[2]) == (304, b"")
                 assert again[1]["etag"] == tag
@@ -58,6 +60,28 @@ async def test_what_a_client_has_is_not_sent_again(tmp_path: Path, plain: bool) 
         await api.submit()
         changed = await asked(api, "GET", "/jobs", if_none_match=tag)
         assert changed[0] == 200
+
+
+async def test_a_status_that_is_only_older_is_not_sent_again(tmp_path: Path) -> None:
+    """The view says how old the look at a checkout is, which is never the same."""
+    async with open_api(tmp_path) as api:
+        await api("POST", "/repositories", {"path": "/src/app"})
+        view = api.control.repos["app"]
+
+        def looked(**fields: Any) -> None:
+            status = structs.replace(view.status, **fields)
+            api.control.repos["app"] = structs.replace(view, status=status)
+
+        for target in ("/repositories", "/repositories/app"):
+            looked(branch="main", age_ms=10)
+            status, headers, _ = await asked(api, "GET", target)
+            assert (status, headers["etag"][:3]) == (200, 'W/"')
+            tag = headers["etag"]
+            looked(branch="main", age_ms=4711)
+            again = await asked(api, "GET", target, if_none_match=tag)
+            assert (again[0], again[1]["etag"]) == (304, tag)
+            looked(branch="other", age_ms=10)
+            assert (await asked(api, "GET", target, if_none_match=tag))[0] == 200
 
 
 async def test_an_edit_of_what_has_changed_meanwhile_is_refused(

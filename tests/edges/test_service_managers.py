@@ -21,6 +21,8 @@ from forge_actors.runtime import service_install
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forge_actors.domain.services import Manager
+
 ODD = 'a b/100%/x&y$HOME/it\'s "quoted" \\back/ä'
 
 #: Stands in for `systemctl` and `loginctl`: it writes down what it is asked.
@@ -121,6 +123,19 @@ def test_an_installation_that_fails_leaves_nothing(
     disabled = any("disable --now" in call for call in managed.calls())
     assert disabled == (failing == "restart")
     assert not list((managed.root / "config").rglob("*.service"))
+
+
+@pytest.mark.parametrize("manager", ["systemd", "launchd"])
+def test_without_the_programs_of_a_manager_nothing_is_written(
+    managed: Managed, manager: Manager
+) -> None:
+    home = managed.root / "home"
+    home.mkdir(exist_ok=True)
+    managed._patch.setenv("PATH", str(home))
+    with pytest.raises(ServiceManagerFailed, match=r"there is no (system|launch)ctl"):
+        service_install.install(home, manager, start=False)
+    assert service_install.installed_with(home) is None
+    assert {path.name for path in managed.root.iterdir()} == {"bin", "home"}
 
 
 def test_another_release_starts_with_what_it_was_installed_with(

@@ -78,6 +78,7 @@ async def test_an_agent_job_tells_its_answer_its_session_and_its_usage(
     assert view.provider == ("github-copilot" if name == "copilot" else name)
     assert view.agent.usage is not None
     assert view.agent.usage.output_tokens == 7
+    assert view.worktree is not None, "each has one"
 
 
 async def test_the_jobs_read_the_same_where_nothing_serves_them(

@@ -67,6 +67,8 @@ async def test_a_spent_budget_of_the_day_lets_nothing_start_of_its_own(
         assert words in view.waiting["detail"]
         assert view.waiting["until"] is not None
         assert "T00:00:00" in view.waiting["until"]
+        assert view.waiting["since"] == view.queued_at, "before it was nothing"
+        await _is_told(runtime, words)
         plain = await (await runtime.submit(repo, ["true"], read_only=True)).wait()
         assert plain.state == "succeeded", "only agents are held"
         if free is not None:
@@ -80,7 +82,36 @@ async def test_a_spent_budget_of_the_day_lets_nothing_start_of_its_own(
     # And where the budget is larger it goes on.
     async with running(home) as runtime:
         [view] = await runtime.control.wait([second.id])
+        assert (await runtime.control.inbox()).items == []
+        assert (await runtime.control.status())["budgets"] == []
     assert view.state == "succeeded"
+
+
+async def _is_told(runtime: Runtime, words: str) -> None:
+    """The status and the inbox have it, as nothing starts until somebody acts."""
+    status: dict[str, Any] = await runtime.control.status()
+    [spent] = status["budgets"]
+    assert words in spent["detail"]
+    assert spent["until"].endswith("T00:00:00.000Z")
+    [item] = (await runtime.control.inbox()).items
+    assert item.kind == "budget"
+    assert words in item.says
+    assert item.evidence["settings"].startswith("[budgets")
+    assert "forge-actors settings reload" in item.actions
+    assert status["inbox"]["items"] == 1
+
+
+async def test_a_raised_budget_that_is_spent_again_is_told_again(
+    repo: Path, home: Path
+) -> None:
+    async with running(home, budgets={"tokens": 100}) as runtime:
+        await (await submit(runtime, repo, "codex")).wait()
+        [item] = (await runtime.control.inbox()).items
+        await runtime.control.dismiss(item.id)
+        assert (await runtime.control.inbox()).items == []
+    async with running(home, budgets={"tokens": 101}) as runtime:
+        [again] = (await runtime.control.inbox()).items
+    assert again.id != item.id
 
 
 async def test_an_agent_that_has_spent_a_budget_is_ended_where_that_is_asked_for(

@@ -64,6 +64,9 @@ async def test_what_each_agent_used_is_added_up_by_each_group(
             "codex",
             "github-copilot",
         }
+        attempts = await sums(runtime, "attempt")
+        assert list(attempts) == [f"{view.id}.1" for view in reversed(views)]
+        assert {each.attempts for each in attempts.values()} == {1}
         assert len(await sums(runtime, "day")) == 1
         later = await runtime.control.usage("day", since="2200-01-01")
         assert (later.groups, later.total.attempts) == ([], 0)

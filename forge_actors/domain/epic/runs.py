@@ -108,7 +108,7 @@ def loaded(body: bytes) -> EpicRun:
     """
     try:
         return _run.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableEpic(f"what is stored of it: {error}") from None
 
 

@@ -104,7 +104,7 @@ class Claude:
         answer = ask([program, "auth", "status"], env)
         try:
             told = table(json.loads(answer.stdout))
-        except ValueError:
+        except (ValueError, RecursionError):
             return Login(None, answer.problem or "it does not say whether it is")
         if told.get("loggedIn") is True:
             return Login(True, f"logged in by {text(told.get('authMethod')) or 'name'}")

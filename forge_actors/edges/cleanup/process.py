@@ -224,7 +224,7 @@ class _Talk:
         while (line := await child.line()) is not None:
             try:
                 said = wire.decode_said(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise CleanUpFailed(
                     f"the clean-up is not understood: {error}"
                 ) from None

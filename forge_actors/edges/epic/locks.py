@@ -200,7 +200,7 @@ class FileLocks:
 
     def _recorded(self) -> ProcessIdentity | None:
         """Who became the controller last, if that can be read."""
-        with suppress(StateError, msgspec.MsgspecError):
+        with suppress(StateError, msgspec.MsgspecError, RecursionError):
             content = self._root.read(CONTROLLER, MAX_RECORD)
             if content is not None:
                 return msgspec.json.decode(content, type=ProcessIdentity)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.repositories import RepositoryDetails, RepositoryView
@@ -14,9 +14,12 @@ from forge_actors.edges.gateway.messages import json_response
 from forge_actors.edges.gateway.paging import PAGED, page
 from forge_actors.edges.gateway.query import Nothing, decode
 from forge_actors.edges.gateway.route import Route
+from forge_actors.edges.gateway.tags import with_steady_tag
 
 if TYPE_CHECKING:
     from forge_actors.edges.gateway.call import Answer, Call
+
+View = TypeVar("View", bound=RepositoryView)
 
 
 class NewRepository(Struct, forbid_unknown_fields=True):
@@ -39,7 +42,8 @@ class Repositories(Struct):
 async def listed(call: Call) -> Answer:
     views = await call.control.repositories()
     found, behind = page(views, attrgetter("name"), call.query)
-    return json_response(Repositories(found, behind))
+    steady = json_response(Repositories([*map(_without_age, found)], behind))
+    return with_steady_tag(json_response(Repositories(found, behind)), steady)
 
 
 async def add(call: Call) -> Answer:
@@ -56,7 +60,13 @@ def _check_absolute(path: str) -> None:
 
 
 async def show(call: Call) -> Answer:
-    return json_response(await call.control.repository(call.parts[0]))
+    view = await call.control.repository(call.parts[0])
+    return with_steady_tag(json_response(view), json_response(_without_age(view)))
+
+
+def _without_age(view: View) -> View:
+    """The same without what is another one whenever it is asked for."""
+    return structs.replace(view, status=structs.replace(view.status, age_ms=None))
 
 
 async def relocate(call: Call) -> Answer:

@@ -23,7 +23,7 @@ def tag_of(answer: Response) -> str:
 
 def tagged(answer: Response, request: Request) -> Response:
     """The answer with its tag, and without its body if the client has that one."""
-    tag = tag_of(answer)
+    tag = answer.headers.get("etag") or tag_of(answer)
     headers = {**answer.headers, "etag": tag}
     known = request.headers.get(IF_NONE_MATCH)
     if known is not None and matches(known, tag):
@@ -31,7 +31,16 @@ def tagged(answer: Response, request: Request) -> Response:
     return structs.replace(answer, headers=headers)
 
 
+def with_steady_tag(answer: Response, steady: Response) -> Response:
+    """The answer with the tag of another one: what is told in it only differs in ages.
+
+    Without that no client would ever have what there is.
+    """
+    headers = {**answer.headers, "etag": f"W/{tag_of(steady)}"}
+    return structs.replace(answer, headers=headers)
+
+
 def matches(known: str, tag: str) -> bool:
     """Whether a header such as `"a", W/"b"` or `*` means this tag."""
     words = [word.strip().removeprefix("W/") for word in known.split(",")]
-    return "*" in words or tag in words
+    return "*" in words or tag.removeprefix("W/") in words

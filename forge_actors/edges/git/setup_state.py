@@ -19,6 +19,6 @@ def is_done(git_dir: str) -> bool:
             told = json.loads(os.read(fd, _MAX_BYTES))
         finally:
             os.close(fd)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(told, dict) and told.get("done") is True

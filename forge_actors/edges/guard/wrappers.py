@@ -54,7 +54,8 @@ class Wrappers:
         return self._made[name]
 
     def _make(self, folder: str) -> str:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for each in (self._root, folder):
+            os.makedirs(each, mode=0o700, exist_ok=True)
         if os.statvfs(folder).f_flag & os.ST_NOEXEC:
             raise StoreFailed(
                 "the wrappers of git and gh cannot be run: the home is on a file system"

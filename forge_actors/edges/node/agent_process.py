@@ -162,7 +162,7 @@ class AgentProcess:
             return []
         try:
             return wire.decode_lines(lines)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise LauncherDown(
                 f"the node agent (pid {self.pid}) is not understood: {error}"
             ) from None

@@ -92,7 +92,7 @@ def read_card(home: Path) -> Card | None:
     try:
         with open(home / NAME, "rb") as file:
             return msgspec.json.decode(file.read(_MOST), type=Card)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -80,7 +80,7 @@ def read_journal(path: Path) -> Written:
                 entry = _decode_record(line)
             else:
                 entry = _decode_receipt(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             whole = False
             continue
         key = (entry.job, entry.attempt)

@@ -25,6 +25,8 @@ class Launchd:
     def install(self, service: ManagedService, *, start: bool) -> list[str]:
         """See the port."""
         path = plist_path(service)
+        # Before a file is written that nobody could take out again.
+        called(["launchctl", "version"])
         if path.exists():
             called(["launchctl", "bootout", _target(service)])
         put(path, plist(service, start=start), 0o644)

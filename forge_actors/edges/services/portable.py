@@ -63,5 +63,5 @@ class Portable:
             return None
         try:
             return int(json.loads(result.stdout)["service"]["pid"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None

@@ -322,7 +322,7 @@ class Merge:
         try:
             for name, decoder in _PARTS:
                 decoder.decode(row[name])
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
             return False
         found = "SELECT 1 FROM repository WHERE id = ?"
         return bool(self._db.execute(found, (row["repo"],)).fetchall())
@@ -358,7 +358,7 @@ class Merge:
 
 def _trusting(body: bytes) -> str | None:
     """The repository whose trust a schedule came from."""
-    with suppress(msgspec.DecodeError):
+    with suppress(msgspec.DecodeError, RecursionError):
         source = _source.decode(body).definition.source or ""
         if source.startswith(SOURCE):
             return source.removeprefix(SOURCE)

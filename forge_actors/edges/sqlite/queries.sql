@@ -363,8 +363,10 @@ SELECT job, attempt, repo, provider, agent, session, resumed, at, input_tokens,
 FROM usage WHERE agent = ? AND session = ?;
 
 -- name: usage_by
--- By a group: job, repo, provider, agent, day, or nothing; since a moment; so many at most.
+-- By a group: attempt, job, repo, provider, agent, day, or nothing; since a moment; so
+-- many at most. Attempts and days are in their order, the last one first.
 SELECT CASE ?1
+        WHEN 'attempt' THEN usage.id
         WHEN 'job' THEN job
         WHEN 'repo' THEN coalesce(repository.name, repo)
         WHEN 'provider' THEN provider
@@ -377,7 +379,8 @@ SELECT CASE ?1
 FROM usage LEFT JOIN repository ON repository.id = usage.repo
 WHERE at >= ?2
 GROUP BY key
-ORDER BY CASE ?1 WHEN 'day' THEN key END DESC, sum(cost) DESC,
+ORDER BY CASE ?1 WHEN 'day' THEN key WHEN 'attempt' THEN max(at) END DESC,
+    sum(cost) DESC,
     coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0) DESC, key
 LIMIT ?3;
 

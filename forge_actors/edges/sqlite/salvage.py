@@ -62,7 +62,7 @@ def last_event(store: Salvaged) -> int:
     last = 0
     for first, row in store.rows("history").items():
         assert isinstance(first, int)
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, RecursionError):
             last = max(last, first + len(_page(row["events"])) - 1)
     return last
 

@@ -71,7 +71,7 @@ class OwnerTalk:
         """
         try:
             return wire.decode_order(self._lines.get())
-        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise RunOver(f"the order is not understood: {error}") from None
 
     def ask(self, question: wire.Question) -> wire.Answer:
@@ -79,7 +79,7 @@ class OwnerTalk:
         self._send(question)
         try:
             heard = wire.decode_heard(self._lines.get())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RunOver(f"an answer is not understood: {error}") from None
         if isinstance(heard, wire.Declined):
             raise NotDone(heard.error)

@@ -110,7 +110,7 @@ def _job(chance: Random, name: str, provider: str) -> JobRequest:
         name=name,
         request_id=name,
         priority=f"P{chance.randint(1, 3)}",
-        isolate=True if provider != IN_CHECKOUT else None,
+        isolate=provider != IN_CHECKOUT,
         replay=chance.choice(("safe", "safe", "never")),
         timeout=2 * HOUR,
         grace=2.0,

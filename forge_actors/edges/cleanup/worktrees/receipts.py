@@ -70,7 +70,7 @@ def read(folder: Folder) -> Receipt | None:
         if len(content) > MAX_BYTES:
             raise msgspec.ValidationError("it is too large")
         return msgspec.json.decode(content, type=Receipt)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         with suppress(OSError):
             os.rename(
                 RECEIPT,

@@ -115,6 +115,6 @@ def holds(request: Request) -> bool:
         return request.method == "GET"
     try:
         asked = msgspec.json.decode(request.body, type=_Asked)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     return asked.method == "tools/call" and asked.params.name == "wait"

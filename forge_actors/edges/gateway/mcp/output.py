@@ -58,6 +58,8 @@ async def read_part(
 
     await copy.send(keep, limit=limit)
     await copy.finish(keep)
+    # A piece that fills the limit does not say whether it is the last one.
+    behind = None if copy.ended else await copy.read(1)
     text = clean_lines(b"".join(pieces).decode("utf-8", "replace"))
     return Part(
         job=job.id,
@@ -65,7 +67,7 @@ async def read_part(
         state=job.state,
         offset=begin,
         next_offset=copy.offset,
-        ended=copy.ended,
+        ended=behind is None or (behind.ended and behind.next_offset == copy.offset),
         text=text,
     )
 

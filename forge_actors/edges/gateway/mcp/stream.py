@@ -204,7 +204,7 @@ def _introduction(line: bytes) -> tuple[Caller, bool]:
     """Who calls, and whether the line said so."""
     try:
         told = msgspec.json.decode(line, type=First)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return Caller(), False
     return Caller(told.forge_actors), True
 

@@ -112,7 +112,7 @@ class Checkout:
             before, after = str(told["head"]), str(told["commit"])
         except FileNotFoundError:
             return False
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise Refusal(
                 f"{self._journal} cannot be read: an earlier apply was killed; look at"
                 f" git status in {self.git.folder} and delete that file"

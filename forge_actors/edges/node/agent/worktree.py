@@ -94,7 +94,7 @@ class Worktree:
         try:
             read = json.loads(_read(self._state))
             told = read if isinstance(read, dict) else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             pass
         if told.get("done") is not True:
             receipt["setup_error"] = _problem(told)

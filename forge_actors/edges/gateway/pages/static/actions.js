@@ -74,6 +74,30 @@ export function approvals(id, changed) {
   ];
 }
 
+/** Those of a step of a workflow that asks something. */
+export function stepAnswers(workflow, step, changed) {
+  const say = (yes) => post(["workflows", workflow, "answer"], { step, yes });
+  const refuse = { title: `Say no to ${step}?`, text: "The step fails, and what depends on it is left out.", yes: "Say no", tone: "danger" };
+  return [
+    button("Yes", () => act(() => say(true), () => told("It goes on.", changed)), { tone: "main" }),
+    button("No", () => agreed(refuse, () => say(false), changed), { tone: "danger" }),
+  ];
+}
+
+const REMEDIES = {
+  provider: ["Open it again", ({ evidence }) => post(["resume"], { scope: `provider:${evidence.provider}` }), "Its jobs start again."],
+  webhook: ["Open it again", ({ evidence }) => post(["webhooks", evidence.webhook, "open"]), "It is told what came meanwhile."],
+  controller: ["Go on", ({ evidence }) => post(["controllers", evidence.controller, "resume"]), "It goes on."],
+  aside: ["Try again", ({ repo }) => post(["repositories", repo, "enable"]), "It is tried again."],
+};
+
+/** The button of an item of the inbox that one can do something about at once, if any. */
+export function remedy(item, changed) {
+  if (!Object.hasOwn(REMEDIES, item.kind)) return null;
+  const [text, work, done] = REMEDIES[item.kind];
+  return button(text, () => act(() => work(item), () => told(done, changed)), { tone: "main" });
+}
+
 /** Have an item of the inbox not be shown any more. */
 export function dismiss(item, changed) {
   const question = { title: "Dismiss it?", text: "It is shown no more. Nothing else changes.", yes: "Dismiss" };

@@ -13,9 +13,12 @@ const ANSWERS = {
   not_observed: ["not looked at", "dash", "calm"],
 };
 const QUESTIONS = {
+  execution: "Jobs may be started",
+  maintenance: "The clean-up does its work",
   database: "The store can be written",
   scheduler: "Jobs are dispatched",
   releaseCoherence: "The release is the active one",
+  endToEnd: "Clients are answered",
   mcpEndToEnd: "Tools answer from end to end",
 };
 
@@ -27,7 +30,7 @@ export function health({ root, signal, named }) {
 
   async function load() {
     const status = await get(["status"], {}, signal);
-    part(state, "state", [status.ready, status.readiness, status.degraded, status.draining, status.service], () => stateOf(status));
+    part(state, "state", [status.ready, checksOf(status), status.degraded, status.draining, status.service], () => stateOf(status));
     part(disk, "disk", status.disk ?? null, () => diskOf(status.disk));
     part(upkeep, "upkeep", status.maintenance ?? null, () => upkeepOf(status.maintenance));
     part(kept, "kept", [status.quarantined, status.poisoned], () => keptOf(status));
@@ -46,7 +49,7 @@ function stateOf(status) {
     { class: "block", "aria-labelledby": "ready" },
     h("div", { class: "head" }, h("h2", { id: "ready", class: `big-state ${tone}` }, icon(shape, 22), word), h("span", { class: "soft push" }, "up for ", elapsed(service.started_at))),
     status.degraded.map((text) => h("p", { class: "notice" }, icon("alert"), h("span", null, text))),
-    h("ul", { class: "checks" }, Object.entries(status.readiness).map(([key, told]) => check(key, told))),
+    h("ul", { class: "checks" }, Object.entries(checksOf(status)).map(([key, told]) => check(key, told))),
     h(
       "details",
       null,
@@ -64,6 +67,13 @@ function stateOf(status) {
       ]),
     ),
   );
+}
+
+/** What is asked of a service, and each answer: those of it as a whole come first. */
+function checksOf(status) {
+  const whole = { execution: status.execution_ready, maintenance: status.maintenance_healthy };
+  const told = Object.entries(whole).map(([key, yes]) => [key, yes ? "pass" : "fail"]);
+  return { ...Object.fromEntries(told), ...status.readiness };
 }
 
 function check(key, told) {

@@ -136,7 +136,11 @@ function mark() {
     const here = address === "/" ? location.pathname === "/" : location.pathname.startsWith(address);
     return h("a", { href: address, "aria-current": here ? "page" : null }, text);
   });
-  fill(document.getElementById("nav"), links);
+  const nav = document.getElementById("nav");
+  fill(nav, links);
+  // On a narrow screen the bar is wider than the page: the place where one is is seen.
+  const here = links.find((link) => link.hasAttribute("aria-current"));
+  if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
 }
 
 // What happens

@@ -1,7 +1,7 @@
 // Workflows, and one of them: its steps, the graph of them, and what a person can do.
 
 import { get, page, post } from "/assets/api.js";
-import { act, agreed } from "/assets/actions.js";
+import { act, agreed, stepAnswers } from "/assets/actions.js";
 import { note } from "/assets/dialog.js";
 import { fill, h, keyed, part } from "/assets/dom.js";
 import { icon } from "/assets/icons.js";
@@ -96,15 +96,10 @@ function headOf(known, refresh) {
 }
 
 function asksOf(known, asking, refresh) {
-  const say = (step, yes, text) => act(() => post(["workflows", known.id, "answer"], { step, yes }), () => {
-    note(text);
-    refresh();
-  });
-  const refuse = (step) => ({ title: `Say no to ${step}?`, text: "The step fails, and what depends on it is left out.", yes: "Say no", tone: "danger" });
   return h(
     "div",
     null,
-    asking.map((each) => h("div", { class: "notice" }, icon("talk"), h("div", null, h("bdi", { class: "name" }, each.name), ": ", h("bdi", null, each.gate)), h("div", { class: "buttons push" }, button("Yes", () => say(each.name, true, "It goes on."), { tone: "main" }), button("No", () => agreed(refuse(each.name), () => post(["workflows", known.id, "answer"], { step: each.name, yes: false }), refresh), { tone: "danger" })))),
+    asking.map((each) => h("div", { class: "notice" }, icon("talk"), h("div", null, h("bdi", { class: "name" }, each.name), ": ", h("bdi", null, each.gate)), h("div", { class: "buttons push" }, stepAnswers(known.id, each.name, refresh)))),
   );
 }
 

@@ -1,0 +1,67 @@
+"""Deliberate bugs in how jobs wait at the agent for the end of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forge_actors.actors.ahead import Ahead
+from forge_actors.actors.tokens import Grant, Grants
+from forge_actors.edges.node.agent.behind import Behind
+from forge_actors.edges.node.agent.desk import Desk
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.simulation.mutations import Mutation
+
+
+def the_agent_heeds_no_room(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Behind, "takes", lambda *_: False)
+
+
+def what_is_ahead_is_told_of_before_it_has_tokens(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Grant, "once_filled", lambda *_: False)
+
+
+def what_waits_outlives_the_service_that_ordered_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Desk, "_drop_behind", lambda _: None)
+
+
+def others_are_granted_what_is_ahead_waits_for(patch: pytest.MonkeyPatch) -> None:
+    real = Grants.take_back
+
+    def take_back(self: Any, grant: Any) -> None:
+        self._fill_first = lambda: None
+        real(self, grant)
+
+    patch.setattr(Grants, "take_back", take_back)
+
+
+def there_is_room_for_one_more(patch: pytest.MonkeyPatch) -> None:
+    real = Grants.issue_ahead
+
+    def issue_ahead(self: Any, offer: Any, now: float) -> Any:
+        grant = real(self, offer, now)
+        grant.room += 1
+        return grant
+
+    patch.setattr(Grants, "issue_ahead", issue_ahead)
+
+
+def what_is_made_ready_counts_as_running(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Grants, "preparing", False)
+
+
+def what_waits_for_long_is_not_withdrawn(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ahead, "_withdraw_one", lambda *_: None)
+
+
+OF_ROOMS: tuple[Mutation, ...] = (
+    the_agent_heeds_no_room,
+    what_is_ahead_is_told_of_before_it_has_tokens,
+    what_waits_outlives_the_service_that_ordered_it,
+    others_are_granted_what_is_ahead_waits_for,
+    there_is_room_for_one_more,
+    what_is_made_ready_counts_as_running,
+    what_waits_for_long_is_not_withdrawn,
+)
