@@ -299,3 +299,13 @@ def test_type_checkers_are_told_the_same_public_names() -> None:
         if alias.asname
     }
     assert told == set(forge_actors.__all__)
+
+
+def test_nothing_is_left_of_a_merge() -> None:
+    marks = ("<<<<<<< ", ">>>>>>> ", "|||||||")
+    left = {
+        each.name
+        for each in modules()
+        if any(line.startswith(marks) for line in each.path.read_text().splitlines())
+    }
+    assert left == set()
