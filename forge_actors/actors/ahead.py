@@ -35,6 +35,8 @@ SHORT_SECONDS = 0.05
 SHORT_IN_TURN = 4
 #: Seconds that a job waits so at most.
 WAIT_SECONDS = 0.25
+#: Jobs that are known to need something before they can be given away.
+MAX_UNFIT = 1000
 #: Seconds after which one has certainly begun that was withdrawn and is still here:
 #: those before it are kept by somebody who does not record their end.
 BEGUN_SECONDS = 5.0
@@ -55,11 +57,21 @@ class Ahead:
         self._capacity = grants.capacity
         self._line = line
         self._children = children
+        self._ring = ring
         self._short = 0
+        #: Jobs for which something has to be made before they can be given away.
+        self._unfit: set[str] = set()
         self.alarm = Alarm(ring, math.inf)
 
     def returned(self, grant: Grant) -> None:
         """A grant came back: was what it was used for short?"""
+        if grant.job is not None:
+            if grant.prepared and grant.room is not None:
+                if len(self._unfit) >= MAX_UNFIT:
+                    self._unfit.clear()
+                self._unfit.add(grant.job)
+            else:
+                self._unfit.discard(grant.job)
         if grant.ran is not None:
             self._short = self._short + 1 if grant.ran < SHORT_SECONDS else 0
 
@@ -72,21 +84,24 @@ class Ahead:
         if self._short < SHORT_IN_TURN or used < self._capacity.limit(WORKERS):
             return
         if self._grants.preparing:
-            return  # to the launcher there would seem to be room
+            # The launcher would have room where there is none.
+            self._grants.once_launched = self._ring
+            return
         most = min(self._capacity.limits.ahead, used)
         while len(self._grants.ahead) < most:
             offer = self._line.next_ahead(self._capacity, now)
-            if offer is None:
+            if offer is None or offer.job in self._unfit:
                 return
-            grant = self._grants.issue_ahead(offer, trio.current_time())
-            if self.alarm.due == math.inf:
-                self.alarm.set(grant.issued_at + WAIT_SECONDS)
+            at = trio.current_time()
+            grant = self._grants.issue_ahead(offer, at)
+            self.alarm.set(min(self.alarm.due, at + WAIT_SECONDS))
             yield grant
 
     def look(self) -> None:
         """Withdraw those that have waited for too long."""
         now = trio.current_time()
         for grant in tuple(self._grants.ahead.values()):
+            assert grant.issued_at is not None, "it is ahead"
             if now >= grant.issued_at + BEGUN_SECONDS:
                 self._grants.fill(grant)
             elif now >= grant.issued_at + WAIT_SECONDS:

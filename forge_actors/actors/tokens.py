@@ -36,6 +36,7 @@ class Grant:
     __slots__ = (
         "_back",
         "_notify",
+        "_on_launch",
         "_passed",
         "ahead",
         "attempt",
@@ -44,6 +45,7 @@ class Grant:
         "job",
         "launched",
         "ownerless",
+        "prepared",
         "ran",
         "repo",
         "returned",
@@ -58,6 +60,7 @@ class Grant:
         repo: str,
         tokens: tuple[str, ...],
         back: Callable[[Returned], None],
+        on_launch: Callable[[], object] = lambda: None,
     ) -> None:
         self.id = grant_id
         self.repo = repo
@@ -70,11 +73,12 @@ class Grant:
         self.withdrawn = False
         #: What it is used for runs, but nobody watches it.
         self.ownerless = False
-        #: What it is used for was given to the launcher.
-        self.launched = False
+        #: What it is used for was given to the launcher, or something has to be made
+        #: for that first.
+        self.launched = self.prepared = False
         #: Its tokens are still those of others; and when it was issued so.
         self.ahead = False
-        self.issued_at = 0.0
+        self.issued_at: float | None = None
         #: How many workers there are for it and all that came before it.
         self.room: int | None = None
         #: Seconds for which what it was used for ran.
@@ -82,6 +86,7 @@ class Grant:
         self._notify: Callable[[], object] | None = None
         self._passed = False
         self._back = back
+        self._on_launch = on_launch
 
     def __enter__(self) -> Self:
         self._passed = False
@@ -98,6 +103,11 @@ class Grant:
     def use(self, job: Job) -> None:
         """Use it for the present attempt of this job."""
         self.job, self.attempt = job.id, job.attempt
+
+    def launch(self) -> None:
+        """What it is used for is with the launcher."""
+        self.launched = True
+        self._on_launch()
 
     def ordered(self, order: LaunchOrder) -> LaunchOrder:
         """The order of the job that it is used for."""
@@ -144,6 +154,8 @@ class Grants:
         self._settled = settled
         #: One has come back since the last time that all had settled.
         self.came_back = False
+        #: Called once, when all with tokens are with the launcher.
+        self.once_launched: Callable[[], object] | None = None
         self._out: dict[str, Grant] = {}
         #: Those that have no tokens yet, in the order in which they get them.
         self.ahead: dict[str, Grant] = {}
@@ -154,16 +166,25 @@ class Grants:
 
     def issue(self, offer: Offer) -> Grant:
         """A grant of what the job of this offer needs, all of which is free."""
-        self._last += 1
-        grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
+        grant = self._make(offer)
         self._out[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, offer.tokens)
         return grant
 
+    def _make(self, offer: Offer) -> Grant:
+        self._last += 1
+        name, launched = f"g{self._last}", self._launched
+        return Grant(name, offer.repo, offer.tokens, self._back, launched)
+
+    def _launched(self) -> None:
+        notify = self.once_launched
+        if notify is not None and not self.preparing:
+            self.once_launched = None
+            notify()
+
     def issue_ahead(self, offer: Offer, now: float) -> Grant:
         """A grant for the job of this offer, which gets its tokens when others end."""
-        self._last += 1
-        grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
+        grant = self._make(offer)
         grant.ahead, grant.issued_at = True, now
         grant.room = self.capacity.used(WORKERS)
         self._out[grant.id] = self.ahead[grant.id] = grant

@@ -136,7 +136,7 @@ class Worker:
         except LauncherDown as error:
             self._refused = str(error)
         else:
-            self._grant.launched = True
+            self._grant.launch()
             if self._suspended:
                 self._running.pause()
             if self._withdrawn:
@@ -177,6 +177,12 @@ class Worker:
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
             if needs_more(order):
+                self._grant.prepared = True
+                if order.room is not None:
+                    # Others would begin in its place meanwhile.
+                    never = self._never_ran(order, "withdrawn", "it is not ready")
+                    self._tell_exit(never)
+                    return
                 order = await self._isolated(order)
                 self.launch(order)
             self._tell_exit(await self._attempt(order))
@@ -224,7 +230,7 @@ class Worker:
         Without `suspended` it stays as it is.
         """
         self._running = running
-        self._grant.launched = True
+        self._grant.launch()
         if suspended is not None:
             self._suspended = suspended
             (running.pause if suspended else running.resume)()
