@@ -55,14 +55,15 @@ class Stand:
         self.provider = PROVIDERS[name]
         self.api = api
 
-    def submit(self) -> str:
+    def submit(self, *more: str, behind: tuple[str, ...] = ()) -> str:
         # Those that no adapter lets through; the keys come from the service.
         given = variables(self.name, self.api).items()
         env = [f"{key}={value}" for key, value in given if value != KEY]
         options = [part for each in env for part in ("--env", each)]
         words = ("--repo", "app", "--agent", self.name, "--replay", "safe")
-        behind = ("--", *arguments(self.name, self.api))
-        return self.service.submit(*words, *options, "--prompt", "Say done.", *behind)
+        words += (*options, *more, "--prompt", "Say done.")
+        behind += arguments(self.name, self.api)
+        return self.service.submit(*words, "--", *behind)
 
     def account(self) -> dict[str, Any]:
         found: dict[str, Any] = self.service.json("status")["providers"][self.provider]
@@ -198,3 +199,21 @@ def test_the_limit_of_codex_parks_its_job_until_it_is_reset(
         if (e.job, e.kind) == (job, "job_dispatched")
     ]
     assert starts[1] >= reset
+
+
+def test_what_claude_writes_is_the_result_of_its_job_and_can_be_applied(
+    make_stand: Callable[[str], Stand],
+) -> None:
+    stand = make_stand("claude")
+    service = stand.service
+    stand.api.play("tool")
+    file = "made by claude.txt"
+    stand.api.tool = ("Bash", {"command": f"echo made > '{file}'"})
+    options = ("--verify", f"test -f '{file}'")
+    job = stand.submit(*options, behind=("--allowedTools", "Bash"))
+    end = service.end_of(job, PATIENCE)
+    assert end["state"] == "succeeded", end
+    assert [each["path"] for each in service.show(job)["result"]["files"]] == [file]
+    assert "+made" in service.cli("diff", job, status=0).out
+    service.cli("apply", job, "--commit-first", status=0)
+    assert (service.root / "app" / file).read_text() == "made\n"
