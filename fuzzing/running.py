@@ -101,7 +101,7 @@ def _apart(target: Target, options: list[str], crashes: Path, log: Path) -> int:
             _kept(target, crashes, data)
         atheris.Setup(["fuzzing", *options], partial(_kept, target, crashes))
         atheris.Fuzz()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - it ends here, and its log says why
         traceback.print_exc()
     finally:
         os._exit(1)  # it never comes back from there
