@@ -93,9 +93,16 @@ def _cpu(name: str, numbers: Numbers) -> str:
         f" {agent:.0f} agent; {numbers[f'{name}-idle']:.0f} % idle,"
         f" {others:.0f} % used by others."
         f" Ceiling with no core idle {of_c / (service + agent + job):.2f} of C,"
-        f" without the service's work {of_c / (agent + job):.2f};"
-        f" the skeleton reached {numbers.of_c('skeleton'):.2f}"
+        f" without the service's work {of_c / (agent + job):.2f}{_skeleton(numbers)}"
     )
+
+
+def _skeleton(numbers: Numbers) -> str:
+    """What Python reaches with nothing around it, if it was measured."""
+    try:
+        return f"; the skeleton reached {numbers.of_c('skeleton'):.2f}"
+    except Unmeasured:
+        return ""
 
 
 def _deep(numbers: Numbers) -> str:
@@ -164,6 +171,13 @@ def _ready(numbers: Numbers) -> str:
     )
 
 
+def _ready_mcp(numbers: Numbers) -> str:
+    return (
+        f"{numbers['ready']:.2f} s are a start that serves none in the same run, and"
+        f" loading what serves them takes {numbers['ready-imports-mcp']:.2f} s"
+    )
+
+
 def _restart(numbers: Numbers) -> str:
     return (
         f"{numbers['ready']:.2f} s are a start on an empty home in the same run; the"
@@ -194,6 +208,6 @@ LIMITS: Mapping[str, Callable[[Numbers], str]] = {
     "idle-rss": _memory,
     "idle-rss-agents": _memory,
     "ready": _ready,
-    "ready-mcp": _ready,
+    "ready-mcp": _ready_mcp,
     "restart": _restart,
 }

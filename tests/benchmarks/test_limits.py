@@ -22,6 +22,7 @@ OTHERS = (
     *("w1-idle", "w1-others", "w1-deep-cpu-service"),
     *("accept-batch-cpu", "accept-callers-cpu"),
     *("memory-task", "memory-task-nursery", "ready-imports"),
+    "ready-imports-mcp",
     *("ask-trio", "ask-pykka", "tell-called", "tell-trio"),
     *("start-help", "start-python"),
     *("idle-rss-service", "idle-rss-agent", "idle-rss-python"),
@@ -68,6 +69,11 @@ def test_where_others_use_the_cores_cpu_times_are_compared() -> None:
     w1 = str(limits_of(run_of({"w1-others": 40.0}))["w1"])
     assert "40 % used by others. Ceiling with no core idle 0.33 of C" in w1
     assert "without the service's work 0.50" in w1
+
+
+def test_a_run_without_the_skeleton_has_the_rest_of_the_limit() -> None:
+    rows = [row for row in run_of() if row["name"] != "skeleton"]
+    assert str(limits_of(rows)["w1"]).endswith("without the service's work 0.50")
 
 
 def test_every_text_has_its_numbers() -> None:

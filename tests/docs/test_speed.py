@@ -33,7 +33,7 @@ def run_of(*rows: dict[str, object], quick: bool = False) -> dict[str, Any]:
 def run() -> dict[str, Any]:
     return run_of(
         make_row("cref", 3000.0, "jobs/s", 1.0, ""),
-        make_row("w1-huey", 900.0, "jobs/s", 0.3, ""),
+        make_row("w1-huey", 1800.0, "jobs/s", 0.6, ""),
         make_row("w1", 1590.0, "jobs/s", 0.53, ""),
         make_row("w1-spooler", None, "jobs/s", None, "skipped: it is not there"),
         make_row("w1_of_spooler", None, "ratio", None, "one of them has no value"),
@@ -65,10 +65,10 @@ def test_the_picture_has_a_bar_for_each_that_was_measured(run: dict[str, Any]) -
     drawn = ET.fromstring(speed.picture(run))
     bars = [one for one in drawn.iter(f"{SVG}rect") if one.get("class")]
     long = [float(one.attrib["width"]) for one in bars]
-    assert [round(one / long[0], 2) for one in long] == [1.0, 0.53, 0.3]
-    assert [one.get("class") for one in bars] == ["b", "k", "b"]
+    assert [round(one / long[0], 2) for one in long] == [1.0, 0.6, 0.53]
+    assert [one.get("class") for one in bars] == ["b", "b", "k"]
     words = [one.text for one in drawn.iter(f"{SVG}text")]
-    assert words[:6] == ["a C program", "1.00", "Forge Actors", "0.53", "huey", "0.30"]
+    assert words[:6] == ["a C program", "1.00", "huey", "0.60", "Forge Actors", "0.53"]
     assert words[6:] == ["target 0.55", "goal 0.65"]
 
 
