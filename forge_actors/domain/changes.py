@@ -108,6 +108,12 @@ class JobRequeued(Struct, frozen=True):
     refused: int = 0
     #: It goes on to the next step of being verified.
     verify: Verify | None = None
+    #: When it was queued, if it keeps its place in line.
+    place: float | None = None
+
+    @property
+    def queued_at(self) -> float:
+        return self.at if self.place is None else self.place
 
 
 class JobEnded(Struct, frozen=True):

@@ -253,8 +253,10 @@ class Ledger(Remains):
         check_move(job.state, outcome.state)
         fence = job.fence
         assert fence is not None, "a dispatch gave it one"
-        job.state, job.fence, job.queued_at = outcome.state, None, now
-        job.started_at = None
+        never = receipt is not None and receipt.ending == "withdrawn"
+        place = job.queued_at if never else None
+        job.state, job.fence = outcome.state, None
+        job.queued_at, job.started_at = now if place is None else place, None
         if outcome.verify is not None:
             go_to_step(job, outcome.verify)
         self._keep_for_check(job)
@@ -289,6 +291,7 @@ class Ledger(Remains):
             retry_at,
             job.refused,
             outcome.verify,
+            place,
         )
         return [*ran, again, *returned], outcome
 

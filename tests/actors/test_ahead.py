@@ -17,7 +17,7 @@ from forge_actors.actors.pressure import PRESSURE_SECONDS
 from forge_actors.domain.capacity import RepositoryLimits
 from forge_actors.testing.launcher import FakeLauncher
 from forge_actors.testing.store import MemoryStore
-from tests.actors.kit import WRITE, World, limits, world
+from tests.actors.kit import CANDIDATE, WRITE, World, limits, world
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -166,3 +166,28 @@ async def test_one_begins_though_the_end_before_it_is_never_recorded(
         await trio.sleep(BEGUN_SECONDS + WAIT_SECONDS)
         await trio.testing.wait_all_tasks_blocked()
         assert made.states()["j1"] == "succeeded"
+
+
+async def test_nothing_waits_there_while_another_is_being_prepared() -> None:
+    async with busy(workers=2, ahead=2, jobs=1) as made:
+        made.admissions.held = trio.Event()
+        await made.submit(made.job("slow", "b", work=CANDIDATE))
+        await made.submit(made.job("next", "c"))
+        # It has a token, and the launcher would have room in its place.
+        assert (made.running, behind(made)) == (["j0"], [])
+        made.admissions.held.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (made.running, behind(made)) == (["j0", "slow"], ["next"])
+
+
+async def test_what_is_to_be_prepared_waits_for_tokens_as_any_other() -> None:
+    async with busy(workers=1, ahead=1, jobs=1) as made:
+        await made.submit(made.job("slow", "b", work=CANDIDATE))
+        await made.submit(made.job("next", "c"))
+        assert (made.running, behind(made)) == (["j0"], ["next"])
+        assert made.admissions.asked == []
+        kinds = [e.kind for e in rows(made).events if e.job == "slow"]
+        assert kinds == ["job_queued", "job_readied", "job_queued"]
+        await made.finish("j0", "next")
+        assert made.running == ["slow"]
+        assert rows(made).jobs["slow"].counted == 1

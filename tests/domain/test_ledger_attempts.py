@@ -64,6 +64,7 @@ def test_what_was_ahead_and_never_began_is_dispatched_as_any_other_then() -> Non
     assert (outcome.state, outcome.uncounted) == ("queued", True)
     [change], job = ledger.dispatch(PLAIN, 2.0)
     assert (change.event.kind, job.counted) == ("job_dispatched", 1)
+    assert job.queued_at == 0.0  # its place in line is the old one
     ran = ledger.started("a", 2, IDENTITY, 3.0)
     assert [each.event.kind for each in ran] == ["job_running"]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forge_actors.actors.ahead import Ahead
 from forge_actors.actors.tokens import Grant, Grants
 from forge_actors.edges.node.agent.behind import Behind
-from forge_actors.edges.node.agent.desk import Desk
 
 if TYPE_CHECKING:
     import pytest
@@ -21,10 +19,6 @@ def the_agent_heeds_no_room(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_ahead_is_told_of_before_it_has_tokens(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grant, "once_filled", lambda *_: False)
-
-
-def what_waits_outlives_the_service_that_ordered_it(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Desk, "_drop_behind", lambda _: None)
 
 
 def others_are_granted_what_is_ahead_waits_for(patch: pytest.MonkeyPatch) -> None:
@@ -48,20 +42,9 @@ def there_is_room_for_one_more(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "issue_ahead", issue_ahead)
 
 
-def what_is_made_ready_counts_as_running(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Grants, "preparing", False)
-
-
-def what_waits_for_long_is_not_withdrawn(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ahead, "_withdraw_one", lambda *_: None)
-
-
 OF_ROOMS: tuple[Mutation, ...] = (
     the_agent_heeds_no_room,
     what_is_ahead_is_told_of_before_it_has_tokens,
-    what_waits_outlives_the_service_that_ordered_it,
     others_are_granted_what_is_ahead_waits_for,
     there_is_room_for_one_more,
-    what_is_made_ready_counts_as_running,
-    what_waits_for_long_is_not_withdrawn,
 )

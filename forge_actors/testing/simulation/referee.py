@@ -229,7 +229,7 @@ class Referee:
             self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
-        case.fence, case.queued_at = None, change.at
+        case.fence, case.queued_at = None, change.queued_at
         self._news_for(case)
 
     def _ended(self, change: JobEnded) -> None:

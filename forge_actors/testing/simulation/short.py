@@ -54,4 +54,5 @@ def withdrawn(case: Case, change: JobRequeued) -> bool:
         and change.refused == case.refused + 1
         and change.state == "queued"
         and change.error is not None
+        and change.queued_at == case.queued_at
     )
