@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import sys
+import traceback
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,8 +97,12 @@ def _apart(target: Target, options: list[str], crashes: Path, log: Path) -> int:
         fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(fd, sys.stdout.fileno())
         os.dup2(fd, sys.stderr.fileno())
+        for data in target.repeated():
+            _kept(target, crashes, data)
         atheris.Setup(["fuzzing", *options], partial(_kept, target, crashes))
         atheris.Fuzz()
+    except BaseException:  # noqa: BLE001 - it ends here, and its log says why
+        traceback.print_exc()
     finally:
         os._exit(1)  # it never comes back from there
 

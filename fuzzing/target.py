@@ -10,7 +10,7 @@ from forge_actors.domain.errors import ForgeError, InvalidInput
 from forge_actors.domain.harmless import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,6 +25,9 @@ REPEATED, SMALL, ONE_IN = 32 * 1024, 48, 16
 
 #: Bytes that come one by one where an input is cut as often as it can be.
 SINGLY = 300
+
+_UNITS = tuple(bytes([byte]) for byte in b"a 1.:=-'\"\\([\n\t")
+_UNITS += (b"a ", b"a\n", b"a=", b"a:", b"a.")
 
 
 class Broken(Exception):
@@ -51,6 +54,13 @@ class Target(NamedTuple):
         self._timed(data)
         if 0 < len(data) <= SMALL and not zlib.crc32(data) % ONE_IN:
             self._timed(data * (REPEATED // len(data)))
+
+    def repeated(self) -> Iterator[bytes]:
+        """Long inputs of one thing over and over, which a fuzzer hardly makes: each
+        word, the beginning of each seed, and what texts are made of."""
+        beginnings = [seed[:SMALL] for seed in self.seeds if seed]
+        for unit in dict.fromkeys([*self.words, *beginnings, *_UNITS]):
+            yield b"\1\x80" + unit * (REPEATED // len(unit))
 
     def _timed(self, data: bytes) -> None:
         before = time.thread_time()
