@@ -44,9 +44,9 @@ lint: $(STAMP)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Forge Actors needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
-	$(BIN)/python -m compileall -q forge_actors
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m compileall -q -j 0 forge_actors
 	touch $(STAMP)
 
 clean:

@@ -29,6 +29,7 @@ from benchmarks import (
     messages,
     peers,
     ready,
+    recorded,
     restart,
     returning,
     schedules,
@@ -189,18 +190,30 @@ def ratio_of(sample: Sample, before: float | None, after: float | None) -> float
     return sample.value / ((before + after) / 2)
 
 
-def document(bench: Bench, rows: list[Row], *, quick: bool) -> dict[str, object]:
-    """The one JSON document; `synchronous` and `agent_pid` as the service said."""
+def head(bench: Bench, options: argparse.Namespace) -> dict[str, object]:
+    """What is known of a run before anything is measured."""
     return {
         "machine": {
             "cpus": cores(),
             "python": platform.python_version(),
+            "implementation": platform.python_implementation(),
             "sqlite": apsw.sqlite_lib_version(),
             "filesystem": filesystem(bench.folder),
         },
+        "quick": options.quick,
+        "jobs": bench.jobs,
+        "rounds": options.rounds,
+    }
+
+
+def document(
+    bench: Bench, rows: list[Row], options: argparse.Namespace
+) -> dict[str, object]:
+    """The one JSON document; `synchronous` and `agent_pid` as the service said."""
+    return {
+        **head(bench, options),
         "synchronous": bench.seen.get("synchronous"),
         "agent_pid": bench.seen.get("agent_pid"),
-        "quick": quick,
         "rows": rows,
     }
 
@@ -224,6 +237,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--peer-python",
         help="an interpreter that has the peers; else one is made for this run",
     )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="keep the run in a file"
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="exit with 1 if a ratio is a quarter worse than in a run that was kept",
+    )
     options = parser.parse_args(arguments)
     options.rows = options.rows.split(",")
     unknown = [name for name in options.rows if name not in ROWS]
@@ -235,13 +257,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 if a row failed; what was made is then kept and named."""
+    """Exit code 1 if a row failed, or was lost `--against` a run that was kept.
+
+    What was made is kept and named where a row failed.
+    """
     if arguments is None:
         arguments = sys.argv[1:]
     if arguments[:1] == ["chaos"]:
         from benchmarks.chaos.__main__ import main as chaos
 
         return chaos(arguments[1:])
+    if arguments[:1] == ["profile"]:
+        from benchmarks.profile import main as profile
+
+        return profile(arguments[1:])
     options = parse(arguments)
     folder = Path(tempfile.mkdtemp(prefix="fb-", dir=options.dir))
     bench = Bench(folder, jobs=options.jobs, peer_python=options.peer_python)
@@ -250,10 +279,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.rounds = 1
     if options.repositories:
         bench.registered = options.repositories
+    try:
+        before = options.against and recorded.read(options.against)
+        if before:
+            recorded.check_same(before, head(bench, options))
+    except recorded.Unusable as error:
+        say(str(error))
+        folder.rmdir()
+        return 2
     failed = True
     try:
         rows = run(bench, options.rows, options.rounds, say)
-        result = document(bench, rows, quick=options.quick)
+        result = document(bench, rows, options)
         failed = any(str(row["note"]).startswith("failed:") for row in rows)
     finally:
         if failed:
@@ -263,7 +300,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(json.dumps(result, indent=2) if options.json else table(rows))
     if options.quick:
         say("small sizes, one round: whether a bar is met means little here")
-    return int(failed)
+    if options.record and failed:
+        say(f"not recorded in {options.record}: a row failed")
+    elif options.record:
+        recorded.write(options.record, result)
+    good = True
+    if before:
+        good, told = recorded.verdict(recorded.compared(before, result))
+        say(told)
+    return int(failed or not good)
 
 
 def say(text: str) -> None:

@@ -31,10 +31,18 @@ LITTLE = (
     f"import json, os, selectors, signal, socket, subprocess; {RESIDENT}",
 )
 #: The command, the service and the agent, which are loaded and do nothing.
+SERVICE = (("-c", "import forge_actors.runtime.service"),)
 LOADED = (
     ("-c", "import forge_actors.cli.main"),
-    ("-c", "import forge_actors.runtime.service"),
+    *SERVICE,
     ("-I", "-S", "-c", "import json, os, selectors, signal, socket"),
+)
+#: The service and what serves agents.
+AGENTS = (
+    (
+        "-c",
+        "import forge_actors.runtime.service, forge_actors.edges.gateway.mcp.server",
+    ),
 )
 
 
@@ -43,10 +51,10 @@ def resident_mib() -> float:
     return sum(float(_python(words)) for words in (LIBRARIES, LITTLE)) / 1024
 
 
-def load_seconds() -> float:
-    """Seconds that three interpreters need, one after another, to load our modules."""
+def load_seconds(interpreters: tuple[tuple[str, ...], ...]) -> float:
+    """Seconds that interpreters need, one after another, to load modules of ours."""
     begin = time.perf_counter()
-    for words in LOADED:
+    for words in interpreters:
         _python(words)
     return time.perf_counter() - begin
 

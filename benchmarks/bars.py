@@ -37,16 +37,22 @@ class Comparison:
     name: str
     row: str
     other: str
+    less_is_better: bool = False
 
 
 def at_most(limit: float) -> Bar:
     return Bar(limit, at_least=False)
 
 
+def lower(name: str, row: str, other: str) -> Comparison:
+    """One of which less is better."""
+    return Comparison(name, row, other, less_is_better=True)
+
+
 COMPARISONS = (
-    Comparison("schedule-add_of_first", "schedule-add", "schedule-add-first"),
-    Comparison("workflow-step_of_small", "workflow-step", "workflow-step-small"),
-    Comparison("worktrees_of_in-turn", "worktrees", "worktrees-in-turn"),
+    lower("schedule-add_of_first", "schedule-add", "schedule-add-first"),
+    lower("workflow-step_of_small", "workflow-step", "workflow-step-small"),
+    lower("worktrees_of_in-turn", "worktrees", "worktrees-in-turn"),
     Comparison("w1_of_skeleton", "w1", "skeleton"),
     Comparison("w1_of_huey", "w1", "w1-huey"),
     Comparison("w1_of_huey-forgets", "w1", "w1-huey-forgets"),
@@ -55,12 +61,12 @@ COMPARISONS = (
     Comparison("tell_of_trio", "tell", "tell-trio"),
     Comparison("tell_of_pykka", "tell", "tell-pykka"),
     Comparison("ask_of_pykka", "ask", "ask-pykka"),
-    Comparison("w2_of_spooler", "w2-median", "w2-spooler"),
+    lower("w2_of_spooler", "w2-median", "w2-spooler"),
     Comparison("w2-quiet_of_w2-looking", "w2-quiet", "w2-looking"),
-    Comparison("start-help_of_python", "start-help", "start-python"),
-    Comparison("start-status_of_python", "start-status", "start-python"),
-    Comparison("start-submit_of_python", "start-submit", "start-python"),
-    Comparison("start-jobs_of_python", "start-jobs", "start-python"),
+    lower("start-help_of_python", "start-help", "start-python"),
+    lower("start-status_of_python", "start-status", "start-python"),
+    lower("start-submit_of_python", "start-submit", "start-python"),
+    lower("start-jobs_of_python", "start-jobs", "start-python"),
 )
 
 #: Units are those of the rows: jobs/s, per s, ms, MiB, bytes, s; comparisons have none.

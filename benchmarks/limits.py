@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from benchmarks.report import Row
 
 MICRO, MILLI, KIB = 1e6, 1e3, 1024.0
+#: Per cent of the cores that others may use before C is compared by its CPU time.
+BUSY = 10.0
 #: What is said of a row that no limit of the machine explains.
 UNKNOWN = "no limit is known: a defect, or others use the machine"
 #: Commits before a job begins: it is accepted, and it is dispatched.
@@ -80,29 +82,38 @@ def _cpu(name: str, numbers: Numbers) -> str:
     service = numbers[f"{name}-cpu-service"]
     agent, job = numbers[f"{name}-cpu-agent"], numbers[f"{name}-cpu-job"]
 
-    def allowed(each: float) -> float:
-        return numbers.cores * MICRO / each / numbers["cref"]
-
+    others = numbers[f"{name}-others"]
+    # What a job of C takes of the cores, idle ones too unless others use them.
+    of_c = numbers.cores * MICRO / numbers["cref"]
+    if others > BUSY:
+        of_c = numbers["cref-cpu"]
     return (
-        f"CPU of {numbers.cores} cores: {job:.0f} us for the job's own process (C,"
+        f"CPU of {numbers.cores} cores: {job:.0f} µs for the job's own process (C,"
         f" starter included: {numbers['cref-cpu']:.0f}), {service:.0f} service,"
         f" {agent:.0f} agent; {numbers[f'{name}-idle']:.0f} % idle,"
-        f" {numbers[f'{name}-others']:.0f} % used by others."
-        f" Ceiling with no core idle {allowed(service + agent + job):.2f} of C,"
-        f" without the service's work {allowed(agent + job):.2f};"
-        f" the skeleton reached {numbers.of_c('skeleton'):.2f}"
+        f" {others:.0f} % used by others."
+        f" Ceiling with no core idle {of_c / (service + agent + job):.2f} of C,"
+        f" without the service's work {of_c / (agent + job):.2f}{_skeleton(numbers)}"
     )
+
+
+def _skeleton(numbers: Numbers) -> str:
+    """What Python reaches with nothing around it, if it was measured."""
+    try:
+        return f"; the skeleton reached {numbers.of_c('skeleton'):.2f}"
+    except Unmeasured:
+        return ""
 
 
 def _deep(numbers: Numbers) -> str:
     deep, few = numbers["w1-deep-cpu-service"], numbers["w1-cpu-service"]
-    return f"CPU of the service for each job: {deep:.0f} us, {few:.0f} without them"
+    return f"CPU of the service for each job: {deep:.0f} µs, {few:.0f} without them"
 
 
 def _accept(name: str, numbers: Numbers) -> str:
     cpu = numbers[f"{name}-cpu"]
     return (
-        f"one thread: {cpu:.0f} us of the service's CPU for each job, so at most"
+        f"one thread: {cpu:.0f} µs of the service's CPU for each job, so at most"
         f" {MICRO / cpu:,.0f} per s; SQLite alone keeps"
         f" {numbers['accept-sqlite']:,.0f} of these rows per s in one commit, and"
         f" the disk does {numbers['sync']:,.0f} syncs"
@@ -160,6 +171,13 @@ def _ready(numbers: Numbers) -> str:
     )
 
 
+def _ready_mcp(numbers: Numbers) -> str:
+    return (
+        f"{numbers['ready']:.2f} s are a start that serves none in the same run, and"
+        f" loading what serves them takes {numbers['ready-imports-mcp']:.2f} s"
+    )
+
+
 def _restart(numbers: Numbers) -> str:
     return (
         f"{numbers['ready']:.2f} s are a start on an empty home in the same run; the"
@@ -190,6 +208,6 @@ LIMITS: Mapping[str, Callable[[Numbers], str]] = {
     "idle-rss": _memory,
     "idle-rss-agents": _memory,
     "ready": _ready,
-    "ready-mcp": _ready,
+    "ready-mcp": _ready_mcp,
     "restart": _restart,
 }

@@ -7,7 +7,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from benchmarks.bare import load_seconds
+from benchmarks.bare import AGENTS, LOADED, SERVICE, load_seconds
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import new_home, running
 
@@ -36,7 +36,10 @@ def measure(bench: Bench) -> Iterable[Sample]:
         told = f"{note}, {what}" if times[row] else "the extra is not installed"
         yield Sample(row, value, "s", told)
     note = "command, service and agent, loaded one after another, which do nothing"
-    yield Sample("ready-imports", load_seconds(), "s", note)
+    yield Sample("ready-imports", load_seconds(LOADED), "s", note)
+    note = "what serves agents, beside that"
+    agents = load_seconds(AGENTS) - load_seconds(SERVICE) if there else None
+    yield Sample("ready-imports-mcp", agents, "s", note)
 
 
 def _start(bench: Bench, settings: str) -> float:

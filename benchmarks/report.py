@@ -101,7 +101,7 @@ def cells(row: Row) -> tuple[str, ...]:
     verdict = {True: "met", False: "NOT MET", None: "-" if row["bar"] else ""}
     return (
         str(row["name"]),
-        f"{value:,.{digits}f}" if isinstance(value, float) else "-",
+        f"{value:,.{digits}f}" if isinstance(value, int | float) else "-",
         str(row["unit"]),
         f"{ratio:.2f}" if isinstance(ratio, float) else "",
         str(row["bar"] or ""),
@@ -112,4 +112,4 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def line(texts: Sequence[str]) -> str:
     name, value, unit, of_c, bar, met, note = texts
-    return f"{name:<28}{value:>10} {unit:<7}{of_c:>5}  {bar:<23}{met:<8} {note}"
+    return f"{name:<28}{value:>10} {unit:<7}{of_c:>5}  {bar:<25}{met:<8} {note}"

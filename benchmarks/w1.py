@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmarks import costs
 from benchmarks.costs import Meter
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 #: Seconds in which what accepting left to do is done: queueing is not timed.
 SETTLE = 0.3
 DEEP_SETTLE = 2.0
+
+
+class Watch(Protocol):
+    """What looks at the time that counts, and at no more."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 RESUME = request("POST", "/v1/resume", {"scope": "all"})
 
 
@@ -60,7 +70,7 @@ def run_warm(
     names: Sequence[str],
     *,
     deep: int = 0,
-    meter: Meter | None = None,
+    meter: Watch | None = None,
 ) -> float:
     """Seconds of the jobs that count; what is `deep` waits from before to after."""
     with service.client() as client:
@@ -88,11 +98,11 @@ def run_queued(
     client: Client,
     service: Service,
     jobs: Sequence[dict[str, object]],
-    meter: Meter | None = None,
+    watch: Watch | None = None,
 ) -> float:
     """Queue the jobs while everything is paused; the seconds of running them.
 
-    A `meter` counts what these seconds cost.
+    A `watch` is told when they begin and end.
 
     Raises:
         ServiceFailed: a job did not succeed.
@@ -101,13 +111,13 @@ def run_queued(
     ids = service.submit(jobs)
     held = wait_request(ids)
     time.sleep(SETTLE)
-    if meter is not None:
-        meter.begin()
+    if watch is not None:
+        watch.begin()
     begin = time.perf_counter()
     resumed = client.send(RESUME)
     seconds, views = wait_for(client, held, begin)
-    if meter is not None:
-        meter.end()
+    if watch is not None:
+        watch.end()
     resumed.result()
     states = [view["state"] for view in views]
     if len(set(ids)) != len(jobs) or states != ["succeeded"] * len(jobs):

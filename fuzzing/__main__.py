@@ -46,7 +46,7 @@ def _targets(*, measured: bool) -> dict[str, Target]:
         return dict(importlib.import_module("fuzzing.table").BY_NAME)
     import atheris
 
-    with atheris.instrument_imports(include=["forge_actors"]):
+    with atheris.instrument_imports(include=["forge_actors", "fuzzing.targets"]):
         return dict(importlib.import_module("fuzzing.table").BY_NAME)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
+import traceback
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import atheris
@@ -61,14 +64,16 @@ def fuzz(target: Target, seconds: int, place: Path) -> Outcome:
             "-print_final_stats=1",
         ),
         *(f"-timeout={HANGS}", f"-rss_limit_mb={MAX_MEMORY}", f"-dict={words}"),
+        f"-report_slow_units={HANGS}",
         *(f"-artifact_prefix={crashes}/", *map(str, folders)),
     ]
     log = place / "log"
-    status = _apart(target, options, log)
+    before = set(crashes.iterdir())
+    status = _apart(target, options, crashes, log)
     said = log.read_text(errors="replace")
     reached = _REACHED.findall(said)
     executed = _EXECUTED.search(said)
-    found = tuple(sorted(file for file in crashes.iterdir() if file.is_file()))
+    found = tuple(sorted(set(crashes.iterdir()) - before))
     return Outcome(
         target.name,
         int(executed[1]) if executed else 0,
@@ -79,7 +84,7 @@ def fuzz(target: Target, seconds: int, place: Path) -> Outcome:
     )
 
 
-def _apart(target: Target, options: list[str], log: Path) -> int:
+def _apart(target: Target, options: list[str], crashes: Path, log: Path) -> int:
     """The exit status of a process that fuzzes.
 
     It is a fork of this one, so what is measured is imported once for all targets. The
@@ -92,10 +97,23 @@ def _apart(target: Target, options: list[str], log: Path) -> int:
         fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(fd, sys.stdout.fileno())
         os.dup2(fd, sys.stderr.fileno())
-        atheris.Setup(["fuzzing", *options], target.check)
+        for data in target.repeated():
+            _kept(target, crashes, data)
+        atheris.Setup(["fuzzing", *options], partial(_kept, target, crashes))
         atheris.Fuzz()
+    except BaseException:  # noqa: BLE001 - it ends here, and its log says why
+        traceback.print_exc()
     finally:
         os._exit(1)  # it never comes back from there
+
+
+def _kept(target: Target, crashes: Path, data: bytes) -> None:
+    try:
+        target.check(data)
+    except BaseException:
+        # The fuzzer itself keeps only those that take too long or too much.
+        (crashes / f"crash-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
+        raise
 
 
 def _quoted(word: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuzzing.targets import (
     agents,
+    doors,
     files,
     git,
     github,
@@ -21,6 +22,7 @@ TARGETS = (
     *github.TARGETS,
     *git.TARGETS,
     *http.TARGETS,
+    *doors.TARGETS,
     *node.TARGETS,
     *records.TARGETS,
     *shown.TARGETS,

@@ -10,7 +10,7 @@ from forge_actors.domain.errors import ForgeError, InvalidInput
 from forge_actors.domain.harmless import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +22,12 @@ MAX_SECONDS = 3.0
 #: Of small inputs some are also tried as one of so many bytes that repeats them: what
 #: takes the square of its size shows only there.
 REPEATED, SMALL, ONE_IN = 32 * 1024, 48, 16
+
+#: Bytes that come one by one where an input is cut as often as it can be.
+SINGLY = 300
+
+_UNITS = tuple(bytes([byte]) for byte in b"a 1.:=-'\"\\([\n\t")
+_UNITS += (b"a ", b"a\n", b"a=", b"a:", b"a.")
 
 
 class Broken(Exception):
@@ -48,6 +54,13 @@ class Target(NamedTuple):
         self._timed(data)
         if 0 < len(data) <= SMALL and not zlib.crc32(data) % ONE_IN:
             self._timed(data * (REPEATED // len(data)))
+
+    def repeated(self) -> Iterator[bytes]:
+        """Long inputs of one thing over and over, which a fuzzer hardly makes: each
+        word, the beginning of each seed, and what texts are made of."""
+        beginnings = [seed[:SMALL] for seed in self.seeds if seed]
+        for unit in dict.fromkeys([*self.words, *beginnings, *_UNITS]):
+            yield b"\1\x80" + unit * (REPEATED // len(unit))
 
     def _timed(self, data: bytes) -> None:
         before = time.thread_time()
@@ -106,13 +119,14 @@ def argument_of(data: bytes) -> str:
 
 def pieces_of(data: bytes) -> tuple[list[bytes], bytes]:
     """An input in pieces, and whole: its first byte says how many cuts there are and
-    the next ones where. With none of them each byte is a piece."""
+    the next ones where. With none of them each of the first bytes is a piece."""
     if not data:
         return [], b""
     count = data[0] % 8
     places, whole = data[1 : 1 + count], data[1 + count :]
     if not count:
-        return [whole[at : at + 1] for at in range(len(whole))], whole
+        first = [whole[at : at + 1] for at in range(min(SINGLY, len(whole)))]
+        return [*first, whole[SINGLY:]], whole
     cuts = sorted(place * len(whole) // 256 for place in places)
     begins, ends = [0, *cuts], [*cuts, len(whole)]
     return [whole[a:b] for a, b in zip(begins, ends, strict=True)], whole

@@ -216,7 +216,7 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.job_ends", "actors.submissions"}
     shared |= {"actors.epic_context", "actors.epic_run", "actors.epic_reading"}
     shared |= {"actors.epic_admission", "actors.epic_finalizing"}
-    of_supervisor = ("actors.aside", "actors.attendant", "actors.caretaker")
+    of_supervisor = ("actors.aside", "actors.caretaker", "actors.clean_up")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
     of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")
     for module in of_room("actors"):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.making import links, reference, routes, sources
+from docs.making import links, reference, routes, sources, speed
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="forge-docs-") as made:
         source = Path(made, "source")
         sources.gather(source)
-        for place, text in (*reference.pages(), *routes.pages()):
+        for place, text in (*reference.pages(), *routes.pages(), *speed.pages()):
             file = source / place
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")

@@ -50,8 +50,8 @@ EXAMPLES = {
     "schedules": Example(
         "Add a schedule",
         "http://localhost/v1/schedules \\\n"
-        """    --json '{"name": "nightly", "repo": "app", "cron": "0 3 * * *",
-        "job": {"argv": ["make", "test"]}}'""",
+        """    --json '{"name": "nightly", "repo": "app", "cron": "0 3 * * *","""
+        """ "job": {"argv": ["make", "test"]}}'""",
         '{"name": "nightly", "state": "active", "next": "2026-12-01T03:00:00+00:00"}',
     ),
     "templates": Example(
@@ -62,10 +62,10 @@ EXAMPLES = {
     ),
     "workflows": Example(
         "Begin a workflow",
-        "http://localhost/v1/workflows --json '{\n"
-        """    "workflow": {"name": "release", "repo": "app", "steps": [
-        {"name": "test", "job": {"argv": ["make", "test"]}},
-        {"name": "ask", "gate": "Publish it?", "after": ["test"]}]}}'""",
+        "http://localhost/v1/workflows \\\n"
+        """    --json '{"workflow": {"name": "release", "repo": "app", "steps": ["""
+        """{"name": "test", "job": {"argv": ["make", "test"]}},"""
+        """ {"name": "ask", "gate": "Publish it?", "after": ["test"]}]}}'""",
         '{"id": "1m8q5g0fj2q0g54drcv", "name": "release", "state": "running",'
         ' "counts": {"waiting": 2}}',
     ),

@@ -47,7 +47,7 @@ $ curl -s --unix-socket {SOCKET} http://localhost/v1/status
 With `[gateway] port = N` the same is answered on the loopback to who has the token:
 
 ```console
-$ sed 's/^/Authorization: Bearer /' {Path(SOCKET).parent}/api-token |
+$ sed 's/^/Authorization: Bearer /' {Path(SOCKET).parent}/api-token | \\
     curl -s -H @- http://127.0.0.1:N/v1/status
 ```
 """

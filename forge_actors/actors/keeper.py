@@ -134,6 +134,12 @@ class Keeper(Generic[M]):
                 return True
         return False
 
+    def stop_by(self, message: M) -> None:
+        """Have it end, for good, by what it ends at when it is told."""
+        self._stops = True
+        if not self.tell(message):
+            self._scope.cancel()
+
     async def stop(self) -> None:
         """Let it serve what is queued and end, for good; return when it has."""
         self._stops = True

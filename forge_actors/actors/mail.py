@@ -8,9 +8,8 @@ from forge_actors.actors.supervisor_messages import MailCounts
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
-    from forge_actors.actors import maintenance_messages
     from forge_actors.actors.aside import Aside
-    from forge_actors.actors.attendant import Attendant
+    from forge_actors.actors.clean_up import CleanUp
     from forge_actors.actors.mailbox import Mailbox
     from forge_actors.actors.repository_messages import Message as Notice
     from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
@@ -29,7 +28,7 @@ def mail_counts(
     own: Mailbox[Message],
     children: dict[str, RepositoryMailbox],
     aside: Aside,
-    cleaner: Attendant[maintenance_messages.Message],
+    clean_up: CleanUp,
 ) -> MailCounts:
     """The counts of the supervisor and of those that it keeps."""
     depths = [child.depth for child in children.values()]
@@ -38,6 +37,6 @@ def mail_counts(
         repositories=sum(depths),
         deepest=max(depths, default=0),
         repository_failures=aside.failures,
-        clean_up=cleaner.depth,
-        clean_up_failures=cleaner.failures,
+        clean_up=clean_up.depth,
+        clean_up_failures=clean_up.failures,
     )

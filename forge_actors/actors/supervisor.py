@@ -18,15 +18,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from forge_actors.actors import (
-    maintenance_messages,
-    repository,
-    repository_context,
-    repository_messages,
-)
+from forge_actors.actors import repository, repository_context, repository_messages
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
-from forge_actors.actors.attendant import for_maintenance
+from forge_actors.actors.clean_up import CleanUp
 from forge_actors.actors.closings import Closings
 from forge_actors.actors.mail import mail_counts, told
 from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
@@ -34,8 +29,8 @@ from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
-    AttendantEnded,
     CareEnded,
+    CleanUpEnded,
     ClosingsDue,
     Count,
     CountMail,
@@ -122,7 +117,7 @@ class _Supervisor:
             context, self._history, self._grants, nursery, self._keep_receipt, mailbox
         )
         self._pressure = PressureLook(context, self._capacity)
-        self._maintenance = for_maintenance(context)
+        self._clean_up = CleanUp(context)
         self._pass = Alarm(
             lambda: mailbox.tell(PassDue()), trio.current_time() + IDLE_PASS_SECONDS
         )
@@ -152,7 +147,7 @@ class _Supervisor:
 
     @property
     def finished(self) -> bool:
-        runs = self._children or self._aside.watches or not self._maintenance.ended
+        runs = self._children or self._aside.watches or not self._clean_up.ended
         return self._stop is not None and not runs
 
     @property
@@ -163,8 +158,8 @@ class _Supervisor:
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
-        if not self._maintenance.ended:
-            self._nursery.start_soon(self._maintenance.keep, self._mailbox)
+        if not self._clean_up.ended:
+            self._nursery.start_soon(self._clean_up.keep, self._mailbox)
         try:
             with self._closings.keeping_time(self._nursery):
                 yield
@@ -221,7 +216,7 @@ class _Supervisor:
                     reply.answer(self._survey())
             case CountMail(reply):
                 with reply:
-                    kept = self._children, self._aside, self._maintenance
+                    kept = self._children, self._aside, self._clean_up
                     reply.answer(mail_counts(self._mailbox, *kept))
             case Place(offers, reply):
                 with reply:
@@ -240,11 +235,11 @@ class _Supervisor:
                 # The pressure is another one by other limits.
                 self._pressure.again()
                 self._tell_all(repository_messages.SetLimits(repositories))
-                self._maintenance.tell(maintenance_messages.Reconsider())
+                self._clean_up.reconsider()
             case OpenMaintenance(reply):
                 with reply:
-                    self._maintenance.answer(reply)
-            case AttendantEnded():
+                    self._clean_up.answer(reply)
+            case CleanUpEnded():
                 pass  # whether that was the last is looked at after each message
             case PassDue():
                 self._make_pass()
@@ -254,7 +249,7 @@ class _Supervisor:
                 if because is not None:
                     self._context.store.save([Noted(because)])
                 self._tell_all(repository_messages.Stop(reason))
-                self._maintenance.stop()
+                self._clean_up.stop()
                 await self._aside.stop(reason)
 
     async def open(self, repo: str) -> RepositoryMailbox:
@@ -387,5 +382,5 @@ class _Supervisor:
             silence=self._signs.silence(runs=bool(self._grants)),
             waiting=sum(1 for _ in self._line.offers()),
             closed=self._accounts.closed,
-            no_clean_up=self._maintenance.given_up,
+            no_clean_up=self._clean_up.given_up,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from forge_actors.actors import maintenance_messages, repository_messages
+from forge_actors.actors.keeper import Keeper
 from forge_actors.actors.mailbox import Mailbox, Reply
 from forge_actors.actors.tokens import Returned
 from forge_actors.domain.accounts import Account, Refusal
@@ -162,14 +163,14 @@ class SetLimits(Struct, frozen=True):
     repositories: RepositoryLimits
 
 
-class AttendantEnded(Struct, frozen=True):
-    """An actor that the runtime can do without has ended for good."""
+class CleanUpEnded(Struct, frozen=True):
+    """The clean-up has ended for good."""
 
 
 class OpenMaintenance(Struct, frozen=True):
-    """The mailbox of the maintenance actor."""
+    """Who keeps the maintenance actor, and can be asked what that one answers."""
 
-    reply: Reply[Mailbox[maintenance_messages.Message]]
+    reply: Reply[Keeper[maintenance_messages.Message]]
 
 
 class PassDue(Struct, frozen=True):
@@ -203,7 +204,7 @@ Message = (
     | SetPolicy
     | ProviderRefused
     | ClosingsDue
-    | AttendantEnded
+    | CleanUpEnded
     | OpenMaintenance
     | PassDue
     | Stop

@@ -72,12 +72,16 @@ class Prefixer:
         return b"".join(self._prefixes[job] + line + b"\n" for line in lines)
 
     def _rest(self, job: str, stream: str) -> bytes:
-        """The last line of a stream, if no newline ended it."""
+        """The last line of a stream, if no newline ended it.
+
+        More than one, where a sequence that does not end had hidden them.
+        """
         rest = self._partial.pop((job, stream), b"")
         cleaner = self._cleaners.pop((job, stream), None)
         if cleaner is not None:
             rest += cleaner.feed(b"", final=True).encode()
-        return self._prefixes[job] + rest + b"\n" if rest else b""
+        lines = rest.removesuffix(b"\n").split(b"\n") if rest else []
+        return b"".join(self._prefixes[job] + line + b"\n" for line in lines)
 
     def _shown(self, key: tuple[str, str], data: bytes) -> bytes:
         if not self._clean:

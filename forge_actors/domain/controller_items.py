@@ -24,7 +24,7 @@ def _item(
 ) -> Item:
     controller, _ = loaded(key, name, body)
     item = f"controller:{key}:{controller.since:.0f}"
-    evidence = {"turns": str(controller.rounds)}
+    evidence = {"controller": name, "turns": str(controller.rounds)}
     actions = [f"forge-actors controller show {name}"]
     if controller.job is not None:
         evidence["job"] = controller.job

@@ -301,7 +301,7 @@ def shown_command(argv: Sequence[str | dict[str, str]]) -> str:
 def _provider(name: str, account: Json) -> Item:
     login = account["reason"] == "auth"
     why = "its program is not logged in" if login else "its budget is spent"
-    evidence = {"reason": account["reason"]}
+    evidence = {"provider": name, "reason": account["reason"]}
     told = {"job": account["job"], "said": account["detail"]}
     evidence |= {key: text for key, text in told.items() if text}
     item = f"provider:{name}:{account['since']}"
@@ -357,7 +357,7 @@ def _claims(left: Json) -> Item:
 def _hook(hook: Json) -> Item:
     name = hook["name"]
     # Where it leads only the settings say.
-    evidence = {"url": hook["url"]} if hook["url"] else {}
+    evidence = {"webhook": name} | ({"url": hook["url"]} if hook["url"] else {})
     return Item(
         id=f"webhook:{name}:{hook['since']}",
         kind="webhook",

@@ -209,7 +209,7 @@ def _check_manifest(work: Path, members: Mapping[str, Member]) -> list[str]:
             name: Member(entry["size"], entry["sha256"])
             for name, entry in told["files"].items()
         }
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InvalidInput("file", f"its {MANIFEST} makes no sense") from None
     if kind != FORMAT or version != FORMAT_VERSION:
         problem = f"it is of version {version}, this release reads {FORMAT_VERSION}"

@@ -11,6 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import trio
+from msgspec import structs
 
 from forge_actors.domain.agents import Usage
 from forge_actors.edges.agents.finding import probe
@@ -31,6 +32,12 @@ Scene = Literal["success", "rate", "auth", "works"]
 PROMPT = "Say done. MARK-OF-THE-PROMPT"
 #: What a program that refuses too many requests may be taken for.
 REFUSED = {"rate", "usage", "overload"}
+#: The tokens of one short answer, as each tells them; one knows nothing of a cache.
+USED = {
+    "claude": Usage(125, 7, 5),
+    "codex": Usage(120, 7, 5),
+    "copilot": Usage(120, 7),
+}
 #: How each ends when it is asked to stop in the middle of its work.
 STOPPED = {"claude": 143, "codex": -signal.SIGTERM, "copilot": -signal.SIGTERM}
 #: Seconds in which whatever is checked has happened.
@@ -94,16 +101,11 @@ async def check_a_good_run_is_told_as_one(stage: Stage) -> None:
     assert "done" in told.text
     assert told.session
     assert told.limit is None
-    if stage.adapter.name == "copilot":
-        assert told.usage is None, "it tells none, and unknown is not zero"
-    else:
-        assert told.usage is not None
-        assert told.usage.output_tokens == 7
-        assert told.usage.cached_tokens == 5
-    if stage.adapter.name == "claude":
-        assert told.usage is not None
-        assert told.usage.input_tokens == 125
-        assert told.usage.cost
+    assert told.usage is not None
+    assert structs.replace(told.usage, cost=None) == USED[stage.adapter.name]
+    # What it costs is told by one, and for the others it is unknown and not nothing.
+    assert (told.usage.cost is not None) is (stage.adapter.name == "claude")
+    assert told.usage.cost != 0
 
 
 async def check_too_many_requests_are_told_as_a_limit(stage: Stage) -> None:
@@ -152,8 +154,7 @@ async def check_a_session_that_was_killed_is_resumed(stage: Stage) -> None:
     assert resumed.good, resumed.stdout + resumed.stderr
     assert resumed.report.session == session
     # What was used before it was resumed does not count a second time.
-    if resumed.report.usage is not None:
-        assert resumed.report.usage.output_tokens == 7
+    assert resumed.report.usage == used
 
 
 async def check_a_session_that_is_gone_is_no_success(stage: Stage) -> None:
@@ -178,7 +179,8 @@ async def check_nothing_private_is_an_argument(stage: Stage) -> None:
 async def check_a_probe_finds_the_program_and_its_version(stage: Stage) -> None:
     stage.play("success")
     env = {**stage.env, "PATH": f"{stage.program.parent}:{stage.env['PATH']}"}
-    found = await trio.to_thread.run_sync(probe, stage.adapter, env)
+    # How soon it answers is a matter of what else the machine does.
+    found = await trio.to_thread.run_sync(probe, stage.adapter, env, PATIENCE)
     assert found.path == str(stage.program)
     assert found.version is not None, found
     assert found.version[0].isdigit()

@@ -23,7 +23,8 @@ from fuzzing.target import Broken, Target, in_pieces, pieces_of, same, text_of
 if TYPE_CHECKING:
     from forge_actors.domain.agents import AgentAdapter
 
-NOW = 1_795_000_000.0
+#: Novembers: one of 2026, and one of a year that had a 29th of February.
+NOW, _LEAP_YEAR = 1_795_000_000.0, 1_858_100_000.0
 _BEFORE = Usage(100, 50, 20, 0.5)
 _RUN = AgentRun("agent")
 
@@ -74,9 +75,9 @@ def _report(adapter: AgentAdapter, pieces: list[bytes]) -> AgentReport:
 
 def reset_times(data: bytes) -> None:
     text = text_of(data)
-    for zone in ("America/New_York", "UTC"):
-        moment = reset_time(text, NOW, zone)
-        if moment is not None and not NOW - PASSED <= moment < math.inf:
+    for now, zone in ((NOW, "America/New_York"), (_LEAP_YEAR, "UTC")):
+        moment = reset_time(text, now, zone)
+        if moment is not None and not now - PASSED <= moment < math.inf:
             raise Broken(f"{text!r} states {moment}")
 
 

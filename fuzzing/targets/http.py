@@ -20,8 +20,8 @@ from forge_actors.domain.requests import (
 from forge_actors.domain.schedule_views import ScheduleRequest
 from forge_actors.domain.templates import FromTemplate
 from forge_actors.domain.workflow_views import WorkflowRequest
+from forge_actors.edges.gateway import events
 from forge_actors.edges.gateway.callers import caller
-from forge_actors.edges.gateway.events import streams
 from forge_actors.edges.gateway.messages import Limits, Request, Response
 from forge_actors.edges.gateway.plain import make_request, read_plain
 from forge_actors.edges.gateway.query import (
@@ -150,7 +150,10 @@ def headers(data: bytes) -> None:
         "GET", ("v1", "events"), text, {"if-none-match": text, "accept": text}
     )
     same(tagged(answer, request).status, 304 if known else 200, "what the client has")
-    streams(request)
+    events.streams(request)
+    last = attempt(events._number, text)
+    if last is not None and not 0 <= last < 10**16:
+        raise Broken(f"{last} is no event")
     attempt(caller, Request("GET", (), "", {"forge-job": text}))
 
 

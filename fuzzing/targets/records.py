@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from forge_actors.domain import (
     controller_records,
@@ -13,11 +14,17 @@ from forge_actors.domain import (
     sightings,
     workflow_records,
 )
+from forge_actors.domain.capacity import tokens_for
 from forge_actors.domain.causes import parse_cause
 from forge_actors.domain.controllers import Controller, Limits
 from forge_actors.domain.epic import records, runs
 from forge_actors.domain.epic.errors import StateError
 from forge_actors.domain.errors import ReleaseDamaged
+from forge_actors.domain.events import KINDS, Event
+from forge_actors.domain.history import BrokenHistory, History
+from forge_actors.domain.jobs import AgentSpec, JobSpec
+from forge_actors.domain.launch import Receipt
+from forge_actors.domain.outputs import ToldOutputs, shown_outputs
 from forge_actors.domain.requests import JobRequest
 from forge_actors.domain.schedules import Definition, Progress, Schedule
 from forge_actors.domain.triggers import Cron, Every, On
@@ -26,6 +33,7 @@ from forge_actors.domain.workflow_definitions import (
 )
 from forge_actors.domain.workflow_definitions import StepDefinition
 from forge_actors.domain.workflow_steps import Step, Workflow
+from forge_actors.edges.sqlite import rows
 from forge_actors.runtime.release import RELEASE_FILE, read_active
 from forge_actors.runtime.status_file import read_json
 from forge_actors.testing.epic.records import (
@@ -115,6 +123,33 @@ def epic_runs(data: bytes) -> None:
         same(runs.loaded(msgspec.json.encode(run)), run, "stored again")
 
 
+_row = Refusing(msgspec.DecodeError, RecursionError)
+
+
+def jobs(data: bytes) -> None:
+    """The texts in the row of a job, a line each: what is to be done, its claims, after
+    what, and its receipt."""
+    texts = [line.decode("utf-8", "replace") for line in data.split(b"\n")]
+    spec, claims, after, told = (*texts, "", "", "", "")[:4]
+    row = (
+        *("a1", "agent-run", "queued", 2, None, claims, after, "never"),
+        *(0, 3, None, 5.0, None, None, None, spec, 0),
+    )
+    job = _row(rows.job_from, "r1", row)
+    details = _row(rows.spec_from, (spec,))
+    receipt = _row(msgspec.json.decode, told.encode(), type=Receipt)
+    if details is not None:
+        written = msgspec.json.encode(details).decode()
+        same(rows.spec_from((written,)), details, "stored again")
+        found = shown_outputs(details, receipt, ended=True)
+        if found is not None and found.problem is not None:
+            check_message(found.problem)
+    if job is not None:
+        again = msgspec.json.encode(job.claims).decode()
+        same(rows.claims_from(again), job.claims, "claims stored again")
+        rows.claims_from.cache_clear()
+
+
 def small_files(data: bytes) -> None:
     """Files that are replaced as a whole, and texts that are kept with others."""
     file_of(RELEASE_FILE, data)
@@ -138,6 +173,23 @@ def _seen(text: str, kind: type[S]) -> None:
         same(sightings.read(sightings.written(seen), kind), seen, "seen again")
 
 
+_history = Refusing(BrokenHistory)
+
+
+def histories(data: bytes) -> None:
+    """Events as they are stored, a line each."""
+    past = History()
+    for number, line in enumerate(data.split(b"\n")[:50], start=1):
+        try:
+            event = msgspec.json.decode(line, type=Event)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        known = event.kind == "job_dispatched" and event.job in past.jobs
+        _history(past.apply, structs.replace(event, seq=number))
+        if known and past.seq == number:
+            past.faults(event.job or "")
+
+
 _BINDING = made_binding(12)
 _CRON = Cron("0 3 * * *", "Europe/Prague")
 
@@ -148,6 +200,23 @@ def _schedule(trigger: Cron | Every | On) -> bytes:
     return schedule_records.encoded(Schedule("s1", 1, definition, Progress(5.0)))
 
 
+_CLAIMS = [("write", "path", "a", "/x")]
+_SPEC = JobSpec(
+    ("make", {"b64": "/w=="}),
+    "/x",
+    env={"A": "b"},
+    outputs=("A",),
+    agent=AgentSpec("claude", "p"),
+)
+_JOB = b"\n".join(
+    msgspec.json.encode(part)
+    for part in (
+        _SPEC,
+        _CLAIMS,
+        ["a0"],
+        Receipt("a1", 1, 2, "exit", 3.0, outputs=ToldOutputs("A=1\nB=2\n")),
+    )
+)
 _DEEP = b'{"x":' + b"[" * 2000
 _LIMITS = Limits()
 _CONTROLLER = controller_records.saved(
@@ -161,6 +230,34 @@ _WORKFLOW = b"\n".join(
         WorkflowDefinition("deploy", "portfolio", (_STEP,)),
         Step("build", 1),
     )
+)
+_TOLD: tuple[tuple[str, str | None, dict[str, object]], ...] = (
+    ("repository_added", None, {"name": "demo", "path": "/demo"}),
+    (
+        "job_queued",
+        "a1",
+        {"kind": "agent-run", "priority": "P2", "origin": "cli", "claims": _CLAIMS},
+    ),
+    (
+        "job_dispatched",
+        "a1",
+        {
+            "attempt": 1,
+            "fence": 1,
+            "tokens": tokens_for("agent-run", None),
+            "claims": _CLAIMS,
+            "reason": "next",
+        },
+    ),
+    ("job_running", "a1", {"reason": "started"}),
+    ("job_edited", "a1", {"changed": {"priority": "P1", "labels": ["x"]}}),
+    ("job_succeeded", "a1", {"reason": "exit"}),
+)
+_EVENTS = b"\n".join(
+    msgspec.json.encode(Event(kind, 5.0, "r1", job, data)) for kind, job, data in _TOLD
+)
+_RUN = msgspec.json.encode(
+    runs.EpicRun("e1", runs.EpicRequest("https://x/issues/7", "r1"), "r1", "cli", 5.0)
 )
 _EPIC_WORDS = (
     *(b'"schema":1', b'"run_key":', b'"phase":"', b'"claim_id":"c-', b'"closed":'),
@@ -183,6 +280,13 @@ TARGETS = (
             b'{"schema":1,"mode":"now","\\u001b[2J":1}',
         ),
         _EPIC_WORDS,
+    ),
+    Target(
+        "stored-jobs",
+        "a job is stored as it is, or what cannot be read of it is told",
+        jobs,
+        (_JOB, _DEEP + b"\n[]", b"{}\n[[]]\n" + _DEEP),
+        (b'"argv":[', b'"budgets":{', b'"agent":{', b'"outputs":[', b"\n"),
     ),
     Target(
         "stored-schedules",
@@ -214,8 +318,23 @@ TARGETS = (
         "stored-epics",
         "a run of an EPIC is stored as it is, or refused with the reason",
         epic_runs,
-        (_DEEP, b'{"id":"e1","epic":"u","state":"running"}'),
+        (_DEEP, _RUN, b'{"id":"e1","epic":"u","state":"running"}'),
         (b'"state":"', b'"view":', b'"issues":['),
+    ),
+    Target(
+        "histories",
+        "an event that cannot be the next one is refused, and says what it lacks",
+        histories,
+        (
+            _EVENTS,
+            b'{"kind":"limits_changed","at":1,"data":{"limits":{"workers":"x"}}}',
+            b'{"kind":"policy_changed","at":1,"data":{"mode":[]}}\n'
+            b'{"kind":"job_x","at":1,"data":{"x":' + b"[" * 2000,
+        ),
+        (
+            *(b'"kind":"', b'"data":{', b'"job":"a1"', b'"repo":"r1"', b'"claims":['),
+            *(kind.encode() for kind in sorted(KINDS)),
+        ),
     ),
     Target(
         "small-files",

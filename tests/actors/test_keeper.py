@@ -172,6 +172,31 @@ async def test_a_stop_serves_what_is_queued_and_refuses_what_comes_later() -> No
     assert (sorted(answers), adder.lives, keeper.given_up) == ([1, 2, 3], 1, None)
 
 
+@pytest.mark.parametrize("last", ["end", "this fails"])
+async def test_one_that_is_told_to_end_does_not_begin_anew(last: str) -> None:
+    adder = Adder()
+    async with kept(adder, restart="permanent") as (keeper, _):
+        assert await add(keeper, 1) == 1
+        keeper.stop_by(Note(last))
+        with pytest.raises(MailboxClosed):  # though it has not ended yet
+            await add(keeper, 1)
+        await keeper.over.wait()
+    assert adder.lives == 1
+
+
+async def test_one_that_does_not_run_need_not_be_told_to_end() -> None:
+    adder = Adder()
+    adder.last_rites = trio.Event()
+    async with kept(adder) as (keeper, _):
+        await trio.testing.wait_all_tasks_blocked()
+        keeper.tell(Note("this fails"))
+        await trio.testing.wait_all_tasks_blocked()
+        keeper.stop_by(Note("end"))
+        adder.last_rites.set()
+        await keeper.over.wait()
+    assert adder.lives == 1
+
+
 async def test_who_asks_while_the_last_one_cleans_up_waits_without_turning() -> None:
     adder = Adder()
     adder.last_rites = trio.Event()

@@ -54,7 +54,7 @@ def test_the_document_has_its_shape(
     code = command.main([*arguments, "--rounds", "1", "--dir", str(tmp_path)])
     document = json.loads(capsys.readouterr().out)
     assert code == 0
-    heads = {"machine", "synchronous", "agent_pid", "quick", "rows"}
+    heads = {"machine", "synchronous", "agent_pid", "quick", "jobs", "rounds", "rows"}
     assert set(document) == heads
     assert {"cpus", "python", "sqlite"} <= set(document["machine"])
     names = [row["name"] for row in document["rows"]]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
 import pytest
 
 from benchmarks import costs
 from benchmarks.bars import BARS
 from benchmarks.limits import LIMITS, UNKNOWN, with_limits
 from benchmarks.report import Row, make_row, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Rows that texts need beside those with a bar.
 OTHERS = (
@@ -16,13 +22,14 @@ OTHERS = (
     *("w1-idle", "w1-others", "w1-deep-cpu-service"),
     *("accept-batch-cpu", "accept-callers-cpu"),
     *("memory-task", "memory-task-nursery", "ready-imports"),
+    "ready-imports-mcp",
     *("ask-trio", "ask-pykka", "tell-called", "tell-trio"),
     *("start-help", "start-python"),
     *("idle-rss-service", "idle-rss-agent", "idle-rss-python"),
 )
 
 
-def run_of(**ratios: float) -> list[Row]:
+def run_of(numbers: Mapping[str, float] = MappingProxyType({})) -> list[Row]:
     """A run whose rows with a bar all miss it; all other numbers are 400."""
     missing = [
         make_row(
@@ -34,7 +41,10 @@ def run_of(**ratios: float) -> list[Row]:
         )
         for name, bar in BARS.items()
     ]
-    others = [make_row(name, 400.0, "", 0.5, "") for name in OTHERS]
+    others = [
+        make_row(name, numbers.get(name, 400.0), "", 0.5, "")
+        for name in (*OTHERS, *numbers)
+    ]
     return [make_row("cref", 2500.0, "jobs/s", 1.0, ""), *missing, *others]
 
 
@@ -43,9 +53,9 @@ def limits_of(rows: list[Row]) -> dict[str, object]:
 
 
 def test_a_row_that_misses_its_bar_names_the_limit_and_its_ceiling() -> None:
-    found = limits_of(run_of())
+    found = limits_of(run_of({"w1-others": 4.0}))
     w1 = str(found["w1"])
-    assert "400 us for the job's own process (C, starter included: 400)" in w1
+    assert "400 µs for the job's own process (C, starter included: 400)" in w1
     # Two cores and 1,200 us a job make 1,667 per s, of the 2,500 that C starts.
     assert "Ceiling with no core idle 0.67 of C" in w1
     assert "without the service's work 1.00" in w1
@@ -53,6 +63,17 @@ def test_a_row_that_misses_its_bar_names_the_limit_and_its_ceiling() -> None:
     assert "at most 2,500 per s" in str(found["accept-batch"])
     assert "wait 5.00 ms for the disk" in str(found["w2-median"])
     assert "15.6 are its queue, ledger and mailbox" in str(found["memory-repository"])
+
+
+def test_where_others_use_the_cores_cpu_times_are_compared() -> None:
+    w1 = str(limits_of(run_of({"w1-others": 40.0}))["w1"])
+    assert "40 % used by others. Ceiling with no core idle 0.33 of C" in w1
+    assert "without the service's work 0.50" in w1
+
+
+def test_a_run_without_the_skeleton_has_the_rest_of_the_limit() -> None:
+    rows = [row for row in run_of() if row["name"] != "skeleton"]
+    assert str(limits_of(rows)["w1"]).endswith("without the service's work 0.50")
 
 
 def test_every_text_has_its_numbers() -> None:

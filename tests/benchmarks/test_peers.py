@@ -26,7 +26,7 @@ def test_peers_that_cannot_be_installed_are_skipped_with_a_note(
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho there is no network >&2\nexit 1\n")
     broken.chmod(0o700)
-    monkeypatch.setattr(peer_venv.sys, "executable", str(broken))
+    monkeypatch.setattr(sys, "executable", str(broken))
     bench = Bench(tmp_path, messages=10)
     samples = [*peers.measure(bench), *messages.measure(bench)]
     found = {sample.name: sample for sample in samples}

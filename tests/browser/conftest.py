@@ -127,6 +127,7 @@ def few() -> Iterator[LiveService]:
     file = service.root / "release.toml"
     file.write_text(RELEASE)
     service.cli("workflow", "run", str(file), status=0)
+    service.until(None, "workflow_asks")
     yield service
     service.close()
 

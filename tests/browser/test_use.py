@@ -15,7 +15,7 @@ from tests.browser.site import NARROW
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from tests.browser.site import Visit
 
@@ -159,10 +159,23 @@ def answer(service: LiveService, fake: FakeAgent, seen: Visit) -> None:
     send.click()
     assert service.end_of(job)["state"] == "succeeded"
     page.wait_for_selector(".card", state="detached")
+    _opened_again(service, fake, page)
     page = seen.open("/usage?by=agent")
     assert "claude" in page.inner_text(".sums")
     seen.shoot("usage")
     seen.check()
+
+
+def _opened_again(service: LiveService, fake: FakeAgent, page: Page) -> None:
+    """A login that failed closes its provider until somebody says that it is mended."""
+    fake.play("auth")
+    job = service.submit("--repo", "app", "--agent", "claude", "--prompt", "Do it.")
+    card = page.locator(".card", has_text="provider claude is closed")
+    card.wait_for()
+    fake.play("success", text="Done.")
+    card.get_by_role("button", name="Open it again").click()
+    assert service.end_of(job)["state"] == "succeeded"
+    card.wait_for(state="detached")
 
 
 def test_everything_is_within_reach_of_the_keyboard(

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -48,14 +48,19 @@ def breaking_off(home: Path, answer: bytes = b"") -> Iterator[str]:
         listener.listen()
 
         def serve() -> None:
-            with listener.accept()[0] as connection:
+            with suppress(OSError), listener.accept()[0] as connection:
                 connection.recv(65536)
                 connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield str(home)
-        thread.join()
+        try:
+            yield str(home)
+        finally:
+            # Where nobody has come, nobody comes any more: the thread would wait for
+            # ever, and with it the interpreter at its end.
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 @contextmanager

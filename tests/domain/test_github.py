@@ -102,7 +102,7 @@ def test_each_server_has_its_interface() -> None:
     assert checked_base("http://127.0.0.1:9/", field="x") == "http://127.0.0.1:9"
     for url in (
         *("http://ghe.example/api/v3", "https://u:p@h/", "https://h/?q", "h", ""),
-        *("https://h:x/", "https:///api", "ftp://h/"),
+        *("https://h:x/", "https:///api", "ftp://h/", "https://h\0/", "https://h/../x"),
     ):
         with pytest.raises(InvalidInput) as caught:
             checked_base(url, field="github.api")

@@ -65,7 +65,8 @@ def test_a_provider_is_an_item_only_if_it_stays_closed_until_somebody_acts() -> 
     }
     items = made(Facts(closed=closed, logs=logs)).items
     assert [each.id for each in items] == ["provider:auth:t", "provider:budget:t"]
-    assert items[0].evidence == {"reason": "auth", "job": "j", "said": "401"}
+    evidence = {"provider": "auth", "reason": "auth", "job": "j", "said": "401"}
+    assert items[0].evidence == evidence
     assert "forge-actors resume --provider auth" in items[0].actions
 
 

@@ -7,7 +7,6 @@ dummy keys, and reach nothing but the loopback.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from functools import partial
@@ -24,19 +23,14 @@ from forge_actors.testing.agents.model_api import ModelApi, serving
 from forge_actors.testing.agents.running import Ran, environment, running
 from forge_actors.testing.agents_contract import CHECKS, PATIENCE
 from tests.edges.mcp_kit import serving as mcp_serving
+from tests.real_agents import BIN, MARKS, arguments, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forge_actors.testing.agents_contract import Check, Scene
 
-BIN = os.environ.get("REAL_AGENTS_BIN")
-KEY = "sk-dummy-4711"
-
-pytestmark = [
-    pytest.mark.agents,
-    pytest.mark.skipif(BIN is None, reason="NOT RUN: tox -e agents installs them"),
-]
+pytestmark = MARKS
 
 
 class RealStage:
@@ -49,8 +43,8 @@ class RealStage:
         self.folder = folder / "work"
         self.folder.mkdir()
         self.api = api
-        self.arguments = _arguments(name, api)
-        self.env = environment(folder, TZ="UTC", **_variables(name, api))
+        self.arguments = arguments(name, api)
+        self.env = environment(folder, TZ="UTC", **variables(name, api))
 
     def play(self, scene: Scene) -> None:
         self.api.play(scene)
@@ -62,45 +56,6 @@ class RealStage:
 
     def let_go(self) -> None:
         self.api.let_go.set()
-
-
-def _variables(name: str, api: ModelApi) -> dict[str, str]:
-    match name:
-        case "claude":
-            return {
-                "ANTHROPIC_BASE_URL": api.url,
-                "ANTHROPIC_API_KEY": KEY,
-                "CLAUDE_CODE_MAX_RETRIES": "0",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            }
-        case "codex":
-            return {"CODEX_API_KEY": KEY}
-        case _:
-            return {
-                "COPILOT_PROVIDER_BASE_URL": f"{api.url}/v1",
-                "COPILOT_PROVIDER_API_KEY": KEY,
-                "COPILOT_MODEL": "m",
-                "COPILOT_OFFLINE": "true",
-            }
-
-
-def _arguments(name: str, api: ModelApi) -> tuple[str, ...]:
-    if name != "codex":
-        return ()
-    stub = "model_providers.stub"
-    settings = {
-        "model_provider": "stub",
-        f"{stub}.name": "stub",
-        f"{stub}.base_url": f"{api.url}/v1",
-        f"{stub}.wire_api": "responses",
-        f"{stub}.env_key": "CODEX_API_KEY",
-        f"{stub}.request_max_retries": "0",
-        f"{stub}.stream_max_retries": "0",
-    }
-    options = [
-        part for key, value in settings.items() for part in ("-c", f"{key}={value}")
-    ]
-    return ("--skip-git-repo-check", *options)
 
 
 @pytest.fixture

@@ -44,6 +44,22 @@ NOW = at("2026-11-30 08:00")
         ("429, retry after 20 seconds", NOW + 20),
         ("the limit resets at 15:30", at("2026-11-30 15:30")),
         ("the limit resets 23:00 UTC", at("2026-11-30 23:00")),
+        # 2026-11-30 is a Monday.
+        ("resets Mon 9:15am", at("2026-11-30 09:15")),
+        ("resets on Monday at 6am (UTC)", at("2026-12-07 06:00")),
+        ("resets Thu 5:00am (Europe/Oslo)", at("2026-12-03 05:00", "Europe/Oslo")),
+        ("the limit resets tomorrow at 5am", at("2026-12-01 05:00")),
+        ("resets at 3 PM EST", at("2026-11-30 15:00", "America/New_York")),
+        ("try again at 10:12 PM (PST)", at("2026-11-30 22:12", "America/Los_Angeles")),
+        ("resets at 7 PM (GMT+2)", at("2026-11-30 17:00")),
+        ("resets 19:00 UTC-03:30", at("2026-11-30 22:30")),
+        ("resets 7pm CEST", at("2026-11-30 17:00")),
+        ("limit resets 2026-12-01T05:00:00Z", at("2026-12-01 05:00")),
+        ("try again at 2026-12-01T05:00:00.25+02:00.", at("2026-12-01 03:00")),
+        ("until 2026-12-01 05:00 UTC", at("2026-12-01 05:00")),
+        ("429 Too Many Requests, Retry-After: 120", NOW + 120),
+        ('{"retry_after": 30}', NOW + 30),
+        ("rate limit: retry after 20 minutes", NOW + 1200),
     ],
 )
 def test_a_stated_moment_is_understood(message: str, moment: float) -> None:
@@ -59,6 +75,8 @@ def test_without_a_zone_of_its_own_a_time_is_of_the_program() -> None:
 def test_a_moment_that_passed_just_now_means_soon_and_not_tomorrow() -> None:
     assert reset_time("resets 7:59am (UTC)", NOW) == NOW + A_LITTLE
     assert reset_time("limit reached|1764403140", NOW) == NOW + A_LITTLE
+    assert reset_time("resets 2026-11-30T07:59:00Z", NOW) == NOW + A_LITTLE
+    assert reset_time("resets Mon 7:59am (UTC)", NOW) == NOW + A_LITTLE
 
 
 def test_in_a_repeated_hour_the_first_one_that_is_ahead_counts() -> None:
@@ -83,13 +101,15 @@ def test_in_a_repeated_hour_the_first_one_that_is_ahead_counts() -> None:
         "resets 99pm",
         "in 3 files",
         "try again at 7",
+        "resets Mon",
+        "resets 2026-13-45T05:00:00Z",
     ],
 )
 def test_other_words_state_no_moment(message: str) -> None:
     assert reset_time(message, NOW, "UTC") is None
 
 
-@given(st.text(max_size=300) | st.from_regex(r"resets? [A-Za-z0-9 :,()/.]{0,40}"))
+@given(st.text(max_size=300) | st.from_regex(r"resets? [A-Za-z0-9 :,()/.+-]{0,40}"))
 def test_no_text_makes_it_fail(message: str) -> None:
     moment = reset_time(message, NOW, "../../etc/passwd")
     assert moment is None or moment > NOW
@@ -122,3 +142,11 @@ def test_a_status_goes_before_the_words_except_for_a_spent_account() -> None:
     assert kind_of_status(429, "slow down") == "rate"
     assert kind_of_status(429, "You've hit your limit") == "usage"
     assert kind_of_status(400, "the request makes no sense") is None
+
+
+def test_a_day_that_there_is_not_and_a_zone_that_nobody_knows() -> None:
+    now = at("2028-11-30T12:00")
+    assert reset_time("resets Feb 29 at 3:00", now, "UTC") is None
+    assert reset_time("resets 0001-01-01T00:00", now) is None
+    # As if it had named none.
+    assert reset_time("resets at 3:00 (Nowhere/Atall)", now, "UTC") is not None

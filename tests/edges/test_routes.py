@@ -123,6 +123,7 @@ async def test_a_bad_line_is_named_and_nothing_is_taken(
         ("GET", "/jobs?limit=x", None, 400, "limit: 'x' is no whole number"),
         ("GET", "/jobs?limit=1&limit=2", None, 400, "limit: is given more than once"),
         ("GET", "/jobs?active=maybe", None, 400, "active: 'maybe' is neither"),
+        ("GET", "/jobs?active", None, 400, "active: '' is neither 1 nor 0"),
         ("GET", "/status?x=1", None, 400, "x: is no parameter here"),
         ("GET", "/jobs/nowhere", None, 404, "there is no job 'nowhere'"),
         ("GET", "/jobs/nowhere/why", None, 404, "there is no job"),

@@ -206,24 +206,22 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 async def test_a_runtime_without_anything_to_save_learns_it_from_the_node_agent(
     gate: Gate,
 ) -> None:
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            _, job = await nursery.start(gate.run)
-            async with gate.open() as younger:
-                await gate.ended.wait()
-                view = await gate.finish(younger, job)
+    async with trio.open_nursery() as nursery:
+        _, job = await nursery.start(gate.run)
+        async with gate.open() as younger:
+            await gate.ended.wait()
+            view = await gate.finish(younger, job)
     assert (view.state, view.attempt, view.exit_code) == ("succeeded", 1, 0)
 
 
 async def test_a_runtime_that_lost_its_home_ends_nothing_that_runs(gate: Gate) -> None:
     """Although its actors fail with work in hand, before the other one is there."""
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            older, job = await nursery.start(gate.run)
-            await take_over(gate.home)
-            with pytest.raises(WriterFenced):
-                await older.submit(gate.repo, ["true"])
-            await gate.ended.wait()
-            async with gate.open() as younger:
-                view = await gate.finish(younger, job)
+    async with trio.open_nursery() as nursery:
+        older, job = await nursery.start(gate.run)
+        await take_over(gate.home)
+        with pytest.raises(WriterFenced):
+            await older.submit(gate.repo, ["true"])
+        await gate.ended.wait()
+        async with gate.open() as younger:
+            view = await gate.finish(younger, job)
     assert (view.state, view.attempt, view.exit_code) == ("succeeded", 1, 0)

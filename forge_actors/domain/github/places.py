@@ -160,10 +160,13 @@ def checked_base(url: str, *, field: str) -> str:
         host, parts = None, urlsplit("")
     plain = parts.scheme == "http" and host in _LOOPBACK
     extra = parts.query or parts.fragment or parts.username or parts.password
-    if not host or not (parts.scheme == "https" or plain) or extra:
+    base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    good = parts.scheme == "https" or plain
+    # What leads anywhere from it has to be below it.
+    if not host or not good or extra or not within(base, f"{base}/x"):
         # It is not repeated: somebody may have written a password into it.
         raise InvalidInput(field, "is no address such as https://ghe.example/api/v3")
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    return base
 
 
 def is_loopback(base: str) -> bool:

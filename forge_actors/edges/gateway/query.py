@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_PARAMETERS = 1000
-_FALSE = frozenset({"0", "false", "no", ""})
+_FALSE = frozenset({"0", "false", "no"})
 _TRUE = frozenset({"1", "true", "yes"})
 
 T = TypeVar("T")
@@ -68,7 +68,8 @@ class Query:
         return values[0] if values else None
 
     def flag(self, name: str) -> bool:
-        text = (self.one(name) or "").lower()
+        given = self.one(name)
+        text = "0" if given is None else given.lower()
         if text not in _TRUE | _FALSE:
             raise InvalidInput(name, f"{text!r} is neither 1 nor 0")
         return text in _TRUE

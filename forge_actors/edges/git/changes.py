@@ -52,7 +52,7 @@ _FORMS: dict[DiffForm, tuple[str, ...]] = {
     "names": ("--name-only",),
 }
 _RAW = re.compile(rb":[0-7]+ [0-7]+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*$")
-_COUNTS = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)$", re.DOTALL)
+_COUNTS = re.compile(rb"(\d{1,18}|-)\t(\d{1,18}|-)\t(.*)$", re.DOTALL)
 
 
 class Place(Struct, frozen=True):
@@ -241,7 +241,8 @@ def _files(listed: bytes) -> Iterator[ChangedFile]:
             if len(found) < MAX_FILES:
                 found[name] = ChangedFile(name, status, renamed_from=renamed)
         elif counts is not None:
-            path = counts[3] or list(islice(fields, 2))[-1]
+            # Nothing follows where a long answer was cut off.
+            path = counts[3] or [b"", *islice(fields, 2)][-1]
             name = _text(path)
             if name in found:
                 found[name] = structs.replace(

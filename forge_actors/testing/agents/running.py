@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import trio
@@ -19,7 +21,6 @@ from forge_actors.edges.agents.output import AgentOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
 
     from forge_actors.domain.agents import AgentAdapter, AgentReport, Usage
     from forge_actors.domain.launch import Ending
@@ -122,11 +123,30 @@ async def running(
     before: Usage | None = None,
 ) -> AsyncIterator[Ran]:
     """Start it; the block may look at it and stop it, and ends when it has ended."""
-    run = AgentRun(str(program), arguments, session, resume)
+    with TemporaryDirectory() as folder:
+        telemetry = Path(folder) / "telemetry"
+        run = AgentRun(
+            str(program), arguments, session, resume, telemetry=str(telemetry)
+        )
+        async with _running(adapter, run, prompt, cwd, env, before) as ran:
+            yield ran
+        if telemetry.exists():
+            ran.output.telemetry(telemetry.read_bytes())
+
+
+@asynccontextmanager
+async def _running(
+    adapter: AgentAdapter,
+    run: AgentRun,
+    prompt: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    before: Usage | None,
+) -> AsyncIterator[Ran]:
     made = adapter.invocation(run)
     zone = env.get("TZ")
     reader = adapter.reader(run, now=time.time(), zone=zone, before=before)
-    known = resume or (session if session in made.argv else None)
+    known = run.resume or (run.session if run.session in made.argv else None)
     ran = Ran(made.argv, AgentOutput(adapter.name, reader, known))
     process = await trio.lowlevel.open_process(
         list(made.argv),

@@ -84,6 +84,20 @@ export function stepAnswers(workflow, step, changed) {
   ];
 }
 
+const REMEDIES = {
+  provider: ["Open it again", ({ evidence }) => post(["resume"], { scope: `provider:${evidence.provider}` }), "Its jobs start again."],
+  webhook: ["Open it again", ({ evidence }) => post(["webhooks", evidence.webhook, "open"]), "It is told what came meanwhile."],
+  controller: ["Go on", ({ evidence }) => post(["controllers", evidence.controller, "resume"]), "It goes on."],
+  aside: ["Try again", ({ repo }) => post(["repositories", repo, "enable"]), "It is tried again."],
+};
+
+/** The button of an item of the inbox that one can do something about at once, if any. */
+export function remedy(item, changed) {
+  if (!Object.hasOwn(REMEDIES, item.kind)) return null;
+  const [text, work, done] = REMEDIES[item.kind];
+  return button(text, () => act(() => work(item), () => told(done, changed)), { tone: "main" });
+}
+
 /** Have an item of the inbox not be shown any more. */
 export function dismiss(item, changed) {
   const question = { title: "Dismiss it?", text: "It is shown no more. Nothing else changes.", yes: "Dismiss" };

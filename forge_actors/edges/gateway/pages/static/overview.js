@@ -1,7 +1,7 @@
 // The first page: what needs a person, what runs, what waits and why, what is used.
 
 import { get, page } from "/assets/api.js";
-import { answers, approvals, dismiss, stepAnswers } from "/assets/actions.js";
+import { answers, approvals, dismiss, remedy, stepAnswers } from "/assets/actions.js";
 import { fill, h, keyed, part } from "/assets/dom.js";
 import { icon } from "/assets/icons.js";
 import { empty, jobRow, meter, repositoryLink, rows, section } from "/assets/parts.js";
@@ -18,6 +18,7 @@ const ITEMS = {
   approval: ["Waits to be allowed", "lock"],
   effect: ["Was kept from something", "alert"],
   provider: ["A provider is closed", "lock"],
+  budget: ["A budget is spent", "lock"],
   webhook: ["A webhook is closed", "lock"],
   controller: ["A controller waits for you", "talk"],
   workflow: ["A workflow needs you", "talk"],
@@ -129,6 +130,7 @@ function card(item, refresh) {
       { class: "buttons" },
       item.kind === "question" && answers(item.job, refresh),
       item.kind === "approval" && approvals(item.job, refresh),
+      remedy(item, refresh),
       item.evidence.step && stepAnswers(item.evidence.workflow, item.evidence.step, refresh),
       item.kind === "workflow" && h("a", { class: "button", href: page("workflows", item.evidence.workflow), data: { row: "" } }, "Workflow"),
       item.kind === "epic" && h("a", { class: "button", href: page("epics", item.evidence.run), data: { row: "" } }, "EPIC"),

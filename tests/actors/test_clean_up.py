@@ -60,9 +60,9 @@ def attend(
 
 
 async def clean(made: World) -> CleanResult:
-    mailbox = await made.mailbox.ask(OpenMaintenance)
+    keeper = await made.mailbox.ask(OpenMaintenance)
     request = CleanRequest("/home", 0.0)
-    result: CleanResult = await mailbox.ask(lambda reply: Clean(request, reply))
+    result: CleanResult = await keeper.ask(lambda reply: Clean(request, reply))
     return result
 
 
