@@ -44,7 +44,7 @@ def test_a_controller_that_waits_says_how_it_goes_on() -> None:
     assert (item.id, item.since) == ("controller:c1:1235", "at 1235")
     assert item.kind == "controller"
     assert (item.repo, item.job) == (None, "j7")
-    assert item.evidence == {"turns": "3", "job": "j7"}
+    assert item.evidence == {"controller": "night", "turns": "3", "job": "j7"}
     assert item.actions == [
         "forge-actors controller show night",
         "forge-actors logs j7",
@@ -54,7 +54,7 @@ def test_a_controller_that_waits_says_how_it_goes_on() -> None:
     assert "controller night " in item.says
     assert SECRET not in item.says
     assert (other.id, other.since, other.job) == ("controller:c1:0", None, None)
-    assert other.evidence == {"turns": "3"}
+    assert other.evidence == {"controller": "night", "turns": "3"}
     assert other.actions[1:] == [
         "forge-actors controller remove night",
         "forge-actors inbox dismiss controller:c1:0",
