@@ -58,10 +58,31 @@ class Ahead:
         self._line = line
         self._children = children
         self._ring = ring
+        #: Of repositories: the best priority of jobs that the end of others may let
+        #: start. How many there are of each.
+        self._rivals: dict[str, int] = {}
+        self._counts: dict[int, int] = {}
         self._short = 0
         #: Jobs for which something has to be made before they can be given away.
         self._unfit: set[str] = set()
         self.alarm = Alarm(ring, math.inf)
+
+    def rival(self, repo: str, priority: int | None) -> None:
+        """The best priority of those in a repository that an end may let start.
+
+        They come before what is less urgent, though they are not in line yet.
+        """
+        before = self._rivals.get(repo)
+        if before == priority:
+            return
+        if before is not None:
+            del self._rivals[repo]
+            self._counts[before] -= 1
+            if not self._counts[before]:
+                del self._counts[before]
+        if priority is not None:
+            self._rivals[repo] = priority
+            self._counts[priority] = self._counts.get(priority, 0) + 1
 
     def returned(self, grant: Grant) -> None:
         """A grant came back: was what it was used for short?"""
@@ -91,6 +112,8 @@ class Ahead:
         while len(self._grants.ahead) < most:
             offer = self._line.next_ahead(self._capacity, now)
             if offer is None or offer.job in self._unfit:
+                return
+            if any(priority < offer.priority for priority in self._counts):
                 return
             at = trio.current_time()
             grant = self._grants.issue_ahead(offer, at)

@@ -298,6 +298,7 @@ class _Repository:
         self._moves.add(self._ledger.expire(now))
         self._save()
         offers = () if self._stop else self._ledger.offers(now)
+        self._context.rival(self._repo, self._ledger.rival())
         if offers != self._told:
             self._told = offers
             self._context.wanted(self._repo, offers)

@@ -133,6 +133,7 @@ class _Supervisor:
             store=context.store,
             launcher=context.launcher,
             clock=context.clock,
+            rival=self._ahead.rival,
             wanted=lambda repo, offers: self._notice(Wanted(repo, offers)),
             make_worker=partial(context.make_worker, self._keep_receipt),
             make_order=context.make_order,
@@ -319,6 +320,7 @@ class _Supervisor:
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
+        self._ahead.rival(repo, None)
         again = repo in self._missed
         if error is not None:
             self._aside.failed(repo, error)

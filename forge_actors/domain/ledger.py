@@ -382,6 +382,17 @@ class Ledger(Remains):
         bests = (lanes.best(tokens, held, now) for tokens in lanes.tokens())
         return tuple(offer_of(job) for job in bests if job is not None)
 
+    def rival(self) -> int | None:
+        """The best priority of those that the end of a job here may let start."""
+        best = self._lanes.most_urgent_parked()
+        if self._dependents:
+            for job in self.leases:
+                for waiter in self._dependents.get(job, ()):
+                    known = self.jobs.get(waiter)
+                    if known and (best is None or known.priority < best):
+                        best = known.priority
+        return best
+
     # -- inside ----------------------------------------------------------------------
 
     def _current(self, job_id: str, attempt: int) -> Job | None:

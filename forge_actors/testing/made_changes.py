@@ -95,7 +95,7 @@ def requeued(
     error = JobError("INTERRUPTED", "it was")
     event = Event(f"job_{state}", at, repo, job_id)
     return JobRequeued(
-        job_id, attempt, fence, state, error, at, event, retry_at, place=place
+        job_id, attempt, fence, state, error, at, event, retry_at, queued_at=place
     )
 
 

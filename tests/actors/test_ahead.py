@@ -168,6 +168,29 @@ async def test_one_begins_though_the_end_before_it_is_never_recorded(
         assert made.states()["j1"] == "succeeded"
 
 
+async def test_nothing_goes_before_what_an_end_may_let_start() -> None:
+    async with busy(workers=1, ahead=1, jobs=0) as made:
+        first = made.job("first", "a", claims=WRITE, priority=0)
+        after = made.job("after", "a", after=("first",), priority=1)
+        await made.submit(first, after)
+        await made.submit(made.job("late", "b", priority=4))
+        await made.submit(made.job("urgent", "a", claims=WRITE, priority=0))
+        assert (made.running, behind(made)) == (["first"], [])
+        await made.finish("first")
+        assert (made.running, behind(made)) == (["urgent"], ["after"])
+        await made.finish("urgent", "after")
+        assert made.running == ["late"]
+
+
+async def test_what_is_as_urgent_goes_by_its_place_in_line() -> None:
+    async with busy(workers=1, ahead=1, jobs=0) as made:
+        for job in ("one", "two"):
+            await made.submit(made.job(job, "a", claims=WRITE))
+        await made.submit(made.job("other", "b"))
+        # Its repository was served longest ago.
+        assert (made.running, behind(made)) == (["one"], ["other"])
+
+
 async def test_nothing_waits_there_while_another_is_being_prepared() -> None:
     async with busy(workers=2, ahead=2, jobs=1) as made:
         made.admissions.held = trio.Event()

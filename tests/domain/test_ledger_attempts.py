@@ -139,3 +139,16 @@ def test_a_job_has_ended_when_its_receipt_says_not_when_that_was_heard(
     [ended], _ = ledger.finish("a", 1, receipt, None, 500.0)
     assert isinstance(ended, JobEnded)
     assert (ended.at, ended.event.at) == (finished, 500.0)
+
+
+def test_the_best_of_those_that_an_end_may_let_start_is_known() -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    assert ledger.rival() is None
+    ledger.add(make_job("a", "write:path:a", priority=4), (), 0.0)
+    dispatch_any(ledger, 0.0)
+    ledger.add(make_job("b", "write:path:a", priority=3), (), 0.0)
+    assert ledger.offers(0.0) == ()
+    assert ledger.rival() == 3
+    ledger.add(make_job("c", priority=1), ("a",), 0.0)
+    ledger.add(make_job("d", priority=0), ("elsewhere",), 0.0)
+    assert ledger.rival() == 1

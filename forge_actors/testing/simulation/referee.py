@@ -229,7 +229,8 @@ class Referee:
             self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
-        case.fence, case.queued_at = None, change.queued_at
+        place = change.queued_at
+        case.fence, case.queued_at = None, change.at if place is None else place
         self._news_for(case)
 
     def _ended(self, change: JobEnded) -> None:
