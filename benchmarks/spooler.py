@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NAME = "tsp"
 MISSING = f"skipped: there is no {NAME}; Debian has it in the package task-spooler"
 PATIENCE = 120.0  # seconds
+#: Ends when it has read one byte.
+HOLDER = ("/bin/dd", "bs=1", "count=1", "status=none", "of=/dev/null")
 #: Jobs that may wait at once: each has a connection, of which there are a thousand.
 QUEUE = 900
 
@@ -107,18 +109,22 @@ class Spooler:
         self.ask("-C")  # its list of what has ended
         gate = self._place / "gate"
         os.mkfifo(gate)
+        # Open until the end, so that a job that reads from it late finds its byte.
         holder = os.open(gate, os.O_RDWR)
         try:
-            for _ in range(bench.at_once):
-                self.submit(["/bin/cat", str(gate)])
+            hold = [*HOLDER, f"if={gate}"]
+            held = [self.submit(hold) for _ in range(bench.at_once)]
             count = min(bench.jobs, QUEUE)
             ids = [self.submit(trivial) for _ in range(count)]
-        finally:
             begin = time.perf_counter()
+            os.write(holder, b"!" * bench.at_once)
+            self._wait_for(ids[-bench.at_once :])
+            self._wait_for(set(ids) - self._ended())
+            seconds = time.perf_counter() - begin
+            self._wait_for(held)
+        finally:
+            os.write(holder, b"!" * bench.at_once)
             os.close(holder)
-        self._wait_for(ids[-bench.at_once :])
-        self._wait_for(set(ids) - self._ended())
-        seconds = time.perf_counter() - begin
         lost = set(ids) - self._ended()
         if lost:
             raise ServiceFailed(f"{len(lost)} of {len(ids)} jobs have not ended")

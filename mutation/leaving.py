@@ -51,7 +51,7 @@ def is_text(code: str) -> bool:
 def _text(code: str) -> str | None:
     """What a literal says, with `x` for a value in it; None of what is no literal."""
     try:
-        literal = ast.parse(_NAMED.sub("", code), mode="eval").body
+        literal = ast.parse(f"({_NAMED.sub('', code)})", mode="eval").body
     except SyntaxError:  # an operator, or a statement
         return None
     if isinstance(literal, ast.JoinedStr):

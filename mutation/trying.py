@@ -170,7 +170,6 @@ def _begin(runner: ForkRunner, name: str, tests: list[str], usual: float) -> int
         return pid
     code = 1
     try:
-        os.setsid()
         set_mutant_under_test(name)
         limit = math.ceil(time.process_time() + usual * TIMES_CPU) + MORE_CPU
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))

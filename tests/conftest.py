@@ -48,9 +48,14 @@ os.environ.update(
 )
 
 
+# Nearly all that is made while the tests are collected stays to the end: the collector
+# need not look through it, neither meanwhile nor later.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    # All of this stays to the end: the collector need not look through it each time.
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

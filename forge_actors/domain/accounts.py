@@ -54,6 +54,8 @@ RETURN_SECONDS = 60.0
 REMEMBERED = 600.0
 #: Why a job waits that was refused for a short time.
 BACKS_OFF = "its provider refused it for the moment"
+#: What a person can do where a budget is spent.
+ALLOW_MORE = "a larger one, and forge-actors settings reload, let it go on at once"
 #: Characters of what a program said that are kept.
 MAX_DETAIL = 500
 _MOST_DOUBLINGS = 20
@@ -331,7 +333,8 @@ class Accounts:
 def waiting_for(account: Account | SpentBudget) -> Waiting:
     """What a job with a closed account, or a spent budget, waits for."""
     if isinstance(account, SpentBudget):
-        return Waiting("limit", account.since, account.detail, until=account.until)
+        detail = f"{account.detail}; {ALLOW_MORE}"
+        return Waiting("limit", account.since, detail, until=account.until)
     kind: WaitingKind = "agent" if account.reason == "auth" else "limit"
     detail = describe_closed(account)
     return Waiting(kind, account.since, detail, until=account.retry_at)

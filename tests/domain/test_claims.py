@@ -77,8 +77,17 @@ def test_an_unknown_family_is_refused_with_the_families_there_are(text: str) -> 
 
 @pytest.mark.parametrize("text", ["read:path:a\0b", "read:path:" + "x" * 5000])
 def test_a_claim_is_bounded_and_holds_no_nul(text: str) -> None:
-    with pytest.raises(InvalidInput, match=str(MAX_CLAIM_LENGTH)):
+    with pytest.raises(InvalidInput, match=str(MAX_CLAIM_LENGTH)) as caught:
         here(text)
+    assert caught.value.field == "claims"
+    longest = f"read:path:{'x' * (MAX_CLAIM_LENGTH - 10)}"
+    assert str(here(longest)) == longest
+    with pytest.raises(InvalidInput):
+        here(f"{longest}x")
+
+
+def test_a_claim_of_a_whole_family_is_shown_as_it_is_written() -> None:
+    assert str(here("read:workspace")) == "read:workspace"
 
 
 @given(CLAIMS)
@@ -99,6 +108,12 @@ def test_what_is_shown_of_a_claim_reads_back_as_the_claim(claim: Claim) -> None:
         ("path:src/**", "path:src", True),
         ("path:src/*", "path:lib", False),
         ("path:src/**", "path:srcs/a", False),
+        ("path:src//a", "path:src/a", True),
+        ("path:src/a?", "path:src/b", True),
+        ("path:src/[ab]", "path:src/b", True),
+        ("path:s*/a", "path:src/a", True),
+        ("path:**/a", "path:lib/a", True),
+        ("path:X", "path:src", False),
         ("path:src", "path:srcs", False),
         ("path:src/a", "path:src/b", False),
         ("path:src:a", "path:src", False),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from forge_actors.domain.priority import (
     AGEING_STEP,
     DEFAULT_PRIORITY,
     PRIORITIES,
+    bound,
     effective,
     rank,
 )
@@ -74,3 +77,15 @@ def test_of_two_jobs_of_one_priority_the_older_comes_first_at_any_time(
 ) -> None:
     older, newer = sorted((one, other))
     assert rank(priority, older, "a", now) <= rank(priority, newer, "b", now)
+
+
+@pytest.mark.parametrize("priority", range(5))
+def test_a_bound_parts_those_before_a_place_from_those_behind_it(priority: int) -> None:
+    now = 100_000.0
+    queued = [now - 701.0 * number for number in range(12)]
+    for other, since in itertools.product(range(5), queued):
+        place = rank(other, since, "m", now)
+        limit = bound(priority, place, now)
+        for at, job in itertools.product(queued, ("a", "z")):
+            before = rank(priority, at, job, now) < place
+            assert before == ((at, job) < limit), (place, at, job)

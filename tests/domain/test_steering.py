@@ -318,3 +318,13 @@ def test_a_pause_that_suspends_more_than_before_is_the_same_pause() -> None:
     assert again.pause == Pause("all", 1.0, jobs=True)
     assert pauses.begin("all", 3.0, jobs=False) == []
     assert pauses.suspending(()) == again.pause
+
+
+def test_what_is_told_of_a_move_names_the_repository() -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    ledger.add(make_job("a"), (), 0.0)
+    [held], _ = ledger.steer("a", "hold", 1.0)
+    [released], _ = ledger.steer("a", "release", 2.0)
+    [began] = ledger.pause(3.0, jobs=False)
+    for change in (held, released, began):
+        assert change.event.repo == "repo"

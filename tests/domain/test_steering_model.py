@@ -117,5 +117,5 @@ class Steered(Model):
 
 test_a_ledger_can_be_steered_at_any_moment = Steered.TestCase
 test_a_ledger_can_be_steered_at_any_moment.settings = settings(
-    max_examples=examples(300), stateful_step_count=50
+    max_examples=examples(150), stateful_step_count=50
 )

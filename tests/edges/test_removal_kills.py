@@ -149,7 +149,7 @@ def killed_everywhere(
 
 @pytest.mark.parametrize(
     ("loss", "moments"),
-    [("everything", ALL), ("rebasing", ALL), ("detached", ("within",))],
+    [("everything", ALL), ("rebasing", ("within",)), ("detached", ("within",))],
 )
 def test_nothing_is_lost_wherever_it_is_killed(
     tmp_path: Path, loss: str, moments: Moments

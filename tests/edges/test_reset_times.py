@@ -147,5 +147,6 @@ def test_a_status_goes_before_the_words_except_for_a_spent_account() -> None:
 def test_a_day_that_there_is_not_and_a_zone_that_nobody_knows() -> None:
     now = at("2028-11-30T12:00")
     assert reset_time("resets Feb 29 at 3:00", now, "UTC") is None
+    assert reset_time("resets 0001-01-01T00:00", now) is None
     # As if it had named none.
     assert reset_time("resets at 3:00 (Nowhere/Atall)", now, "UTC") is not None

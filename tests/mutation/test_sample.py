@@ -41,6 +41,7 @@ def made(
         (mutant('"it is gone"', '"IT IS GONE"'), "words"),
         (mutant("say(f'{a} of {b}')", "say(None)", "f'{a} of {b}'"), "words"),
         (mutant("say(why='no job')", "say(why=None)", "why='no job'"), "words"),
+        (mutant("say(a, 'no'\n' job')", "say(a)", "'no'\n' job'"), "words"),
         (mutant('"</g>"', '"</G>"'), "words"),
         (mutant('"file"', '"FILE"', "", "Raise", "Call"), "words"),
         (mutant('"utf-8"', '"UTF-8"'), "codecs"),

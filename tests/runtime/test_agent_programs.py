@@ -90,6 +90,30 @@ def test_a_variable_says_which_program_is_meant(
         finding.find(of, {"FORGE_CLAUDE_EXECUTABLE": "/nowhere"})
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_sees_the_certificates_and_keys_of_its_own_and_no_others(
+    name: str, tmp_path: Path
+) -> None:
+    environ = {
+        "SSL_CERT_FILE": "/etc/own.pem",
+        "NODE_EXTRA_CA_CERTS": "/etc/own.pem",
+        "ANTHROPIC_API_KEY": "a",
+        "CODEX_API_KEY": "b",
+        "COPILOT_GITHUB_TOKEN": "c",
+        "CLAUDECODE": "1",
+        "SOMEBODYS_TOKEN": "d",
+    }
+    agents = Agents(tmp_path, environ, {"PATH": "/bin"})
+    seen = agents.environment(finding.adapter(name))
+    own = {
+        "claude": {"ANTHROPIC_API_KEY"},
+        "codex": {"CODEX_API_KEY"},
+        "copilot": {"COPILOT_GITHUB_TOKEN"},
+    }
+    certificates = {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"}
+    assert set(seen) == {"PATH", *certificates, *own[name]}
+
+
 def test_a_program_of_the_user_is_found_though_the_path_lacks_it(
     tmp_path: Path,
 ) -> None:

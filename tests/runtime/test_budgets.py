@@ -74,6 +74,8 @@ async def test_a_spent_budget_of_the_day_lets_nothing_start_of_its_own(
         if free is not None:
             other = await (await submit(runtime, repo, free)).wait()
             assert other.state == "succeeded"
+            either = await (await submit(runtime, repo, f"codex,{free}")).wait()
+            assert (either.state, either.provider) == ("succeeded", free)
     # The next one knows it from what was saved.
     async with running(home, budgets=budgets) as runtime:
         view = await runtime.control.job(second.id)

@@ -16,6 +16,22 @@ if TYPE_CHECKING:
     from tests.simulation.mutations import Mutation
 
 SEEDS = range(200)
+#: Where those were found last that few seeds find: tried first, and then all others.
+FIRST = {
+    "a_receipt_is_forgotten_before_its_outcome_is_saved": 47,
+    "nothing_is_reserved_for_who_waits_too_long": 27,
+    "a_paused_repository_starts_jobs": 44,
+    "a_held_job_stays_in_its_lane": 38,
+    "nobody_remembers_why_a_job_was_stopped": 26,
+    "claims_are_free_though_something_may_run": 22,
+    "a_refused_attempt_counts": 134,
+    "a_closed_account_is_forgotten_at_a_restart": 35,
+    "a_lost_check_is_one_that_failed": 100,
+    "others_come_between_work_and_check": 22,
+    "what_reserves_kept_claims_waits_for_ever": 22,
+    "a_failure_that_is_alike_is_mended_again": 80,
+    "a_check_is_interrupted_for_good": 25,
+}
 
 
 @pytest.mark.parametrize(
@@ -25,7 +41,7 @@ def test_a_deliberate_bug_is_found(mutation: Mutation) -> None:
     found: Result | None = None
     with pytest.MonkeyPatch.context() as patch:
         mutation(patch)
-        for seed in SEEDS:
+        for seed in (FIRST.get(mutation.__name__, SEEDS[0]), *SEEDS):
             found = run(seed)
             if found.violation is not None:
                 break

@@ -11,7 +11,6 @@ import pytest
 from forge_actors.domain.accounts import Accounts
 from forge_actors.runtime import admission
 from forge_actors.testing.simulation import run
-from forge_actors.testing.simulation.__main__ import main
 from forge_actors.testing.simulation.night import JOBS, PROVIDERS, draw_night
 
 if TYPE_CHECKING:
@@ -85,8 +84,3 @@ def test_an_attempt_on_a_closed_account_is_seen(
     found = run(draw_night(0)).violation
     assert found is not None
     assert found.rule in ("closed means closed", "one job tries")
-
-
-def test_the_command_runs_nights(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--night", "--seeds", "1"]) == 0
-    assert "1 seeds" in capsys.readouterr().out

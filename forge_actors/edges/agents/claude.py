@@ -22,6 +22,7 @@ from forge_actors.domain.agents import (
     UsageAdded,
 )
 from forge_actors.edges.agents.asking import ask
+from forge_actors.edges.agents.certificates import CERTIFICATES
 from forge_actors.edges.agents.lines import (
     decoded,
     integer,
@@ -69,6 +70,7 @@ class Claude:
             "ANTHROPIC_MODEL",
             "CLAUDE_CODE_MAX_RETRIES",
             "CLAUDE_CONFIG_DIR",
+            *CERTIFICATES,
         }
     )
     credentials = frozenset(

@@ -21,6 +21,7 @@ from forge_actors.domain.agents import (
     UsageAdded,
 )
 from forge_actors.edges.agents.asking import ask
+from forge_actors.edges.agents.certificates import CERTIFICATES
 from forge_actors.edges.agents.lines import decoded, integer, table, text, type_of
 from forge_actors.edges.agents.options import has_option
 from forge_actors.edges.agents.refusals import kind_of_text
@@ -51,7 +52,7 @@ class Codex:
     stop_signal = "SIGTERM"
     grace = 10.0
     ends_after_stop = False
-    variables = frozenset({"CODEX_HOME", "OPENAI_BASE_URL"})
+    variables = frozenset({"CODEX_HOME", "OPENAI_BASE_URL", *CERTIFICATES})
     credentials = frozenset({"CODEX_API_KEY", "OPENAI_API_KEY"})
 
     def invocation(self, run: AgentRun) -> Invocation:

@@ -22,6 +22,7 @@ from forge_actors.domain.agents import (
     Usage,
     UsageAdded,
 )
+from forge_actors.edges.agents.certificates import CERTIFICATES
 from forge_actors.edges.agents.lines import (
     decoded,
     integer,
@@ -68,6 +69,7 @@ class Copilot:
             "COPILOT_PROVIDER_TYPE",
             "COPILOT_PROVIDER_WIRE_API",
             "GH_HOST",
+            *CERTIFICATES,
         }
     )
     credentials = frozenset(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from forge_actors.domain.agents import AgentProgram
 from forge_actors.domain.errors import InvalidInput, Refused
-from forge_actors.edges.agents.asking import ask
+from forge_actors.edges.agents.asking import ASK_SECONDS, ask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,13 +134,16 @@ def _folders(env: Mapping[str, str]) -> list[str]:
     return folders
 
 
-def probe(of: AgentAdapter, env: Mapping[str, str]) -> AgentProgram:
-    """What there is of it on this machine. It takes seconds, and asks nobody else."""
+def probe(
+    of: AgentAdapter, env: Mapping[str, str], seconds: float = ASK_SECONDS
+) -> AgentProgram:
+    """What there is of it on this machine. It asks nobody else, and takes some of the
+    `seconds` in which the program has to say its version."""
     try:
         path = find(of, env)
     except Refused as error:
         return AgentProgram(of.name, of.provider, detail=str(error))
-    answer = ask([path, "--version"], env)
+    answer = ask([path, "--version"], env, seconds)
     if answer.problem is not None:
         last = (answer.stderr or answer.stdout).splitlines()[-1:]
         detail = ": ".join([answer.problem, *last])

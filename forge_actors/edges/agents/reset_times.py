@@ -99,9 +99,9 @@ def _iso(stated: re.Match[str], now: float, zone: str | None) -> float | None:
     place = "UTC" if place in ("Z", "z") else place or zone
     try:
         moment = datetime.fromisoformat(f"{stated[1]} {stated[2]}")
-    except ValueError:
-        return None
-    return _not_past(moment.replace(tzinfo=_zone(place)).timestamp(), now)
+        return _not_past(moment.replace(tzinfo=_zone(place)).timestamp(), now)
+    except (ValueError, OverflowError):
+        return None  # no day, or none of which this machine knows the time
 
 
 def _seconds(words: str) -> float:

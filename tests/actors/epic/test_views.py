@@ -59,3 +59,22 @@ async def test_an_issue_that_is_left_alone_is_looked_at_once_for_all_views(
     before = sum(found[0] == "running" for found in states[:alone])
     assert looked.count(1) == before + 1
     assert looked.count(2) > looked.count(1)
+
+
+async def test_a_service_is_told_of_each_issue_that_begins_and_ends(
+    world: World,
+) -> None:
+    world.graph.add(1)
+    world.workers.script = {1: Script(ends=False)}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(later, 1.0, partial(_end, world, 1))
+        assert (await world.run()).status == 0
+    told = [one for one in world.told if one[0] != "epic_snapshot"]
+    assert told[:2] == [
+        ("epic_issue_started", {"issue": 1, "how": "start", "generation": 1}),
+        ("epic_issue_ended", told[1][1]),
+    ]
+    assert told[1][1].keys() == {"issue", "found", "settlement"}
+    assert told[1][1]["issue"] == 1
+    snapshot = next(data for kind, data in world.told if kind == "epic_snapshot")
+    assert snapshot["children"] == 1

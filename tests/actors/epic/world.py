@@ -46,6 +46,8 @@ class World:
         self.workers = ScriptedWorkers(self.kernel, self.files)
         self.clock = FakeClock()
         self.lines: list[str] = []
+        #: What a service would have in its history.
+        self.told: list[tuple[str, dict[str, object]]] = []
         self.limit, self.poll, self.grace = 3, 60.0, 30.0
         self.satisfied_by: tuple[str, ...] = ("completed",)
         self.before_start: Callable[[EpicRef], None] = lambda _epic: None
@@ -77,6 +79,7 @@ class World:
             worktree=lambda issue: f"/repo/worktrees/{issue}",
             token=self._token,
             out=self.lines.append,
+            tell=lambda kind, data: self.told.append((kind, data)),
             signals=self._signals,
             watch=self._watch,
             before_start=self._before_start,
