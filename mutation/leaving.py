@@ -16,6 +16,7 @@ WHY = {
     "words": "what a text for people says, or how markup for a browser is spelled",
     "types": "what only the type checker reads: the type that `cast` is given",
     "checks": "an `assert` or a `strict=True` that never fails while the code is right",
+    "protocols": "a default in a signature of a Protocol, which nobody calls",
     "codecs": "the case of the name of a codec, which has none",
 }
 #: Two words with a blank between them, or a tag.
@@ -30,6 +31,8 @@ def left_out(mutant: Mutant) -> str | None:
         return "checks"
     if mutant.was == "True" and mutant.within[-1:] == ("strict=",):
         return "checks"
+    if "stub" in mutant.within:
+        return "protocols"
     if mutant.was.startswith("cast("):
         return "types"
     if is_text(mutant.argument):

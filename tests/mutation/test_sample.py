@@ -48,6 +48,7 @@ def made(
         (mutant("is not", "is", "", "Assert", "Comparison"), "checks"),
         (mutant("True", "False", "", "Call", "strict="), "checks"),
         (mutant("zip(a, b, strict=True)", "zip(a, b)", "strict=True"), "checks"),
+        (mutant("False", "True", "", "stub", "Parameters"), "protocols"),
         (mutant('cast("Job", a)', "cast(None, a)", '"Job"'), "types"),
     ],
 )
