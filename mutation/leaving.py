@@ -33,7 +33,8 @@ def left_out(mutant: Mutant) -> str | None:
         return "checks"
     if "stub" in mutant.within:
         return "protocols"
-    if mutant.was.startswith("cast("):
+    given = mutant.within[-2:] == ("cast()", "Arg") and mutant.was[:1] in "\"'"
+    if mutant.was.startswith("cast(") or given:
         return "types"
     if is_text(mutant.argument):
         return "words"

@@ -90,6 +90,8 @@ def _around(module: cst.Module, parents: Any, node: cst.CSTNode) -> tuple[str, .
         elif isinstance(node, cst.ConcatenatedString | cst.FormattedString):
             if is_text(module.code_for_node(node)):
                 found.append("words")
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            found.append(f"{node.func.value}()")
         else:
             found.append(type(node).__name__)
     return tuple(reversed(found))

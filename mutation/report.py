@@ -82,6 +82,8 @@ def _rooms(
     for room in ROOMS:
         counts = Counter(verdict for _, verdict in by_room.get(room, []))
         tried = sum(counts.values())
+        if not tried:
+            continue
         killed = counts["killed"] + counts["timeout"]
         cells = [made[room], sum(left_out[room].values()), tried, killed]
         cells += [counts["timeout"], counts["survived"], counts["no tests"]]
