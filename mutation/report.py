@@ -18,7 +18,7 @@ KINDS = {
     "equivalent": "nothing that can be seen differs",
     "message": "only what a message says differs",
     "speed": "only the time or the memory it takes differs",
-    "elsewhere": "tests outside of the two rooms, with a real edge, would notice",
+    "elsewhere": "tests of other rooms are about it, which were not tried",
     "open": "a test is missing",
 }
 COLUMNS = (
