@@ -200,8 +200,9 @@ def jitter_of(schedule: str, key: str, most: float) -> float:
     return most * int.from_bytes(digest[:8], "big") / 2**64
 
 
-def check_name(name: str) -> str:
-    """A name that can be typed, and never is an option.
+def check_name(name: str, *, of: str = "schedule", field: str = "name") -> str:
+    """A name that can be typed, and never is an option: of a schedule, a workflow or a
+    controller.
 
     Raises:
         InvalidInput: it is none.
@@ -209,8 +210,8 @@ def check_name(name: str) -> str:
     fits = all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
     if not (1 <= len(name) <= MAX_SCHEDULE_NAME and fits and name[0].isalnum()):
         raise InvalidInput(
-            "name",
-            f"{name!r} is no name of a schedule: 1 to {MAX_SCHEDULE_NAME} letters,"
+            field,
+            f"{name!r} is no name of a {of}: 1 to {MAX_SCHEDULE_NAME} letters,"
             " digits, dots, dashes and underscores, a letter or digit first",
         )
     return name

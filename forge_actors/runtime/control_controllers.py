@@ -61,7 +61,7 @@ class ControllersControl(JobControl):
     async def add_controller(
         self, request: ControllerRequest, *, caller: str | None = None
     ) -> ControllerView:
-        check_name(request.name)
+        check_name(request.name, of="controller")
         binding_size = len(json.dumps(request.binding))
         check_controller(request.prompt, binding_size)
         job = None if request.job is None else self._store.match(request.job)

@@ -164,7 +164,7 @@ def _job(request: ScheduleRequest) -> JobRequest:
         if name in request.job:
             raise InvalidInput(f"job.{name}", "cannot be given to a job of a schedule")
     if request.wake is not None:
-        check_name(request.wake)
+        check_name(request.wake, of="controller", field="wake")
         if request.job:
             raise InvalidInput("wake", "a schedule wakes a controller, or has a job")
         return JobRequest(repo=request.repo, argv=[])

@@ -82,7 +82,7 @@ class Definer:
             InvalidInput: naming the field that is wrong.
         """
         request = self._request
-        check_name(request.name)
+        check_name(request.name, of="workflow")
         _check_parameters(request.parameters)
         if request.parallel is not None and not 1 <= request.parallel <= MAX_STEPS:
             raise InvalidInput("parallel", f"must be from 1 to {MAX_STEPS}")

@@ -84,7 +84,7 @@ class FakeControllers:
     async def add_controller(
         self, request: ControllerRequest, *, caller: str | None = None
     ) -> ControllerView:
-        check_name(request.name)
+        check_name(request.name, of="controller")
         if request.name in self.kept_controllers:
             raise Refused(f"there is a controller {request.name!r} already")
         if caller not in (None, request.job):

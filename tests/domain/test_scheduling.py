@@ -315,6 +315,8 @@ def test_what_is_stored_comes_back_or_is_set_aside() -> None:
 def test_a_name_can_be_typed(name: str) -> None:
     with pytest.raises(InvalidInput, match="name"):
         check_name(name)
+    with pytest.raises(InvalidInput, match=r"^wake: .* is no name of a controller: "):
+        check_name(name, of="controller", field="wake")
     assert check_name("Night-ly_1.2")
 
 

@@ -32,6 +32,8 @@ async def test_a_program_begins_workflows_and_waits_for_them(tmp_path: Path) -> 
         assert (await release.pause()).state == "paused"
         with pytest.raises(forge_actors.InvalidInput, match="step"):
             await runtime.run_workflow("other", repo="app", steps=[])
+        with pytest.raises(forge_actors.InvalidInput, match="no name of a workflow"):
+            await runtime.run_workflow("<b>", repo="app", steps=steps)
     async with forge_actors.open_runtime(home) as runtime:
         release = forge_actors.WorkflowHandle(runtime.control, release.id)
         assert (await release.show()).state == "paused"

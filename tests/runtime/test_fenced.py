@@ -16,6 +16,7 @@ from forge_actors.edges.sqlite.store import open_store
 from forge_actors.runtime import ownership
 from forge_actors.runtime.readiness import Board
 from forge_actors.runtime.runtime import STORE_FILE, Serving, open_served
+from tests.edges.node_jobs import end_agent
 from tests.runtime.control_kit import controlled
 from tests.runtime.embedding_kit import (
     home,
@@ -26,6 +27,7 @@ from tests.runtime.embedding_kit import (
 from tests.runtime.kit import make_repository, running
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -198,9 +200,11 @@ class Gate:
 
 
 @pytest.fixture
-def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     monkeypatch.setattr(ownership, "_lock", lambda _: True)
-    return Gate(tmp_path)
+    opened = Gate(tmp_path)
+    yield opened
+    end_agent(opened.home)
 
 
 async def test_a_runtime_without_anything_to_save_learns_it_from_the_node_agent(

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge_actors.edges.gateway.messages import error_response
+from msgspec import structs
+
+from forge_actors.edges.gateway.messages import Live, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forge_actors.edges.gateway.messages import (
         Handler,
-        Live,
         Request,
         Response,
         Stream,
     )
+
+#: What a browser is told of everything: it may take the words of a job for nothing but
+#: what they are said to be, and keeps none of them without asking again.
+TO_PAGES = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "private, no-cache",
+    "cross-origin-resource-policy": "same-origin",
+}
 
 
 class Front:
@@ -41,7 +50,10 @@ class Front:
         if part is None:
             path = "/" + "/".join(request.path)
             return error_response(404, "NO_SUCH_ROUTE", f"there is nothing at {path}")
-        return await part[0](request)
+        answer = await part[0](request)
+        if request.asker.kind != "page" or isinstance(answer, Live):
+            return answer
+        return structs.replace(answer, headers={**TO_PAGES, **answer.headers})
 
     def holds(self, request: Request) -> bool:
         """Whether a request is kept open; asked before it is checked."""
