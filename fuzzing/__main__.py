@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -37,7 +38,10 @@ def main() -> int:
             target.check(told.input.read_bytes())
         return 0
     kept = told.keep or Path(tempfile.mkdtemp(prefix="forge-fuzzing-"))
-    return _fuzz(chosen, told.seconds, kept.resolve())
+    status = _fuzz(chosen, told.seconds, kept.resolve())
+    if not told.keep and not status:
+        shutil.rmtree(kept)
+    return status
 
 
 def _targets(*, measured: bool) -> dict[str, Target]:

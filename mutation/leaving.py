@@ -16,6 +16,7 @@ WHY = {
     "words": "what a text for people says, or how markup for a browser is spelled",
     "types": "what only the type checker reads: the type that `cast` is given",
     "checks": "an `assert` or a `strict=True` that never fails while the code is right",
+    "protocols": "a default in a signature of a Protocol, which nobody calls",
     "codecs": "the case of the name of a codec, which has none",
 }
 #: Two words with a blank between them, or a tag.
@@ -30,7 +31,10 @@ def left_out(mutant: Mutant) -> str | None:
         return "checks"
     if mutant.was == "True" and mutant.within[-1:] == ("strict=",):
         return "checks"
-    if mutant.was.startswith("cast("):
+    if "stub" in mutant.within:
+        return "protocols"
+    given = mutant.within[-2:] == ("cast()", "Arg") and mutant.was[:1] in "\"'"
+    if mutant.was.startswith("cast(") or given:
         return "types"
     if is_text(mutant.argument):
         return "words"

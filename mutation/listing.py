@@ -82,12 +82,29 @@ def _around(module: cst.Module, parents: Any, node: cst.CSTNode) -> tuple[str, .
     found = []
     while (node := parents.get(node)) is not None:
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            if isinstance(node, cst.FunctionDef) and _is_stub(node):
+                found.append("stub")
             break
         if isinstance(node, cst.Arg) and node.keyword is not None:
             found.append(f"{node.keyword.value}=")
         elif isinstance(node, cst.ConcatenatedString | cst.FormattedString):
             if is_text(module.code_for_node(node)):
                 found.append("words")
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            found.append(f"{node.func.value}()")
         else:
             found.append(type(node).__name__)
     return tuple(reversed(found))
+
+
+def _is_stub(function: cst.FunctionDef) -> bool:
+    """Whether it has nothing but a docstring, or an ellipsis."""
+    return all(
+        isinstance(statement, cst.SimpleStatementLine)
+        and all(
+            isinstance(part, cst.Expr)
+            and isinstance(part.value, cst.BaseString | cst.Ellipsis)
+            for part in statement.body
+        )
+        for statement in function.body.body
+    )

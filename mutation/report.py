@@ -18,7 +18,7 @@ KINDS = {
     "equivalent": "nothing that can be seen differs",
     "message": "only what a message says differs",
     "speed": "only the time or the memory it takes differs",
-    "elsewhere": "tests outside of the two rooms, with a real edge, would notice",
+    "elsewhere": "tests of other rooms are about it, which were not tried",
     "open": "a test is missing",
 }
 COLUMNS = (
@@ -82,6 +82,8 @@ def _rooms(
     for room in ROOMS:
         counts = Counter(verdict for _, verdict in by_room.get(room, []))
         tried = sum(counts.values())
+        if not tried:
+            continue
         killed = counts["killed"] + counts["timeout"]
         cells = [made[room], sum(left_out[room].values()), tried, killed]
         cells += [counts["timeout"], counts["survived"], counts["no tests"]]

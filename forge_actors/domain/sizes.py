@@ -35,5 +35,5 @@ def size_text(size: int) -> str:
     number, unit = float(size), next(units)
     while abs(number) >= 1024 and unit != "TiB":
         number, unit = number / 1024, next(units)
-    digits = 0 if unit == "bytes" or number >= 100 else 1
+    digits = 0 if number >= 100 else 1
     return f"{number:.{digits}f}".removesuffix(".0") + f" {unit}"

@@ -148,6 +148,7 @@ def test_a_job_that_waits_for_approval_is_offered_once_it_is_approved() -> None:
     assert refusal is None
     assert isinstance(change, JobApproved)
     assert (change.state, change.event.data["by"]) == ("queued", "somebody")
+    assert (change.event.kind, change.event.repo) == ("job_queued", "repo")
     assert [offer.job for offer in ledger.offers(103.0)] == ["a"]
     assert ledger.approve("a", approval, 104.0)[0] == []
 

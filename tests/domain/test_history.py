@@ -163,6 +163,29 @@ def test_every_event_that_is_written_is_of_a_known_kind() -> None:
     assert written <= set(KINDS)
 
 
+def test_limits_providers_and_their_jobs_are_as_they_were_told_last() -> None:
+    limits: dict[str, object] = {
+        "tokens": {"worker": 4},
+        "active_repositories": 2,
+        "repository_workers": 3,
+    }
+    closed: dict[str, object] = {"provider": "openai", "reason": "usage"}
+    history = told(
+        ("limits", None, limits),
+        ADDED,
+        ("provider_closed", None, closed),
+        ("job_queued", "j", FACTS),
+        ("job_redirected", "j", {"provider": "anthropic"}),
+    )
+    assert history.limits == {"worker": 4}
+    assert (history.active_repositories, history.repository_workers) == (2, 3)
+    assert history.closed_providers == {"openai": "usage"}
+    assert history.jobs["j"].provider == "anthropic"
+    opened = ("provider_opened", None, {"provider": "openai"})
+    again = told(("provider_closed", None, closed), opened)
+    assert again.closed_providers == {}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_known_kind_has_its_place_in_the_fold(kind: str) -> None:
     """It may not follow, or lack what it carries; it is never unknown."""

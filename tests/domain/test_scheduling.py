@@ -278,6 +278,8 @@ def test_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() -> None:
     often = run_once(at(made(), START + 60)[0], START + 60)
     assert next_moment(set_back(often, START - 7200)) <= START - 7200 + 60
     assert next_moment(set_back(schedule, START)) == next_moment(schedule)
+    little = set_back(made(), made().progress.cursor - 0.5)
+    assert little.progress.cursor == made().progress.cursor - 0.5
     wrong, _ = at(daily, START + 3650 * DAY)
     assert next_moment(set_back(wrong, START)) < START + DAY
 

@@ -18,16 +18,20 @@ def test_sizes_are_read(text: str | int, size: int) -> None:
 
 def test_what_is_no_size_is_refused() -> None:
     for text in ("", "-1", "1X", "1.5G"):
-        with pytest.raises(InvalidInput, match="is no size; write"):
+        with pytest.raises(InvalidInput, match="is no size; write") as caught:
             parse_size(text, field="f")
-    with pytest.raises(InvalidInput, match="outside 0M to 1024T"):
+        assert caught.value.field == "f"
+    with pytest.raises(InvalidInput, match="outside 0M to 1024T") as caught:
         parse_size("1025T", field="f")
+    assert caught.value.field == "f"
 
 
 @pytest.mark.parametrize(
     ("size", "text"),
     [
         (0, "0 bytes"),
+        (99 * 1024 + 512, "99.5 KiB"),
+        (100 * 1024 + 600, "101 KiB"),
         (1023, "1023 bytes"),
         (1536, "1.5 KiB"),
         (10 << 30, "10 GiB"),

@@ -222,6 +222,17 @@ def test_of_too_many_the_newest_are_told_and_the_picture_says_from_when_on() -> 
     shown = told(events, limit=3)
     assert [run.job for run in shown.runs] == ["j7", "j8", "j9"]
     assert (shown.runs_left_out, shown.complete_from) == (7, 6.5)
+    waits = [
+        each
+        for number in range(5)
+        for each in (
+            accepted(number, f"j{number}"),
+            dispatched(number + 0.5, f"j{number}"),
+        )
+    ]
+    assert (len(told(waits, limit=3).waits), told(waits, limit=3).waits_left_out) == (
+        *(3, 2),
+    )
     assert told(events).complete_from == 0
     assert told(events, read_from=SINCE + 4).complete_from == 4
 

@@ -103,6 +103,20 @@ async def test_a_stream_arrives_piece_by_piece(path: str) -> None:
         assert (body, reader.complete) == (b"onetwo", True)
 
 
+async def test_what_is_asked_for_may_begin_with_our_name(path: str) -> None:
+    async def handler(request: Request) -> Response:
+        return Response(200, f"{request.path} {request.query}".encode())
+
+    async with serving(path, handler):
+        for target, told in (
+            ("http://localhost/v1/jobs?limit=1", "('v1', 'jobs') limit=1"),
+            ("HTTP://localhost", "() "),
+            ("/v1/a?u=http://b/c", "('v1', 'a') u=http://b/c"),
+        ):
+            raw = head(f"GET {target} HTTP/1.1", "host: localhost", "connection: close")
+            assert await ask(path, raw) == (200, told.encode())
+
+
 # What is refused
 
 
@@ -114,6 +128,8 @@ async def test_a_stream_arrives_piece_by_piece(path: str) -> None:
         (head("GET / HTTP/1.1", "host: localhost", "host: localhost"), 400),
         (head("GET / HTTP/1.1", "host: evil.example"), 403),
         (head("GET / HTTP/1.1", "host: localhost:80"), 403),
+        (head("GET http://evil.example/ HTTP/1.1", "host: localhost"), 403),
+        (head("GET http://localhost/ HTTP/1.1", "host: evil.example"), 403),
         (head("GET / HTTP/1.0"), 403),
         (head("GET / HTTP/1.1", "host: localhost", "origin: http://localhost"), 403),
         (head("GET / HTTP/1.1", "host: localhost", "x: " + "y" * 20_000), 431),

@@ -159,8 +159,8 @@ class Connection:
         exchange.with_body = head.method != b"HEAD"
         exchange.request_id = request_id(headers)
         self._rules.check_head(head, headers)
-        method, target = head.method.decode("ascii"), head.target.decode("ascii")
-        request = make_request(method, target, headers)
+        target = self._rules.target(head)
+        request = make_request(head.method.decode("ascii"), target, headers)
         if request is None:
             raise Refusal(400, "the path of the request has parts that name nothing")
         # Before its body: a stranger is to send us none.

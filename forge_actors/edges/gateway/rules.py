@@ -76,6 +76,21 @@ class Rules(Struct, frozen=True):
         if "content-length" in headers and "transfer-encoding" in headers:
             raise Refusal(400, "a body has one length, not two")
 
+    def target(self, head: h11.Request) -> str:
+        """What is asked for, without the name of us that it may begin with.
+
+        Raises:
+            Refusal: it begins with the name of somebody else.
+        """
+        text = head.target.decode("ascii")
+        scheme, named, rest = text.partition("://")
+        if not named or scheme.lower() != "http":
+            return text
+        host, _, path = rest.partition("/")
+        if host not in self.hosts:
+            raise Refusal(403, "the request is for no host of this service")
+        return f"/{path}"
+
     def body_limit(self, request: Request) -> int:
         """Bytes that the body of a request may have.
 
