@@ -13,8 +13,14 @@ from pathlib import Path
 def folder() -> Path:
     """A folder that goes with this process."""
     path = Path(tempfile.mkdtemp(prefix="forge-fuzz-")).resolve()
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    atexit.register(leave)
     return path
+
+
+def leave() -> None:
+    """Have it gone now; the next input makes another one."""
+    shutil.rmtree(folder(), ignore_errors=True)
+    folder.cache_clear()
 
 
 def file_of(name: str, data: bytes) -> Path:

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forge_actors.domain.errors import InvalidInput, Refused
-from fuzzing import FOUND
+from fuzzing import FOUND, place
 from fuzzing.table import BY_NAME, TARGETS
 from fuzzing.target import Broken, Refusing, attempt, pieces_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fuzzing.target import Target
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_inputs_are_left() -> Iterator[None]:
+    yield
+    place.leave()  # a worker of xdist ends without what is to be done at its exit
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
