@@ -13,7 +13,7 @@ import re
 from mutation.mutants import Mutant
 
 WHY = {
-    "words": "what a text for people says, or how markup for a browser is spelled",
+    "words": "what a text or a log for people says, or how markup is spelled",
     "types": "what only the type checker reads: the type that `cast` is given",
     "checks": "an `assert` or a `strict=True` that never fails while the code is right",
     "protocols": "a default in a signature of a Protocol, which nobody calls",
@@ -36,7 +36,7 @@ def left_out(mutant: Mutant) -> str | None:
     given = mutant.within[-2:] == ("cast()", "Arg") and mutant.was[:1] in "\"'"
     if mutant.was.startswith("cast(") or given:
         return "types"
-    if is_text(mutant.argument):
+    if is_text(mutant.argument) or mutant.was.startswith("log."):
         return "words"
     text = _text(mutant.was)
     if text is None:

@@ -69,6 +69,8 @@ async def test_a_goal_that_is_paused_begins_nothing_until_it_goes_on() -> None:
         await world.workflows.ask(workflow, Resume)
         await trio.testing.wait_all_tasks_blocked()
         assert world.names() == ["act-1", "check-1"]
+        kinds = [event.kind for event in world.store.durable.events]
+        assert kinds.index("workflow_paused") < kinds.index("workflow_resumed")
 
 
 async def test_a_goal_that_is_cancelled_ends_its_job_and_can_be_begun_anew() -> None:

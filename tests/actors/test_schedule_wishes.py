@@ -83,6 +83,7 @@ async def test_changes_are_refused_when_somebody_else_made_one() -> None:
         with pytest.raises(Refused, match="already"):
             await world.add()
         changed = await world.mailbox.ask(partial(Put, made(jitter=5.0), 1))
+        assert "schedule_changed" in [e.kind for e in world.store.durable.events]
         assert changed.revision == 2
         with pytest.raises(Refused, match="revision 2"):
             await world.mailbox.ask(partial(Put, made(), 1))

@@ -42,6 +42,7 @@ def made(
         (mutant("say(f'{a} of {b}')", "say(None)", "f'{a} of {b}'"), "words"),
         (mutant("say(why='no job')", "say(why=None)", "why='no job'"), "words"),
         (mutant("say(a, 'no'\n' job')", "say(a)", "'no'\n' job'"), "words"),
+        (mutant("log.error(text, job)", "log.error(text, None)", "job"), "words"),
         (mutant('"</g>"', '"</G>"'), "words"),
         (mutant('"file"', '"FILE"', "", "Raise", "Call"), "words"),
         (mutant('"utf-8"', '"UTF-8"'), "codecs"),
