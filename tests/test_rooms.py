@@ -218,7 +218,12 @@ def test_only_the_supervisor_imports_its_siblings() -> None:
     shared |= {"actors.epic_admission", "actors.epic_finalizing"}
     of_supervisor = ("actors.aside", "actors.caretaker", "actors.clean_up")
     of_supervisor += ("actors.mail", "actors.pressure", "actors.supervisor_context")
-    of_supervisor += ("actors.closings", "actors.provider_accounts", "actors.policies")
+    of_supervisor += (
+        "actors.ahead",
+        "actors.closings",
+        "actors.provider_accounts",
+        "actors.policies",
+    )
     for module in of_room("actors"):
         siblings = {name for name in module.ours if is_in(name, "actors")}
         if module.name not in ("actors.supervisor", *of_supervisor):
@@ -294,3 +299,13 @@ def test_type_checkers_are_told_the_same_public_names() -> None:
         if alias.asname
     }
     assert told == set(forge_actors.__all__)
+
+
+def test_nothing_is_left_of_a_merge() -> None:
+    marks = ("<<<<<<< ", ">>>>>>> ", "|||||||")
+    left = {
+        each.name
+        for each in modules()
+        if any(line.startswith(marks) for line in each.path.read_text().splitlines())
+    }
+    assert left == set()

@@ -164,6 +164,8 @@ class Asked:
             reply.answer(answer)
 
     def pause(self, on: bool, jobs: bool, reply: Reply[None], now: float) -> None:
+        if on:
+            self._attempts.withdraw_all()
         move = self._ledger.pause if on else self._ledger.resume
         self._steered(move(now, jobs=jobs), reply, None)
 

@@ -25,6 +25,8 @@ class Worker(Protocol):
 
     def suspend(self, suspended: bool) -> None: ...
 
+    def withdraw(self) -> None: ...
+
     def launch(self, order: LaunchOrder) -> None: ...
 
     def attend(self, begin: Callable[[], object]) -> None: ...
@@ -97,6 +99,16 @@ class Attempts:
         """Let the processes of these jobs stand still, and those of all others run."""
         for (job, _), worker in self._workers.items():
             worker.suspend(job in jobs)
+
+    def withdraw(self, job: str, attempt: int) -> None:
+        """Let it begin no more, if it was dispatched ahead."""
+        worker = self._workers.get((job, attempt))
+        if worker is not None:
+            worker.withdraw()
+
+    def withdraw_all(self) -> None:
+        for worker in self._workers.values():
+            worker.withdraw()
 
     def why_stopped(self, job: str) -> StopReason | None:
         """Why its attempt is or was stopped; None if it was not."""

@@ -5,23 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge_actors.actors.supervisor_messages import MailCounts
-from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
     from forge_actors.actors.aside import Aside
     from forge_actors.actors.clean_up import CleanUp
     from forge_actors.actors.mailbox import Mailbox
-    from forge_actors.actors.repository_messages import Message as Notice
     from forge_actors.actors.supervisor_messages import Message, RepositoryMailbox
-
-
-def told(child: RepositoryMailbox, message: Notice) -> bool:
-    """Tell a child; False if it has just ended, which it reports itself."""
-    try:
-        child.tell(message)
-    except MailboxClosed:
-        return False
-    return True
 
 
 def mail_counts(

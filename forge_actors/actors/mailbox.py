@@ -152,6 +152,15 @@ class Mailbox(Generic[M]):
         self._room.release()
 
 
+def told(mailbox: Mailbox[M], message: M) -> bool:
+    """Tell an actor; False if it has just ended, which it reports itself."""
+    try:
+        mailbox.tell(message)
+    except MailboxClosed:
+        return False
+    return True
+
+
 class _Part(Reply[A]):
     """The answer of one of several actors that were asked together."""
 

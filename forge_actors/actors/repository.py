@@ -10,7 +10,7 @@ supervisor at most one `Wanted` for each batch of messages it has handled.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ import trio
 from forge_actors.actors.asked import Asked
 from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.loading import load
-from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving
+from forge_actors.actors.mailbox import Inbox, Mailbox, open_mailbox, serving, told
 from forge_actors.actors.moves import Moves
 from forge_actors.actors.repository_context import Context
 from forge_actors.actors.repository_messages import (
@@ -43,11 +43,11 @@ from forge_actors.actors.repository_messages import (
     SetLimits,
     Steer,
     Stop,
+    Withdraw,
 )
 from forge_actors.actors.tokens import Grant
 from forge_actors.actors.told import told_of
 from forge_actors.domain.capacity import Offer
-from forge_actors.domain.errors import MailboxClosed
 from forge_actors.domain.jobs import RESERVED, Job, State
 from forge_actors.domain.launch import WorkerExited, WorkerStarted
 from forge_actors.domain.place import explain
@@ -140,7 +140,7 @@ class _Repository:
             self._attempts.abandon()
 
     def discard(self, message: Message) -> None:
-        """Put back what an unread message carries."""
+        """Put back what it carries."""
         if isinstance(message, Granted):
             message.grant.give_back()
         elif isinstance(message, WorkerExited):
@@ -151,8 +151,7 @@ class _Repository:
         due = self._lingers_until if self._ledger.idle else None
         deadline = self._ledger.next_deadline()
         if deadline is not None:
-            now = trio.current_time()
-            due = now + max(0.0, deadline - self._context.clock.now())
+            due = trio.current_time() + max(0.0, deadline - self._context.clock.now())
         if due is None:
             return await inbox.receive()
         with trio.move_on_at(due):
@@ -215,8 +214,7 @@ class _Repository:
         running = self._context.launcher.adopt(job.id, job.attempt)
         if running is None:
             return False
-        grant = self._context.adopt(job)
-        worker = self._context.make_worker(grant, self._mailbox)
+        worker = self._context.make_worker(self._context.adopt(job), self._mailbox)
         suspended = job.id in self._ledger.suspended
         self._attempts.adopt(worker, running, job, suspended=suspended)
         return True
@@ -275,6 +273,8 @@ class _Repository:
                 self._attempts.suspend(self._ledger.suspended)
             case Relocated():
                 self._asked.relocated(self._repo, self._context.store)
+            case Withdraw(job, attempt):
+                self._attempts.withdraw(job, attempt)
             case SetEnabled(enabled):
                 self._ledger.enabled = enabled
             case SetLimits(limits):
@@ -298,6 +298,7 @@ class _Repository:
         self._moves.add(self._ledger.expire(now))
         self._save()
         offers = () if self._stop else self._ledger.offers(now)
+        self._context.rival(self._repo, self._ledger.rival())
         if offers != self._told:
             self._told = offers
             self._context.wanted(self._repo, offers)
@@ -318,8 +319,7 @@ class _Repository:
 
     def _dependency_ended(self, job: str, state: State) -> None:
         # If this actor has ended, the next one asks the store anew.
-        with suppress(MailboxClosed):
-            self._mailbox.tell(DependencyEnded(job, state))
+        told(self._mailbox, DependencyEnded(job, state))
 
     def _use(self, grant: Grant, now: float) -> None:
         """Dispatch the best job that fits the grant; give it back if there is none."""
@@ -327,13 +327,13 @@ class _Repository:
         with grant:  # unless it is passed on, to a job that uses it
             if self._stop is not None or grant.withdrawn or self._fail_if_gone(now):
                 return
-            changes, job = self._ledger.dispatch(grant.tokens, now)
+            changes, job = self._ledger.dispatch(grant.tokens, now, ahead=grant.ahead)
             if job is None:
                 return
             grant.use(job)
             worker = self._context.make_worker(grant, self._mailbox)
             try:
-                order = self._context.make_order(job)
+                order = grant.ordered(self._context.make_order(job))
             except Exception as error:
                 if not self._careful:
                     raise

@@ -33,6 +33,8 @@ class Context(Struct, frozen=True):
     launcher: Launcher
     clock: Clock
     #: Tells the supervisor what could start now.
+    #: The best priority of the jobs that the end of one of its own may let start.
+    rival: Callable[[str, int | None], object]
     wanted: Callable[[str, tuple[Offer, ...]], None]
     make_worker: Callable[[Grant, Mailbox[Message]], Worker]
     #: Builds the order of a dispatched job.

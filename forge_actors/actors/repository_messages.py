@@ -105,6 +105,13 @@ class PauseHere(Struct, frozen=True):
     reply: Reply[None]
 
 
+class Withdraw(Struct, frozen=True):
+    """A job that was dispatched ahead is to begin no more, if it has not."""
+
+    job: str
+    attempt: int
+
+
 class LetGoOfLeft(Struct, frozen=True):
     """Free the claims that are kept for what a job left, though nothing is proven gone.
 
@@ -193,6 +200,7 @@ Message = (
     | AccountsChanged
     | PolicyChanged
     | Relocated
+    | Withdraw
     | SetEnabled
     | SetLimits
     | Pass

@@ -14,21 +14,24 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from forge_actors.actors import repository, repository_context, repository_messages
+from forge_actors.actors.ahead import Ahead
 from forge_actors.actors.alarm import Alarm
 from forge_actors.actors.aside import Aside
 from forge_actors.actors.clean_up import CleanUp
 from forge_actors.actors.closings import Closings
-from forge_actors.actors.mail import mail_counts, told
-from forge_actors.actors.mailbox import Inbox, Mailbox, Reply, open_mailbox, serving
+from forge_actors.actors.mail import mail_counts
+from forge_actors.actors.mailbox import open_mailbox, serving, told
 from forge_actors.actors.pressure import PressureLook
 from forge_actors.actors.signs import SignsOfLife
 from forge_actors.actors.supervisor_context import Context as Context
 from forge_actors.actors.supervisor_messages import (
+    AheadDue,
     CareEnded,
     CleanUpEnded,
     ClosingsDue,
@@ -53,7 +56,6 @@ from forge_actors.actors.supervisor_messages import (
     Wanted,
 )
 from forge_actors.actors.tokens import Grant, Grants, Returned
-from forge_actors.actors.worker import Worker
 from forge_actors.domain.changes import Noted
 from forge_actors.domain.errors import MailboxClosed, SetAsideError
 from forge_actors.domain.line import Line
@@ -65,6 +67,7 @@ from forge_actors.domain.scopes import DRAIN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forge_actors.actors.mailbox import Inbox, Mailbox, Reply
     from forge_actors.domain.launch import Receipt
 
 log = logging.getLogger(__name__)
@@ -108,6 +111,9 @@ class _Supervisor:
         self._capacity = self._grants.capacity
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
+        self._ahead = Ahead(
+            self._grants, self._line, self._children, lambda: mailbox.tell(AheadDue())
+        )
         self._closings = Closings(context, self._grants, mailbox.tell, self._tell_all)
         self._accounts = self._closings.accounts
         #: Repositories whose actor ended before it was told of new jobs.
@@ -127,8 +133,9 @@ class _Supervisor:
             store=context.store,
             launcher=context.launcher,
             clock=context.clock,
+            rival=self._ahead.rival,
             wanted=lambda repo, offers: self._notice(Wanted(repo, offers)),
-            make_worker=self._make_worker,
+            make_worker=partial(context.make_worker, self._keep_receipt),
             make_order=context.make_order,
             gone=context.gone,
             kept_receipt=lambda job, attempt: context.unclaimed.get((job, attempt)),
@@ -158,6 +165,7 @@ class _Supervisor:
     def keeping_time(self) -> Iterator[None]:
         """While the block lasts, safety passes become due."""
         self._nursery.start_soon(self._pass.run)
+        self._nursery.start_soon(self._ahead.alarm.run)
         if not self._clean_up.ended:
             self._nursery.start_soon(self._clean_up.keep, self._mailbox)
         try:
@@ -165,6 +173,7 @@ class _Supervisor:
                 yield
         finally:
             self._pass.stop()
+            self._ahead.alarm.stop()
 
     async def serve(self, inbox: Inbox[Message]) -> None:
         """Handle what is in the inbox; then grant."""
@@ -192,6 +201,7 @@ class _Supervisor:
                     self._line.put(repo, offers, self._context.clock.now())
             case Returned(grant):
                 self._grants.take_back(grant)
+                self._ahead.returned(grant)
                 self._accounts.returned(grant)
             case ProviderRefused():
                 self._closings.refused(message)
@@ -226,11 +236,13 @@ class _Supervisor:
             case SetPause() | SetPolicy():
                 with message.reply:
                     self._closings.set(message)
+                    self._ahead.withdraw()
             case Relocated(repo):
                 if repo in self._children:  # others load what is saved
                     told(self._children[repo], repository_messages.Relocated())
             case SetLimits(limits, repositories):
                 self._closings.set_limits(limits)
+                self._ahead.withdraw()
                 self._line.reconsider()
                 # The pressure is another one by other limits.
                 self._pressure.again()
@@ -241,6 +253,8 @@ class _Supervisor:
                     self._clean_up.answer(reply)
             case CleanUpEnded():
                 pass  # whether that was the last is looked at after each message
+            case AheadDue():
+                self._ahead.look()
             case PassDue():
                 self._make_pass()
             case Stop(reason, because):
@@ -306,6 +320,7 @@ class _Supervisor:
     async def _child_ended(self, repo: str, error: Exception | None) -> None:
         del self._children[repo]
         self._line.drop(repo)
+        self._ahead.rival(repo, None)
         again = repo in self._missed
         if error is not None:
             self._aside.failed(repo, error)
@@ -329,16 +344,6 @@ class _Supervisor:
             self._missed.add(repo)
             told(child, repository_messages.Stop("detached"))
 
-    def _make_worker(
-        self, grant: Grant, owner: Mailbox[repository_messages.Message]
-    ) -> Worker:
-        of = self._context
-        tools = of.launcher, of.clock, self._keep_receipt, of.isolating
-        worker = Worker(grant, owner, *tools)
-        if of.lasting:
-            worker.detach()
-        return worker
-
     def _make_pass(self) -> None:
         self._pass.set(trio.current_time() + self._period)
         self._signs.ask(runs=bool(self._grants))
@@ -359,13 +364,17 @@ class _Supervisor:
         self._accounts.settle(self._line.offers())
         now = self._context.clock.now()
         while (offer := self._line.next(self._capacity, now)) is not None:
-            self._line.drop(offer.repo)
-            self._line.last_dispatch[offer.repo] = now
-            grant = self._grants.issue(offer)
-            self._accounts.granted(grant)
-            granted = repository_messages.Granted(grant)
-            if not told(self._children[offer.repo], granted):
-                grant.give_back()
+            self._give(self._grants.issue(offer), now)
+        for grant in self._ahead.issue(now):
+            self._give(grant, now)
+
+    def _give(self, grant: Grant, now: float) -> None:
+        self._line.drop(grant.repo)
+        self._line.last_dispatch[grant.repo] = now
+        self._accounts.granted(grant)
+        granted = repository_messages.Granted(grant)
+        if not told(self._children[grant.repo], granted):
+            grant.give_back()
 
     def _tell_all(self, message: repository_messages.Message) -> None:
         for child in self._children.values():

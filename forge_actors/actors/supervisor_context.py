@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forge_actors.actors.isolating import Isolating
 from forge_actors.actors.maintenance_context import Context as MaintenanceContext
+from forge_actors.actors.worker import Worker
 from forge_actors.domain.accounts import Account
 from forge_actors.domain.capacity import Limits
 from forge_actors.domain.jobs import Job
@@ -18,6 +19,8 @@ from forge_actors.domain.scopes import Pause
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forge_actors.actors.tokens import Grant
+    from forge_actors.actors.worker import Repository
     from forge_actors.domain.launch import LaunchOrder, Receipt
     from forge_actors.domain.ports import Clock, Launcher, Store
 
@@ -54,3 +57,13 @@ class Context(Struct, frozen=True):
     maintenance: MaintenanceContext | None = None
     #: Try a failed pass again, as an embedding program wants; else it ends the runtime.
     retries_passes: bool = False
+
+    def make_worker(
+        self, unclaimed: Callable[[Receipt], None], grant: Grant, owner: Repository
+    ) -> Worker:
+        """The worker of a grant, for this owner."""
+        tools = self.launcher, self.clock, unclaimed, self.isolating
+        worker = Worker(grant, owner, *tools)
+        if self.lasting:
+            worker.detach()
+        return worker

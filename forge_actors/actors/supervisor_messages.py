@@ -147,6 +147,10 @@ class ClosingsDue(Struct, frozen=True):
     """It is time to look at the accounts of providers, and at the policy."""
 
 
+class AheadDue(Struct, frozen=True):
+    """It is time to look at what waits at the launcher for the end of others."""
+
+
 class Relocated(Struct, frozen=True):
     """A repository moved, and what its jobs claim with it; that is saved."""
 
@@ -199,6 +203,7 @@ Message = (
     | CountMail
     | Place
     | Relocated
+    | AheadDue
     | SetLimits
     | SetPause
     | SetPolicy

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from forge_actors.domain.capacity import Capacity, TokenUse, offer_of
+from forge_actors.domain.capacity import WORKERS, Capacity, TokenUse, offer_of
 from forge_actors.domain.errors import MailboxClosed
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from forge_actors.domain.capacity import Limits, Offer
     from forge_actors.domain.jobs import Job
+    from forge_actors.domain.launch import LaunchOrder
 
 
 class Returned(Struct, frozen=True):
@@ -34,13 +35,21 @@ class Grant:
 
     __slots__ = (
         "_back",
+        "_notify",
+        "_on_launch",
         "_passed",
+        "ahead",
         "attempt",
         "id",
+        "issued_at",
         "job",
+        "launched",
         "ownerless",
+        "prepared",
+        "ran",
         "repo",
         "returned",
+        "room",
         "tokens",
         "withdrawn",
     )
@@ -51,6 +60,7 @@ class Grant:
         repo: str,
         tokens: tuple[str, ...],
         back: Callable[[Returned], None],
+        on_launch: Callable[[], object] = lambda: None,
     ) -> None:
         self.id = grant_id
         self.repo = repo
@@ -63,8 +73,20 @@ class Grant:
         self.withdrawn = False
         #: What it is used for runs, but nobody watches it.
         self.ownerless = False
+        #: What it is used for was given to the launcher, or something has to be made
+        #: for that first.
+        self.launched = self.prepared = False
+        #: Its tokens are still those of others; and when it was issued so.
+        self.ahead = False
+        self.issued_at: float | None = None
+        #: How many workers there are for it and all that came before it.
+        self.room: int | None = None
+        #: Seconds for which what it was used for ran.
+        self.ran: float | None = None
+        self._notify: Callable[[], object] | None = None
         self._passed = False
         self._back = back
+        self._on_launch = on_launch
 
     def __enter__(self) -> Self:
         self._passed = False
@@ -82,9 +104,31 @@ class Grant:
         """Use it for the present attempt of this job."""
         self.job, self.attempt = job.id, job.attempt
 
+    def launch(self) -> None:
+        """What it is used for is with the launcher."""
+        self.launched = True
+        self._on_launch()
+
+    def ordered(self, order: LaunchOrder) -> LaunchOrder:
+        """The order of the job that it is used for."""
+        return order if self.room is None else structs.replace(order, room=self.room)
+
     def let_go(self) -> None:
         """What it is used for runs on: the tokens stay taken, for its next owner."""
         self.ownerless = self._passed = True
+
+    def once_filled(self, notify: Callable[[], object]) -> bool:
+        """Have the last of these called when it has its tokens; False if it has."""
+        if self.ahead:
+            self._notify = notify
+        return self.ahead
+
+    def fill(self) -> None:
+        """It has its tokens now."""
+        self.ahead = False
+        notify, self._notify = self._notify, None
+        if notify is not None:
+            notify()
 
     def give_back(self) -> None:
         if self.returned:
@@ -110,7 +154,11 @@ class Grants:
         self._settled = settled
         #: One has come back since the last time that all had settled.
         self.came_back = False
+        #: Called once, when all with tokens are with the launcher.
+        self.once_launched: Callable[[], object] | None = None
         self._out: dict[str, Grant] = {}
+        #: Those that have no tokens yet, in the order in which they get them.
+        self.ahead: dict[str, Grant] = {}
         self._last = 0
 
     def __bool__(self) -> bool:
@@ -118,10 +166,29 @@ class Grants:
 
     def issue(self, offer: Offer) -> Grant:
         """A grant of what the job of this offer needs, all of which is free."""
-        self._last += 1
-        grant = Grant(f"g{self._last}", offer.repo, offer.tokens, self._back)
+        grant = self._make(offer)
         self._out[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, offer.tokens)
+        return grant
+
+    def _make(self, offer: Offer) -> Grant:
+        self._last += 1
+        name, launched = f"g{self._last}", self._launched
+        return Grant(name, offer.repo, offer.tokens, self._back, launched)
+
+    def _launched(self) -> None:
+        notify = self.once_launched
+        if notify is not None and not self.preparing:
+            self.once_launched = None
+            notify()
+
+    def issue_ahead(self, offer: Offer, now: float) -> Grant:
+        """A grant for the job of this offer, which gets its tokens when others end."""
+        grant = self._make(offer)
+        grant.ahead, grant.issued_at = True, now
+        grant.room = self.capacity.used(WORKERS)
+        self._out[grant.id] = self.ahead[grant.id] = grant
+        self.capacity.take(grant.id, offer.repo, ())
         return grant
 
     def adopt(self, job: Job) -> Grant:
@@ -137,14 +204,38 @@ class Grants:
         grant.use(job)
         return grant
 
+    @property
+    def preparing(self) -> bool:
+        """Somebody has tokens for what was not given to the launcher yet."""
+        out = self._out.values()
+        return any(not (grant.launched or grant.ahead) for grant in out)
+
     def ownerless(self, repo: str) -> list[Grant]:
         """Those of a repository whose owner let go of them."""
         return [g for g in self._out.values() if g.repo == repo and g.ownerless]
 
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]
-        self.capacity.give_back(grant.id, grant.repo, grant.tokens)
+        tokens = () if grant.ahead else grant.tokens
+        self.capacity.give_back(grant.id, grant.repo, tokens)
+        if self.ahead:
+            self.ahead.pop(grant.id, None)
+            self._fill_first()
         self.came_back = True
+
+    def _fill_first(self) -> None:
+        """A worker came free: the first that is ahead has begun in its place."""
+        for grant in self.ahead.values():
+            assert grant.room is not None, "it was issued ahead"
+            if self.capacity.used(WORKERS) < grant.room:
+                self.fill(grant)
+            return
+
+    def fill(self, grant: Grant) -> None:
+        """Let one that is ahead have its tokens."""
+        del self.ahead[grant.id]
+        self.capacity.take(grant.id, grant.repo, grant.tokens)
+        grant.fill()
 
     def settle(self) -> None:
         """Call `settled`, unless a grant is on its way to a job that is to use it."""

@@ -68,6 +68,7 @@ class Worker:
         self._admitted: Admitted | None = None
         self._running: RunningAttempt | None = None
         self._stopped = False
+        self._withdrawn = False
         self._suspended = False
         self._detached = False
         #: Its repository has its exit, and the grant with that.
@@ -84,6 +85,12 @@ class Worker:
             self._running.stop(grace=grace, ending=ending)
         elif self._making is not None:
             self._making.cancel()
+
+    def withdraw(self) -> None:
+        """Let it begin no more, if it waits for the end of another."""
+        self._withdrawn = self._grant.ahead
+        if self._withdrawn and self._running is not None:
+            self._running.stop(ending="withdrawn")
 
     def detach(self) -> None:
         """Let go of what runs when the task is cancelled, and do not end it."""
@@ -129,8 +136,11 @@ class Worker:
         except LauncherDown as error:
             self._refused = str(error)
         else:
+            self._grant.launch()
             if self._suspended:
                 self._running.pause()
+            if self._withdrawn:
+                self._running.stop(ending="withdrawn")
 
     def attend(self, begin: Callable[[], object]) -> None:
         """Let `begin` start `run` as its task, once it is of use; after `launch`.
@@ -156,6 +166,9 @@ class Worker:
         if receipt is None:
             self.need_task()
         elif self._begin is not None:
+            began = receipt.identity is not None
+            if began and self._grant.once_filled(self._settled):
+                return  # of one that has no tokens yet nothing is told
             self._begin = None
             with self._grant:
                 self._tell_exit(receipt)
@@ -164,6 +177,12 @@ class Worker:
     async def run(self, order: LaunchOrder) -> None:
         with self._grant:
             if needs_more(order):
+                self._grant.prepared = True
+                if order.room is not None:
+                    # Others would begin in its place meanwhile.
+                    never = self._never_ran(order, "withdrawn", "it is not ready")
+                    self._tell_exit(never)
+                    return
                 order = await self._isolated(order)
                 self.launch(order)
             self._tell_exit(await self._attempt(order))
@@ -211,6 +230,7 @@ class Worker:
         Without `suspended` it stays as it is.
         """
         self._running = running
+        self._grant.launch()
         if suspended is not None:
             self._suspended = suspended
             (running.pause if suspended else running.resume)()
@@ -233,6 +253,8 @@ class Worker:
             self._admitted.ended(receipt)
         if receipt.exit_code != 0 and self._isolating is not None:
             self._isolating.look_after(self._grant.repo, receipt)
+        if receipt.started_at is not None:
+            self._grant.ran = receipt.ended_at - receipt.started_at
         try:
             self._repository.tell(WorkerExited(receipt.job, receipt.attempt, receipt))
         except MailboxClosed:
@@ -260,6 +282,8 @@ class Worker:
             identity = await running.started()
             if identity is not None and self._admitted is not None:
                 self._admitted.began(identity)
+            if identity is not None and self._grant.ahead:
+                await self._have_tokens()
             # The receipt of one that has ended already says that it began.
             if identity is not None and running.receipt is None:
                 started = WorkerStarted(job, attempt, identity)
@@ -278,6 +302,11 @@ class Worker:
                     self._admitted.ended(receipt)
                 self._unclaimed(receipt)
             raise
+
+    async def _have_tokens(self) -> None:
+        came = trio.Event()
+        if self._grant.once_filled(came.set):
+            await came.wait()
 
     def _never_ran(self, order: LaunchOrder, ending: Ending, why: str) -> Receipt:
         return Receipt(

@@ -75,6 +75,8 @@ class Limits(Struct, frozen=True):
     return_gap: float = 1.0
     #: What agents may use in a day.
     budgets: DayBudgets | None = None
+    #: Jobs that may wait at the launcher for the end of one that is short.
+    ahead: int = 0
 
 
 def fitting(limits: Limits, files: OpenFiles) -> Limits:
@@ -224,6 +226,10 @@ class Capacity:
             jobs = tuple(job for held in repos.values() for job in held)
             lacks.append(Lack(ACTIVE_REPOSITORIES, len(repos), limit, jobs))
         return tuple(lacks)
+
+    def may_be_active(self, repo: str) -> bool:
+        """Whether the number of repositories lets this one start something."""
+        return not self._is_barred(repo)
 
     def fits(self, repo: str, tokens: Iterable[str]) -> bool:
         """`not self.lacking(repo, tokens)`, without building the reasons."""

@@ -106,13 +106,13 @@ class JobRequeued(Struct, frozen=True):
     retry_at: float | None = None
     #: Attempts of it that were refused by a provider, and so do not count.
     refused: int = 0
-    #: It goes on to the next step of being verified.
+    #: It goes on to the next step of being verified, or keeps its place in line.
     verify: Verify | None = None
+    queued_at: float | None = None
 
 
 class JobEnded(Struct, frozen=True):
-    """The job has ended: the attempt that has this fence, or without one while it
-    waited."""
+    """The job has ended: the attempt of this fence, or without one while it waited."""
 
     job: str
     attempt: int

@@ -114,6 +114,7 @@ KINDS: tuple[str, ...] = (
     "epic_ended",
     "schedule_activated",
     "schedule_not_activated",
+    "job_readied",
     "job_auto_isolated",
     "job_unisolated",
     "agent_session",

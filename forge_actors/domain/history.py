@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 
 #: What is told by events whose kinds begin so, nobody holds.
 _HOLD_NOTHING = (
-    *(
-        "worktree_",
-        "lock_",
-        "schedule_",
-        "workflow_",
-        "controller_",
-        "epic_",
-        "agent_session",
-        "job_applied",
-    ),
+    "worktree_",
+    "lock_",
+    "schedule_",
+    "workflow_",
+    "controller_",
+    "epic_",
+    "agent_session",
+    "job_applied",
 )
 
 
@@ -67,8 +65,9 @@ class PastJob(Struct, kw_only=True):
     retry_of: str | None = None
     work: str | None = None
     attempt: int = 0
-    #: While it is dispatched or running.
+    #: While it is dispatched or running; and it has no tokens yet.
     fence: int | None = None
+    ahead: bool = False
     #: Why it waits or ended: what its last event says.
     reason: str | None = None
     #: The first job that it handed its work to.
@@ -207,8 +206,12 @@ class History:
         if job is None:
             facts = {**data, "id": job_id, "repo": repo, "state": word}
             self.jobs[job_id] = convert(facts, PastJob)
+        elif word == "readied":
+            self._move(job, "dispatched", data, True)
+        elif word == "dispatched" and job.ahead:
+            self._take_tokens(job)
         elif word in MOVES:
-            self._move(job, word, data)
+            self._move(job, word, data, False)
         elif word in ("held", "unheld"):
             job.held = word == "held"
         elif word in ("paused", "resumed"):
@@ -234,12 +237,17 @@ class History:
         else:
             raise BrokenHistory("it is of no known kind")
 
-    def _move(self, job: PastJob, state: State, data: Mapping[str, object]) -> None:
+    def _move(
+        self, job: PastJob, state: State, data: Mapping[str, object], ahead: bool
+    ) -> None:
         if state not in MOVES[job.state]:
             raise BrokenHistory(f"{job.id} is {job.state}")
         job.reason = _reason(data)
         if state == "dispatched":
             self._dispatch(job, data)
+            job.ahead = ahead
+        if state in RESERVED and not ahead:
+            self._take_tokens(job)
         elif job.state in RESERVED and state not in RESERVED:
             self._free(job)
         if "step" in data:
@@ -251,18 +259,19 @@ class History:
         repository = self.repositories[job.repo]
         if attempt != job.attempt + 1 or fence <= repository.fence:
             raise BrokenHistory(f"attempt {attempt} or fence {fence} was there before")
-        tokens = convert(data["tokens"], tuple[str, ...])
-        if tokens != job.tokens:
+        if convert(data["tokens"], tuple[str, ...]) != job.tokens:
             raise BrokenHistory(f"{job.id} takes {', '.join(job.tokens)}")
         job.claims = convert(data["claims"], tuple[Claim, ...])
         job.attempt, job.fence, repository.fence = attempt, fence, fence
         self.leases.setdefault(job.repo, {})[job.id] = job.claims
-        for token in tokens:
+
+    def _take_tokens(self, job: PastJob) -> None:
+        job.ahead = False
+        for token in job.tokens:
             self.tokens.setdefault(token, {})[job.id] = None
 
     def _free(self, job: PastJob) -> None:
-        job.fence = None
-        job.suspended = False
+        job.fence, job.suspended, job.ahead = None, False, False
         held = self.leases[job.repo]
         del held[job.id]
         if not held:

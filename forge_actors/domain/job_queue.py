@@ -93,6 +93,8 @@ class JobQueue:
         self._kept: dict[str, tuple[Claim, ...]] = {}
         #: Of the jobs with leases, those whose processes are to stand still.
         self.suspended: set[str] = set()
+        #: Of those that were dispatched ahead, what they are to take.
+        self._ahead: dict[str, dict[str, object]] = {}
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
         self._lanes = Lanes(overtake_after, known, isolates=isolates)

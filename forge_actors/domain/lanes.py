@@ -216,6 +216,16 @@ class Lanes:
                 return job
             self._park(lane, blocker[0], now)
 
+    def most_urgent_parked(self) -> int | None:
+        """The best priority of those that wait for what others hold or reserve."""
+        best = None
+        for lanes in self._parked.values():
+            for lane in lanes:
+                for priority in lane.queues:
+                    if best is None or priority < best:
+                        best = priority
+        return best
+
     def in_the_way(self, job: Job, leases: Leases, now: float) -> tuple[str, ...]:
         """The jobs that only keep this one from its checkout, if it may do without."""
         if not (job.isolatable and self._isolates):

@@ -17,8 +17,19 @@ from forge_actors.domain.worktrees import WorktreePlace, WorktreeWanted
 #: Why an attempt ended, as the launcher saw it. `exit`: by itself. `stop`: it was
 #: asked to. `cancel`: it was asked to by a person, for good. `wall`, `idle`: a time
 #: budget ran out. `owner`: the runtime went away.
-#: `spawn`: it never began. `lost`: the launcher itself died, so the outcome is unknown.
-Ending = Literal["exit", "stop", "cancel", "wall", "idle", "owner", "spawn", "lost"]
+#: `spawn`: it never began. `withdrawn`: there was no room for it before it was asked
+#: not to begin. `lost`: the launcher itself died, so the outcome is unknown.
+Ending = Literal[
+    "exit",
+    "stop",
+    "cancel",
+    "wall",
+    "idle",
+    "owner",
+    "spawn",
+    "withdrawn",
+    "lost",
+]
 
 
 class ProcessIdentity(Struct, frozen=True, omit_defaults=True):
@@ -117,6 +128,9 @@ class LaunchOrder(Struct, frozen=True, omit_defaults=True):
     no_worktree: bool = False
     #: Where its process has to be; checked before it starts.
     worktree: WorktreePlace | None = None
+    #: It begins once fewer attempts than that run, after those that were ordered so
+    #: before it.
+    room: int | None = None
 
 
 class Collected(Struct, frozen=True, omit_defaults=True):

@@ -132,8 +132,14 @@ class Ledger(Remains):
             changes += self._end(job, "timed_out", error, now)
         return changes
 
-    def dispatch(self, tokens: Tokens, now: float) -> tuple[list[Change], Job | None]:
-        """Give the best job that needs these tokens its leases and its fence."""
+    def dispatch(
+        self, tokens: Tokens, now: float, *, ahead: bool = False
+    ) -> tuple[list[Change], Job | None]:
+        """Give the best job that needs these tokens its leases and its fence.
+
+        One that is `ahead` has its tokens by the time at which its start or its end is
+        told here.
+        """
         if not self._may_start():
             return [], None
         job = self._lanes.best(tokens, self.held, now)
@@ -158,7 +164,10 @@ class Ledger(Remains):
             "tokens": tokens,
             "claims": job.claims,
         }
-        event = Event("job_dispatched", now, self.repo, job.id, data)
+        kind = "job_dispatched"
+        if ahead:
+            kind, self._ahead[job.id] = "job_readied", data
+        event = Event(kind, now, self.repo, job.id, data)
         change = JobDispatched(job.id, self.repo, job.attempt, self.fence, now, event)
         return [*isolated, change], job
 
@@ -189,7 +198,11 @@ class Ledger(Remains):
         job.state, job.started_at = "running", now
         event = Event("job_running", now, self.repo, job.id, {"pid": identity.pid})
         assert job.fence is not None, "a dispatch gave it one"
-        return [JobRan(job.id, attempt, job.fence, identity, now, event)]
+        ran = JobRan(job.id, attempt, job.fence, identity, now, event)
+        readied = self._ahead.pop(job_id, None) if self._ahead else None
+        if readied is None:
+            return [ran]
+        return [Noted(Event("job_dispatched", now, self.repo, job_id, readied)), ran]
 
     def finish(
         self,
@@ -219,6 +232,8 @@ class Ledger(Remains):
             # Of a quick job nobody told the start; the end's own row says all of it.
             starts = self.started(job_id, attempt, receipt.identity, now)
             ran += (Noted(start.event) for start in starts if start.event)
+        elif self._ahead:
+            self._ahead.pop(job_id, None)
         budget = None if spec is None else spec.budgets.execution
         overdue = budget is not None and self._is_overdue(job, receipt, budget, now)
         checkout = None if spec is None else checkout_claims(spec)
@@ -238,8 +253,10 @@ class Ledger(Remains):
         check_move(job.state, outcome.state)
         fence = job.fence
         assert fence is not None, "a dispatch gave it one"
-        job.state, job.fence, job.queued_at = outcome.state, None, now
-        job.started_at = None
+        never = receipt is not None and receipt.ending == "withdrawn"
+        place = job.queued_at if never else None
+        job.state, job.fence = outcome.state, None
+        job.queued_at, job.started_at = now if place is None else place, None
         if outcome.verify is not None:
             go_to_step(job, outcome.verify)
         self._keep_for_check(job)
@@ -274,6 +291,7 @@ class Ledger(Remains):
             retry_at,
             job.refused,
             outcome.verify,
+            place,
         )
         return [*ran, again, *returned], outcome
 
@@ -363,6 +381,17 @@ class Ledger(Remains):
         held = self.held
         bests = (lanes.best(tokens, held, now) for tokens in lanes.tokens())
         return tuple(offer_of(job) for job in bests if job is not None)
+
+    def rival(self) -> int | None:
+        """The best priority of those that the end of a job here may let start."""
+        best = self._lanes.most_urgent_parked()
+        if self._dependents:
+            for job in self.leases:
+                for waiter in self._dependents.get(job, ()):
+                    known = self.jobs.get(waiter)
+                    if known and (best is None or known.priority < best):
+                        best = known.priority
+        return best
 
     # -- inside ----------------------------------------------------------------------
 

@@ -102,6 +102,17 @@ class Line:
                 best = min(best or (order, offer), (order, offer), key=lambda e: e[0])
         return best[1] if best else None
 
+    def next_ahead(self, capacity: Capacity, now: float) -> Offer | None:
+        """The first of all offers, if all it lacks is a worker, and none is kept."""
+        if self.reserved(capacity, now):
+            return None
+        first = min(
+            self._candidates(capacity, now), key=lambda entry: entry[0], default=None
+        )
+        if first is None or first[1].tokens != (WORKERS,):
+            return None
+        return first[1] if capacity.may_be_active(first[1].repo) else None
+
     def reserved(self, capacity: Capacity, now: float) -> dict[str, Offer]:
         """Token kinds that are kept free, each for the first starving offer."""
         before = now - capacity.limits.overtake_after

@@ -79,7 +79,8 @@ class RunningAttempt(Protocol):
         Without `grace` the order's own holds. A second call can only shorten it.
 
         One that lasts is only asked: each of the first two calls is a stop signal to
-        its first process.
+        its first process. As `withdrawn` one ends that has not begun for want of room,
+        and every other goes on.
         """
 
     def pause(self) -> None:

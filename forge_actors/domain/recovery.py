@@ -200,11 +200,14 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             why += f"; it used attempt {job.counted}"
             code = receipt.code or "WORKER_START_FAILED"
             return _own_doing(job, JobError(code, why), backoff)
+        case "withdrawn" if not has_begun(job, receipt):
+            never = _never_began("those before it ran for longer than expected")
+            return structs.replace(never, uncounted=True)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):
             return _never_began("it was stopped before it started")
-        case "stop" | "cancel" | "owner":
+        case "stop" | "cancel" | "owner" | "withdrawn":
             why = "the service stopped while it ran"
             return _interrupted(job, known, "INTERRUPTED", why, backoff)
         case "exit" if receipt.setup_error is not None:

@@ -50,6 +50,10 @@ if TYPE_CHECKING:
             """The process that starts the jobs."""
 
         @property
+        def heeds_room(self) -> bool:
+            """Whether orders may have a `room`."""
+
+        @property
         def held_back(self) -> Sequence[str]:
             """Why starts wait for the system, one for each."""
 

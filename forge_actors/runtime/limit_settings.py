@@ -22,6 +22,8 @@ class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
     agents: Count = 4
     #: Workers of one repository; the global limit where it is not given.
     repository_workers: Count | None = None
+    #: Jobs that the node agent may have to begin as soon as a short one ends; 0: none.
+    ahead: Annotated[int, Meta(ge=0, le=1000)] = 4
     #: Jobs that may wait or run; further ones are refused.
     queued_jobs: Annotated[int, Meta(ge=1, le=10_000_000)] = 200_000
 

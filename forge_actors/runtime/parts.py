@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import structs
 
 from forge_actors.actors import maintenance_context, supervisor, supervisor_messages
 from forge_actors.actors.isolating import Isolating
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_actors.actors.mailbox import Mailbox
+    from forge_actors.domain.capacity import Limits
     from forge_actors.domain.jobs import Job
     from forge_actors.domain.launch import LaunchOrder, ProcessIdentity
     from forge_actors.domain.ports import Clock
@@ -148,7 +150,7 @@ class Parts:
             make_order = tracing.orders(make_order)
             nursery.start_soon(tracing.run)
         context = supervisor.Context(
-            limits=settings.token_limits(),
+            limits=self._token_limits(settings),
             store=self._store,
             launcher=self._runs,
             clock=self._clock,
@@ -311,9 +313,14 @@ class Parts:
         with suppress(MailboxClosed):
             mailbox.tell(
                 supervisor_messages.SetLimits(
-                    settings.token_limits(), self._store.limits
+                    self._token_limits(settings), self._store.limits
                 )
             )
+
+    def _token_limits(self, settings: Settings) -> Limits:
+        limits = settings.token_limits()
+        heeds = self._launcher.heeds_room
+        return limits if heeds else structs.replace(limits, ahead=0)
 
     def control(self, mailbox: Mailbox[supervisor_messages.Message]) -> RuntimeControl:
         self._settings.exchanged = partial(self._exchange, mailbox)

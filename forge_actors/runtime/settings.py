@@ -261,6 +261,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             overtake_after=self.overtake_after,
             return_gap=self.return_gap,
             budgets=self.budgets.budgets(),
+            ahead=self.limits.ahead,
         )
         return fitting(limits, open_files())
 

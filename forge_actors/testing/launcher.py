@@ -27,6 +27,7 @@ from forge_actors.domain.launch import (
     ProcessIdentity,
     Receipt,
 )
+from forge_actors.testing.fake_attempt import FakeAttempt as FakeAttempt
 from forge_actors.testing.lost_attempt import LostAttempt
 
 if TYPE_CHECKING:
@@ -59,67 +60,6 @@ class StopRequest(NamedTuple):
     #: None: the order's own.
     grace: float | None
     ending: Ending
-
-
-class FakeAttempt:
-    """One attempt; see `domain.ports.RunningAttempt`."""
-
-    def __init__(
-        self,
-        launcher: FakeLauncher,
-        order: LaunchOrder,
-        identity: ProcessIdentity,
-        began_at: float,
-    ) -> None:
-        self.order = order
-        self.began_at = began_at
-        self.identity: ProcessIdentity | None = identity
-        self.receipt: Receipt | None = None
-        self.output_bytes = 0
-        #: How many stops it was asked for.
-        self.stops = 0
-        #: When the present pause began; None while it runs.
-        self.paused_since: float | None = None
-        self.paused_seconds = 0.0
-        self.changed = trio.Event()
-        #: The launcher that has it now, and who ordered it.
-        self.launcher = launcher
-        self.owner = launcher.owner
-
-    @property
-    def key(self) -> Key:
-        return self.order.job, self.order.attempt
-
-    async def started(self) -> ProcessIdentity | None:
-        await trio.lowlevel.checkpoint()
-        return self.identity
-
-    def once_settled(self, notify: Callable[[], object]) -> bool:
-        return False
-
-    async def exited(self) -> Receipt:
-        await trio.lowlevel.checkpoint()
-        while self.receipt is None:
-            await self.changed.wait()
-        return self.receipt
-
-    def stop(self, *, grace: float | None = None, ending: Ending = "stop") -> None:
-        self.launcher.asked_to_stop(self, grace, ending)
-
-    def pause(self) -> None:
-        lasts = self.order.lasting
-        if self.receipt is None and self.paused_since is None and not lasts:
-            self.paused_since = trio.current_time()
-
-    def resume(self) -> None:
-        if self.paused_since is not None:
-            self.paused_seconds += trio.current_time() - self.paused_since
-            self.paused_since = None
-
-    def change(self) -> None:
-        """Wake whoever waits for something of this attempt."""
-        self.changed.set()
-        self.changed = trio.Event()
 
 
 class FakeNode:
@@ -157,6 +97,7 @@ class FakeLauncher:
         self.orders: list[LaunchOrder] = []
         self.stops: list[StopRequest] = []
         self.forgotten: list[Key] = []
+        self._begun = 0
         self.descriptors: dict[Key, tuple[int, ...]] = {}
         self._auto = auto
         self._obeys_stop = obeys_stop
@@ -209,6 +150,15 @@ class FakeLauncher:
     @property
     def running(self) -> list[FakeAttempt]:
         """In the order of their launch, paused ones included."""
+        return [each for each in self._unended if each.identity is not None]
+
+    @property
+    def behind(self) -> list[FakeAttempt]:
+        """Those for which there is no room, in the order in which they begin."""
+        return [each for each in self._unended if each.identity is None]
+
+    @property
+    def _unended(self) -> list[FakeAttempt]:
         return [each for each in self._attempts.values() if each.receipt is None]
 
     @property
@@ -230,16 +180,28 @@ class FakeLauncher:
         if self._down is not None:
             raise LauncherDown(self._down)
         self.orders.append(order)
-        number = len(self.orders)
-        identity = ProcessIdentity("fake-boot", pid=1000 + number, start_ticks=number)
-        attempt = FakeAttempt(self, order, identity, self._now())
+        attempt = FakeAttempt(self, order, None, self._now())
+        waits = order.room is not None and bool(self.behind)
         self._attempts[attempt.key] = attempt
         if numbers:
             self.descriptors[attempt.key] = numbers
-        outcome = self._auto(order)
+        if not waits and self._has_room(attempt):
+            self._begin(attempt)
+        return attempt
+
+    def _has_room(self, attempt: FakeAttempt) -> bool:
+        room = attempt.order.room
+        return room is None or len(self.running) < room
+
+    def _begin(self, attempt: FakeAttempt) -> None:
+        self._begun += 1
+        number = self._begun
+        attempt.began_at = self._now()
+        attempt.identity = ProcessIdentity("fake-boot", 1000 + number, number)
+        attempt.change()
+        outcome = self._auto(attempt.order)
         if outcome is not None:
             self._end(attempt, "exit", outcome)
-        return attempt
 
     @property
     def heard_at(self) -> float:
@@ -333,6 +295,8 @@ class FakeLauncher:
     def asked_to_stop(
         self, attempt: FakeAttempt, grace: float | None, ending: Ending
     ) -> None:
+        if ending == "withdrawn" and attempt.identity is not None:
+            return
         attempt.stops += 1
         deaf = attempt.order.lasting and attempt.stops > MOST_STOPS
         if attempt.receipt is not None or deaf:
@@ -349,7 +313,7 @@ class FakeLauncher:
         raise LookupError(f"no attempt of job {job} is running")
 
     def _end_all(self, ending: Ending) -> None:
-        for attempt in self.running:
+        for attempt in (*self.behind, *self.running):
             if attempt.order.lasting:
                 continue
             signal = None if ending == "lost" else attempt.order.stop_signal
@@ -384,3 +348,7 @@ class FakeLauncher:
             release="" if attempt.owner is None else attempt.owner.release,
         )
         attempt.change()
+        for first in self.behind:
+            if self._has_room(first):
+                self._begin(first)
+            break

@@ -310,6 +310,25 @@ async def check_whoever_asks_is_called_once_an_attempt_has_settled(
                 assert called == [attempt.receipt]
 
 
+async def check_what_has_no_room_waits_for_the_end_of_another(
+    open_: Open, order: MakeOrder
+) -> None:
+    async with open_() as launcher:
+        first = launcher.launch(order(*SLEEP, job="a"))
+        await first.started()
+
+        wanted = order("true", job="b"), order(*SLEEP, job="c"), order("true", job="d")
+        behind = [structs.replace(each, room=1) for each in wanted]
+        second, third, last = map(launcher.launch, behind)
+        for each in (first, last):  # of which one has begun, so nothing comes of it
+            each.stop(ending="withdrawn")
+        receipt = await last.exited()
+        assert (receipt.ending, receipt.identity) == ("withdrawn", None)
+        first.stop()
+        assert (await second.exited()).exit_code == 0
+        assert await third.started() is not None
+
+
 async def check_descriptors_are_closed_once_it_has_begun_or_never_will(
     open_: Open, order: MakeOrder
 ) -> None:
@@ -347,9 +366,8 @@ async def check_what_lasts_has_no_budgets_and_ends_when_it_obeys(
         other = launcher.launch(order("true", job="other"))
         assert (await other.exited()).ending == "exit"
         assert attempt.receipt is None
-        attempt.stop(grace=0.0)
-        attempt.stop(grace=0.0)
-        attempt.stop(grace=0.0)
+        for _ in range(3):
+            attempt.stop(grace=0.0)
         receipt = await attempt.exited()
         assert (receipt.ending, receipt.signal) == ("stop", brief.stop_signal)
         assert not receipt.forced
@@ -376,6 +394,7 @@ CHECKS: tuple[Check, ...] = (
     check_wait_output_ends_with_the_attempt,
     check_a_cancelled_wait_harms_nobody,
     check_whoever_asks_is_called_once_an_attempt_has_settled,
+    check_what_has_no_room_waits_for_the_end_of_another,
     check_descriptors_are_closed_once_it_has_begun_or_never_will,
     check_what_lasts_has_no_budgets_and_ends_when_it_obeys,
 )

@@ -90,10 +90,13 @@ def requeued(
     fence: int = 1,
     at: float = 40.0,
     retry_at: float | None = None,
+    place: float | None = None,
 ) -> JobRequeued:
     error = JobError("INTERRUPTED", "it was")
     event = Event(f"job_{state}", at, repo, job_id)
-    return JobRequeued(job_id, attempt, fence, state, error, at, event, retry_at)
+    return JobRequeued(
+        job_id, attempt, fence, state, error, at, event, retry_at, queued_at=place
+    )
 
 
 def ended(

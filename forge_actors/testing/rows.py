@@ -187,7 +187,9 @@ class Rows(KeptRows):
                 job.state, job.started_at = "running", change.at
             case JobRequeued():
                 job = self.jobs[change.job]
-                job.state, job.queued_at = change.state, change.at
+                place = change.queued_at
+                job.state = change.state
+                job.queued_at = change.at if place is None else place
                 job.retry_at, job.refused = change.retry_at, change.refused
                 if change.verify is not None:
                     spec = self.specs[change.job]

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from forge_actors.domain.agents import AgentEvent
-    from forge_actors.domain.descriptors import Descriptors
-    from forge_actors.domain.launch import Ending, LaunchOrder
+    from forge_actors.domain.launch import Ending
     from forge_actors.domain.ownership import Owner
     from forge_actors.testing.launcher import FakeAttempt
 
@@ -94,6 +93,7 @@ class ScriptedLauncher(FakeLauncher):
 
     #: Of which nobody ever hears.
     agent_pid = 0
+    heeds_room = True
 
     def __init__(
         self,
@@ -128,21 +128,18 @@ class ScriptedLauncher(FakeLauncher):
             finally:
                 self._nursery.cancel_scope.cancel()
 
-    def launch(
-        self, order: LaunchOrder, descriptors: Descriptors | None = None
-    ) -> FakeAttempt:
-        known = self._attempts.get((order.job, order.attempt))
-        attempt = super().launch(order, descriptors)
+    def _begin(self, attempt: FakeAttempt) -> None:
+        super()._begin(attempt)
+        order = attempt.order
         problem = order.problem
         if problem is None and order.argv[0] in self.missing:
             problem = f"there is no program {order.argv[0]}"
-        if known is None and problem is not None:
+        if problem is not None:
             self._end(attempt, "spawn", Outcome(spawn_error=problem))
-        elif known is None:
+        else:
             assert self._nursery is not None, "it is open"
             scope = self._playing[attempt.key] = trio.CancelScope()
             self._nursery.start_soon(self._play, attempt, scope)
-        return attempt
 
     async def _play(self, attempt: FakeAttempt, scope: trio.CancelScope) -> None:
         job = ScriptedJob(attempt, scope)

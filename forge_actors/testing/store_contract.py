@@ -196,10 +196,7 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
             {"state": "dispatched", "attempt": 1, "fence": 1},
         ),
         (ran(), {"state": "running", "started_at": 21.0}),
-        (
-            requeued(),
-            {"state": "queued", "queued_at": 40.0},
-        ),
+        (requeued(), {"state": "queued", "queued_at": 40.0}),
         (
             dispatched(attempt=2, fence=2),
             {"state": "dispatched", "attempt": 2, "fence": 2, "started_at": None},
@@ -211,8 +208,9 @@ async def check_every_move_of_a_job_survives(open_: Open) -> None:
                 state="waiting_for_retry",
                 at=50.0,
                 retry_at=55.5,
+                place=7.5,
             ),
-            {"state": "waiting_for_retry", "queued_at": 50.0, "retry_at": 55.5},
+            {"state": "waiting_for_retry", "queued_at": 7.5, "retry_at": 55.5},
         ),
         (
             JobWaits("job", "queued", Event("job_queued", 56.0, "repo", "job")),

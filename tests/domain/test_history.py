@@ -71,6 +71,25 @@ def test_a_dispatch_over_a_limit_or_a_held_claim_is_a_fault() -> None:
     ]
 
 
+def test_one_that_is_readied_has_its_claims_and_takes_its_tokens_later() -> None:
+    plain = {**FACTS, "kind": "repository-command"}
+    before = (ADDED, ("job_queued", "j", plain))
+    readied = ("job_readied", "j", dispatched(1, "workers"))
+    history = told(*before, readied)
+    assert (history.jobs["j"].state, history.holders("workers")) == ("dispatched", ())
+    assert history.leases == {"r": {"j": (PATH,)}}
+    taken = ("job_dispatched", "j", dispatched(1, "workers"))
+    history = told(*before, readied, taken)
+    assert (history.jobs["j"].attempt, history.holders("workers")) == (1, ("j",))
+    # Its runtime was killed before it wrote that down.
+    history = told(*before, readied, ("job_running", "j", {"pid": 7}))
+    assert history.holders("workers") == ("j",)
+    history = told(*before, readied, ("job_queued", "j", {"attempt": 1}))
+    assert (history.holders("workers"), history.leases) == ((), {})
+    with pytest.raises(BrokenHistory, match="j is dispatched"):
+        told(*before, readied, taken, taken)
+
+
 def test_holds_pauses_and_edits_are_taken() -> None:
     history = told(
         ADDED,

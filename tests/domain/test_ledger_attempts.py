@@ -40,6 +40,35 @@ def test_what_ran_has_one_event_of_it(told: bool) -> None:
     assert events == ["job_running", "job_succeeded"]
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_what_was_ahead_takes_its_tokens_just_before_it_is_told_to_run(
+    told: bool,
+) -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    ledger.add(make_job("a"), (), 0.0)
+    [readied], _ = ledger.dispatch(PLAIN, 0.0, ahead=True)
+    changes = ledger.started("a", 1, IDENTITY, 1.0) if told else []
+    ended = end_attempt(ledger, "a", 1, replace(SUCCESS, identity=IDENTITY), None, 2.0)
+    events = [change.event for change in (readied, *changes, *ended[0])]
+    kinds = ["job_readied", "job_dispatched", "job_running", "job_succeeded"]
+    assert [event.kind for event in events] == kinds
+    assert events[0].data == events[1].data
+
+
+def test_what_was_ahead_and_never_began_is_dispatched_as_any_other_then() -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    ledger.add(make_job("a", max_attempts=1), (), 0.0)
+    ledger.dispatch(PLAIN, 0.0, ahead=True)
+    withdrawn = replace(make_receipt("withdrawn", began=False), fence=1)
+    _, outcome = end_attempt(ledger, "a", 1, withdrawn, None, 1.0)
+    assert (outcome.state, outcome.uncounted) == ("queued", True)
+    [change], job = ledger.dispatch(PLAIN, 2.0)
+    assert (change.event.kind, job.counted) == ("job_dispatched", 1)
+    assert job.queued_at == 0.0  # its place in line is the old one
+    ran = ledger.started("a", 2, IDENTITY, 3.0)
+    assert [each.event.kind for each in ran] == ["job_running"]
+
+
 def test_a_job_that_waits_again_waits_from_its_new_place() -> None:
     ledger = Ledger("repo", backoff=AT_ONCE)
     ledger.add(make_job("a", "write:path:a", replay="safe"), (), 0.0)
@@ -110,3 +139,16 @@ def test_a_job_has_ended_when_its_receipt_says_not_when_that_was_heard(
     [ended], _ = ledger.finish("a", 1, receipt, None, 500.0)
     assert isinstance(ended, JobEnded)
     assert (ended.at, ended.event.at) == (finished, 500.0)
+
+
+def test_the_best_of_those_that_an_end_may_let_start_is_known() -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    assert ledger.rival() is None
+    ledger.add(make_job("a", "write:path:a", priority=4), (), 0.0)
+    dispatch_any(ledger, 0.0)
+    ledger.add(make_job("b", "write:path:a", priority=3), (), 0.0)
+    assert ledger.offers(0.0) == ()
+    assert ledger.rival() == 3
+    ledger.add(make_job("c", priority=1), ("a",), 0.0)
+    ledger.add(make_job("d", priority=0), ("elsewhere",), 0.0)
+    assert ledger.rival() == 1

@@ -54,6 +54,7 @@ RECEIPTS: dict[str, Receipt | None] = {
     "stop early": make_receipt("stop", began=False),
     "owner": make_receipt("owner", signal="SIGKILL"),
     "owner early": make_receipt("owner", began=False),
+    "withdrawn": make_receipt("withdrawn", began=False),
     "cancel": make_receipt("cancel", signal="SIGTERM"),
     "cancel early": make_receipt("cancel", began=False),
     "remains": structs.replace(make_receipt("lost"), remaining=(IDENTITY,)),
@@ -88,7 +89,7 @@ CASES = [
 ]
 
 INTERRUPTIONS = {"none", "signal", "unknown", "lost", "lost early", "stop", "owner"}
-INTERRUPTIONS |= {"stop early", "owner early"}
+INTERRUPTIONS |= {"stop early", "owner early", "withdrawn"}
 
 
 class Row(NamedTuple):
@@ -111,6 +112,7 @@ TABLE = [
     # What never began is begun again.
     Row({"none"}, "dispatched", "queued", "INTERRUPTED"),
     Row({"stop early", "owner early"}, "dispatched", "queued", "INTERRUPTED"),
+    Row({"withdrawn"}, "dispatched", "queued", "INTERRUPTED"),
     # Its time ran out.
     Row({"wall"}, "", "timed_out", "EXECUTION_TIMEOUT"),
     Row({"idle"}, "", "timed_out", "IDLE_TIMEOUT"),
@@ -210,6 +212,13 @@ def test_every_outcome_is_a_legal_move_and_has_a_reason() -> None:
         assert (outcome.accepted is None) or outcome.state == "succeeded", case
         assert outcome.again is (outcome.state in ("queued", "waiting_for_retry"))
         assert (outcome.delay > 0) is (outcome.state == "waiting_for_retry"), case
+
+
+def test_only_one_that_was_withdrawn_is_not_counted() -> None:
+    for case in CASES:
+        uncounted = outcome_of(case).uncounted
+        withdrawn = case.receipt == "withdrawn" and outcome_of(case).state == "queued"
+        assert uncounted is withdrawn, case
 
 
 def test_only_what_never_began_comes_back_at_once() -> None:

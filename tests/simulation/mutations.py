@@ -43,8 +43,8 @@ def the_fence_begins_anew_with_each_ledger(patch: pytest.MonkeyPatch) -> None:
 def a_dispatch_gets_the_fence_of_the_last_one(patch: pytest.MonkeyPatch) -> None:
     real = ledger.Ledger.dispatch
 
-    def dispatch(self: Any, *args: Any) -> Any:
-        changes, job = real(self, *args)
+    def dispatch(self: Any, *args: Any, **how: Any) -> Any:
+        changes, job = real(self, *args, **how)
         if job is not None and self.fence > 1:
             self.fence -= 1
         return changes, job

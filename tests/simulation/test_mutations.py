@@ -9,6 +9,7 @@ import pytest
 from forge_actors.testing.simulation import run
 from tests.simulation.mutations import MUTATIONS, REFUSED
 from tests.simulation.mutations_of_policies import OF_POLICIES
+from tests.simulation.mutations_of_rooms import OF_ROOMS
 from tests.simulation.mutations_of_steps import OF_STEPS
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ FIRST = {
 
 
 @pytest.mark.parametrize(
-    "mutation", [*MUTATIONS, *OF_STEPS, *OF_POLICIES], ids=lambda each: each.__name__
+    "mutation",
+    [*MUTATIONS, *OF_STEPS, *OF_POLICIES, *OF_ROOMS],
+    ids=lambda each: each.__name__,
 )
 def test_a_deliberate_bug_is_found(mutation: Mutation) -> None:
     found: Result | None = None

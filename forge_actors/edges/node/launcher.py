@@ -128,7 +128,10 @@ class NodeLauncher(HeldBack):
     def agent_pid(self) -> int:
         return self._agent.pid
 
-    # The port.
+    @property
+    def heeds_room(self) -> bool:
+        """Whether the `room` of an order is heeded: an older agent does not."""
+        return self._agent.ready.rooms
 
     def launch(
         self, order: LaunchOrder, descriptors: Descriptors | None = None
@@ -220,8 +223,6 @@ class NodeLauncher(HeldBack):
             await trio.lowlevel.checkpoint()
             return
         await self._watches.wait(job, attempt, known)
-
-    # The conversation with the agent.
 
     def send(self, message: Struct) -> None:
         """Send a message, at once if the socket takes it."""
@@ -349,8 +350,6 @@ class NodeLauncher(HeldBack):
         """Give up an agent that lives: what it runs is nobody's to decide here."""
         self._down = reason
         self._given_up.set()
-
-    # When the agent is gone.
 
     async def _find_again(self) -> bool:
         """Whether it only hung up on us, and serves us again."""

@@ -54,6 +54,7 @@ class Start(Struct, tag_field="op", tag="start", omit_defaults=True):
     worktree: WorktreePlace | None = None
     outputs: bool = False
     lasting: bool = False
+    room: int | None = None
 
 
 class Stop(Struct, tag_field="op", tag="stop", omit_defaults=True):
@@ -135,6 +136,7 @@ class Ready(Struct, tag_field="event", tag="ready"):
     """What there is. So many receipts follow as are outstanding.
 
     `hands_over`: it can give descriptors to a process, and leave one alone that lasts.
+    `rooms`: it heeds the `room` of an order.
     """
 
     instance: str
@@ -144,6 +146,7 @@ class Ready(Struct, tag_field="event", tag="ready"):
     held: list[Known]
     outstanding: int
     hands_over: bool = False
+    rooms: bool = False
 
 
 class Unwelcome(Struct, tag_field="event", tag="refused"):
@@ -213,6 +216,7 @@ def start(order: LaunchOrder) -> Start:
         worktree=None if order.worktree is None else _latin_place(order.worktree),
         outputs=order.outputs,
         lasting=order.lasting,
+        room=order.room,
     )
 
 

@@ -117,7 +117,8 @@ def _wait(db: apsw.Connection, sql: dict[str, str], change: JobWaits) -> None:
 def _requeue(db: apsw.Connection, sql: dict[str, str], change: JobRequeued) -> None:
     attempt = (change.job, change.attempt, change.fence)
     error = _optional(change.error)
-    values = (change.state, error, change.at, change.retry_at, change.refused, *attempt)
+    queued_at = change.at if change.queued_at is None else change.queued_at
+    values = (change.state, error, queued_at, change.retry_at, change.refused, *attempt)
     db.execute(sql["requeue_job"], values)
     _check(db, change)
     if change.verify is not None:

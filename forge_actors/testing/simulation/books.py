@@ -48,6 +48,11 @@ class Case(Struct):
     #: The work that it is of.
     work: str | None = None
     held: bool = False
+    #: It is dispatched, and has no tokens yet; and the last attempt that was so.
+    ahead: bool = False
+    readied: int = 0
+    #: The limits of that time, under which it may have had its tokens.
+    limits: dict[str, int] = {}
     attempt: int = 0
     fence: int | None = None
     #: How many of its attempts began.
@@ -98,6 +103,9 @@ class Books:
         self.pauses: dict[str, Pause] = {}
         self.policy = Policy()
         self.removed: set[str] = set()
+        #: Those whose actors failed at reading. What ended then gave its tokens back,
+        #: though its end is only saved by the next actor.
+        self.failed: set[str] = set()
         #: The last fence of each repository.
         self.fences: dict[str, int] = {}
         #: Claims of trees that are not proven gone, by job, for each repository.

@@ -47,7 +47,9 @@ class Dispatches:
             fail("policies hold", f"{case.job} is dispatched")
         self._judge_pauses(case)
         self._judge_leases(case)
-        self._judge_limits(case)
+        self._judge_repositories(case)
+        if change.event.kind == "job_dispatched":
+            self.judge_tokens(case)
         self._judge_order(case, change.at)
 
     def _judge_pauses(self, case: Case) -> None:
@@ -72,15 +74,32 @@ class Dispatches:
         others = [other.claims for other in self._books.others(case)]
         return any(first_conflict(case.claims, held) for held in (*others, *kept))
 
-    def _judge_limits(self, case: Case) -> None:
+    def judge_tokens(self, case: Case) -> None:
+        """It takes its tokens."""
         limits, fail = self._world.limits, self._world.fail
         if self._world.now < self._world.limits_known_at:
             return  # a grant may be on its way that was given by other ones
-        held = [each for each in self._books.open_cases if each.reserved]
+        held = [each for each in self._holding() if not each.ahead]
         for token in case.tokens:
-            used = 1 + sum(token in each.tokens for each in held)
-            if used > limits.tokens.get(token, 0):
-                fail("limits hold", f"{case.job} makes {used} {token}")
+            used = sum(token in each.tokens for each in held if each is not case)
+            before = case.limits.get(token, 0) if case.ahead else 0
+            if used + 1 > max(limits.tokens.get(token, 0), before):
+                fail("limits hold", f"{case.job} makes {used + 1} {token}")
+
+    def _holding(self) -> list[Case]:
+        books, runs = self._books, self._world.machine.processes
+        return [
+            each
+            for each in books.open_cases
+            if each.reserved
+            and (each.repo not in books.failed or (each.job, each.attempt) in runs)
+        ]
+
+    def _judge_repositories(self, case: Case) -> None:
+        limits, fail = self._world.limits, self._world.fail
+        if self._world.now < self._world.limits_known_at:
+            return
+        held = self._holding()
         repos = len({case.repo, *(each.repo for each in held)})
         if repos > limits.active_repositories:
             fail("limits hold", f"{case.job} makes {repos} {ACTIVE_REPOSITORIES}")

@@ -24,6 +24,7 @@ from forge_actors.testing.simulation.held_back import hold_back
 from forge_actors.testing.simulation.machine import Run
 from forge_actors.testing.simulation.outages import ASKING, Outage, draw_outages
 from forge_actors.testing.simulation.policies import give_works, moments
+from forge_actors.testing.simulation.short import shorten
 from forge_actors.testing.simulation.verified import give_agents
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def draw(seed: int) -> Plan:
         *_operations(chance, names, repositories),
         *_cancels(seed, names),
     ]
+    shorten(seed, jobs, runs, operations)
     if give_works(seed, jobs.values()):
         for at, wanted in moments(seed, HORIZON):
             operations.append(Operation(at, "policy", "", wanted))

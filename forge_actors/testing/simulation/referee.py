@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_actors.domain.capacity import WORKERS
 from forge_actors.domain.changes import (
     AccountChanged,
     JobAdded,
@@ -21,6 +22,7 @@ from forge_actors.domain.changes import (
     JobRan,
     JobRequeued,
     JobWaits,
+    Noted,
     PauseBegan,
     PauseEnded,
     Quarantined,
@@ -28,6 +30,7 @@ from forge_actors.domain.changes import (
     RepositoryChanged,
 )
 from forge_actors.domain.claims import first_conflict
+from forge_actors.domain.events import Event
 from forge_actors.domain.jobs import MOVES, RESERVED, TERMINAL, State
 from forge_actors.domain.policy_changes import PolicySet
 from forge_actors.testing.simulation.accounts import AccountRules, waits_for_checkout
@@ -35,6 +38,7 @@ from forge_actors.testing.simulation.approvals import ApprovalRules
 from forge_actors.testing.simulation.books import NEWS_SECONDS, Case
 from forge_actors.testing.simulation.dispatches import Dispatches
 from forge_actors.testing.simulation.ends import Ends
+from forge_actors.testing.simulation.short import withdrawn
 from forge_actors.testing.simulation.steps import StepRules
 
 if TYPE_CHECKING:
@@ -72,6 +76,7 @@ class Referee:
         """A runtime begins at this moment, by the wall clock as it is."""
         for case in self._books.open_cases:
             # A clock that was set back makes nobody wait from a later moment on.
+            case.ahead = False  # what runs is taken over, whatever the limits are
             saved = self._world.rows.jobs[case.job].queued_at
             case.queued_at = min(saved, now)
 
@@ -142,6 +147,9 @@ class Referee:
                     self._retired(repository.id)
                 if change.moved is not None:
                     self._relocated(repository.id, change.moved)
+            case Noted(Event(kind="job_dispatched", job=str(job))):
+                self._dispatches.judge_tokens(books.cases[job])
+                books.cases[job].ahead = False
             case _:
                 pass
         event = change.event
@@ -191,6 +199,7 @@ class Referee:
             fail("legal moves", f"{job} goes from {before} to {state}")
         self.pairs[before, state] = None
         case.state = state
+        case.ahead = case.ahead and state in RESERVED
         return case
 
     def _dispatched(self, change: JobDispatched, epoch: int) -> None:
@@ -199,13 +208,19 @@ class Referee:
         self._dispatches.judge(case, change)
         self.approvals.dispatched(case)
         self._move(change.job, "dispatched")
+        case.ahead = change.event.kind == "job_readied"
+        if case.ahead:
+            case.readied = change.attempt
+            case.limits = self._world.limits.tokens
         case.attempt, case.fence = change.attempt, change.fence
         self._books.fences[change.repo] = change.fence
 
     def _requeued(self, change: JobRequeued, epoch: int) -> None:
         case = self._books.cases[change.job]
         steps = self.steps_of_jobs.requeued(case, change)
-        if self.accounts.judge_requeue(case, change):
+        if withdrawn(case, change):
+            case.refused = change.refused
+        elif self.accounts.judge_requeue(case, change):
             case.begun -= 1  # it is not one of those that it may have
         elif change.state == "waiting_for_approval" or waits_for_checkout(case, change):
             case.begun -= 1  # nor is this one
@@ -214,7 +229,8 @@ class Referee:
             self._ends.judge_requeue(case, change, epoch)
         self._freed.append(case)
         self._move(change.job, change.state)
-        case.fence, case.queued_at = None, change.at
+        place = change.queued_at
+        case.fence, case.queued_at = None, change.at if place is None else place
         self._news_for(case)
 
     def _ended(self, change: JobEnded) -> None:
@@ -283,6 +299,9 @@ class Referee:
             fail("saved, then started", f"{key} begins while {job.state}")
         elif case.fence != fence:
             fail("saved, then started", f"{key} begins with another fence")
+        workers = max(self._world.limits.tokens[WORKERS], case.limits.get(WORKERS, 0))
+        if case.ahead and len(self._world.machine.processes) > workers:
+            fail("limits hold", f"{key} begins where there is no room")
         case.begun += 1
         self.steps_of_jobs.began(case, process)
         if case.replay == "never" and case.begun > 1 and not process.checks:

@@ -239,7 +239,7 @@ class SimulatedStore(MemoryStore):
     # -- the port: reading -----------------------------------------------------------
 
     def load_jobs(self, repo: str) -> list[Job]:
-        self._may_fail("read jobs")
+        self._may_fail("read jobs", repo)
         jobs = super().load_jobs(repo)
         ahead, now = self._clock.ahead(), self._clock.now()
         for job in jobs:
@@ -259,13 +259,14 @@ class SimulatedStore(MemoryStore):
         return look.taken_in(self._clock.ahead(), self._clock.now())
 
     def spec(self, job: str) -> JobSpec:
-        self._may_fail("read spec")
+        self._may_fail("read spec", self._pending.jobs[job].repo)
         return super().spec(job)
 
-    def _may_fail(self, point: str) -> None:
+    def _may_fail(self, point: str, repo: str) -> None:
         fault = self._world.faults.before(point)
         if fault is not None and not self.dead:
             self._world.note("error", point)
+            self._world.books.failed.add(repo)
             raise OSError(f"simulated: {point}")
 
     def load(self, repo: str) -> Ledger:

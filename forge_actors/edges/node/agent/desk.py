@@ -3,18 +3,22 @@
 Nothing here touches the system. Processes, the socket and the journal are `Hands` and
 `Book`, so the same decisions can be driven by a simulation.
 
-An attempt is, in this order: held (the system had no room for it), running, ended and
-its receipt outstanding, forgotten. Its `starting` record is in the book before its
-process is, and its receipt before anyone is told. So what neither a living agent nor
-any book mentions never began, and neither did what was held last.
+An attempt is, in this order: behind others (while too many run), held (the system had
+no room for it), running, ended and its receipt outstanding, forgotten. Its `starting`
+record is in the book before its process is, and its receipt before anyone is told. So
+what neither a living agent nor any book mentions never began, and neither did what was
+held last. What is behind others no book mentions: it is dropped when the service is
+gone that ordered it.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
+from forge_actors.edges.node.agent.behind import Behind
 from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
+from forge_actors.edges.node.agent.hands import J
 from forge_actors.edges.node.agent.held_starts import HeldStarts
 from forge_actors.edges.node.agent.lines import line_of
 from forge_actors.edges.node.agent.order import Malformed
@@ -27,14 +31,12 @@ from forge_actors.edges.node.agent.records import (
 )
 
 if TYPE_CHECKING:
+    from forge_actors.edges.node.agent.hands import Book, Hands
     from forge_actors.edges.node.agent.held_starts import Message
     from forge_actors.edges.node.agent.tree import Mark
 
 #: How many characters of the name of a service or of its release are taken.
 _LONGEST_NAME = 200
-
-#: An attempt that runs, as the hands know it.
-J = TypeVar("J")
 
 
 class Unwelcome(Exception):
@@ -46,58 +48,6 @@ class Unwelcome(Exception):
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
-
-
-class Hands(Protocol[J]):
-    """What is done in the world when the desk says so."""
-
-    def begin(self, key: Mark, message: Message) -> J:
-        """Start an attempt.
-
-        Raises:
-            SpawnFailed, Malformed: it does not run, and nothing of it is left.
-            NoRoom: the same, and a later try may go well.
-        """
-
-    def repeat_start(self, job: J) -> None:
-        """Tell its start (again)."""
-
-    def stop(self, job: J, grace: float | None, ending: str) -> None:
-        """End it; without a grace its own holds. It is then told by `Desk.ended`."""
-
-    def end(self, job: J) -> None:
-        """End it because nobody wants any job any more, with little patience."""
-
-    def suspend(self, job: J, *, pause: bool) -> None: ...
-
-    def watch(self, job: J, known: int) -> None:
-        """Tell once its output is longer than this, or at its end."""
-
-    def identity(self, job: J) -> Message:
-        """The fields of its `domain.launch.ProcessIdentity`."""
-
-    def say(self, line: bytes) -> None:
-        """Tell the service; nobody hears it where none is connected."""
-
-    def now(self) -> float:
-        """Seconds of the wall clock."""
-
-
-class Book(Protocol):
-    """Where it is written down what must survive the agent: the last line of each."""
-
-    def append(self, key: Mark, line: bytes) -> None:
-        """Write a line, in place of the one there was of this attempt.
-
-        Raises:
-            OSError: it is not written.
-        """
-
-    def forget(self, key: Mark) -> None:
-        """Its line is needed no more."""
-
-    def sync(self) -> None:
-        """Make it survive a power cut."""
 
 
 class Desk(Generic[J]):
@@ -113,7 +63,8 @@ class Desk(Generic[J]):
         #: Receipts that no service has saved yet.
         self._receipts: dict[Mark, bytes] = {}
         self._held = HeldStarts()
-        #: The fence of what is held or runs, and which service of which release
+        self._behind = Behind()
+        #: The fence of what is behind, held or runs, and which service of which release
         #: ordered it.
         self._stamps: dict[Mark, Message] = {}
         #: Of those that run until they end by themselves: the signal that asks them
@@ -158,6 +109,7 @@ class Desk(Generic[J]):
             raise Unwelcome("ending", "the node agent ends everything, then itself")
         if epoch < self._epoch:
             raise Unwelcome("epoch", "a runtime that came later owns this home")
+        self._drop_behind()
         self._epoch, self._bound = epoch, bound
         self._instance = instance[:_LONGEST_NAME]
         self._release = release[:_LONGEST_NAME]
@@ -170,6 +122,7 @@ class Desk(Generic[J]):
             "held": [self._entry(key) for key in self._held],
             "outstanding": len(self._receipts),
             "hands_over": True,
+            "rooms": True,
         }
         return [line_of(ready), *map(exited, self._receipts.values())]
 
@@ -187,6 +140,7 @@ class Desk(Generic[J]):
     def service_gone(self) -> None:
         """The connection of the service that was served has ended."""
         self.alone = self.leaving = True
+        self._drop_behind()
         if self._bound:
             self.end()
         elif self.jobs:
@@ -196,7 +150,7 @@ class Desk(Generic[J]):
     def end(self) -> None:
         """End every job, and then itself."""
         self.ending = self.leaving = True
-        for key in self._held:
+        for key in (*self._held, *self._behind):
             self._stop_held(key)
         for key, job in list(self.jobs.items()):
             if key in self._lasting:
@@ -228,7 +182,10 @@ class Desk(Generic[J]):
         operation = message["op"]
         job = self.jobs.get(key)
         if operation == "stop":
-            if job is None:
+            if message["ending"] == "withdrawn":
+                if key in self._behind.messages:
+                    self._stop_held(key, "withdrawn", "it was withdrawn")
+            elif job is None:
                 self._stop_held(key)
             elif self._is_news(key, message):
                 grace = message["grace"]
@@ -238,6 +195,7 @@ class Desk(Generic[J]):
             pause = operation == "pause"
             if job is None:
                 self._held.suspend(key, pause=pause)
+                self._behind.suspend(key, pause=pause)
             else:
                 self._hands.suspend(job, pause=pause)
         elif operation == "watch":
@@ -270,7 +228,7 @@ class Desk(Generic[J]):
         if key in self._receipts:
             self._hands.say(exited(self._receipts[key]))
             return
-        if key in self._held.messages:
+        if key in self._held.messages or key in self._behind.messages:
             return
         stamp = self._stamps.get(key)
         names = self._quoted_names
@@ -282,6 +240,9 @@ class Desk(Generic[J]):
             }
         else:  # it was held, and may be of an earlier service
             names = names_quoted(stamp["instance"], stamp["release"])
+        if self._behind.takes(key, message, len(self.jobs)) and not self.ending:
+            self._stamps[key] = stamp
+            return
         try:
             if self.ending:
                 raise SpawnFailed("the node agent is stopping")
@@ -328,10 +289,23 @@ class Desk(Generic[J]):
         for key, message in self._held.take().items():
             self._start(key, message)
 
-    def _stop_held(self, key: Mark) -> None:
-        if self._held.drop(key):
-            why = "it was stopped before it started"
-            self._never_ran(key, self._stamps.pop(key), "stop", why)
+    def _start_behind(self) -> None:
+        """Start those for which fewer run now than there may."""
+        while (first := self._behind.take_first(len(self.jobs))) is not None:
+            self._start(*first)
+
+    def _drop_behind(self) -> None:
+        """Nobody is to tell of them: that they are not mentioned says all of it."""
+        for key in self._behind:
+            self._behind.drop(key)
+            del self._stamps[key]
+
+    def _stop_held(
+        self, key: Mark, ending: str = "stop", why: str = "it was stopped"
+    ) -> None:
+        if self._held.drop(key) or self._behind.drop(key):
+            why = f"{why} before it started"
+            self._never_ran(key, self._stamps.pop(key), ending, why)
 
     def _never_ran(self, key: Mark, stamp: Message, ending: str, error: str) -> None:
         """There never was a process of it."""
@@ -379,6 +353,8 @@ class Desk(Generic[J]):
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()
+        if self._behind.messages:
+            self._start_behind()
 
     def _publish(self, key: Mark, receipt: Message) -> None:
         line = self._receipts[key] = line_of(receipt)

@@ -1,0 +1,58 @@
+"""Which runs have many short jobs at once, so that the next ones wait at the agent."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+if TYPE_CHECKING:
+    from forge_actors.domain.changes import JobRequeued
+    from forge_actors.domain.requests import JobRequest
+    from forge_actors.testing.simulation.books import Case
+    from forge_actors.testing.simulation.machine import Run
+    from forge_actors.testing.simulation.plan import Operation
+
+#: How many of the runs are so, and how many of the jobs of those are short.
+SHARE, MANY = 0.25, 0.9
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.04)
+#: How much closer together than elsewhere they are submitted.
+CLOSER = 0.02
+
+
+def shorten(
+    seed: int,
+    jobs: dict[str, JobRequest],
+    runs: dict[str, tuple[Run, ...]],
+    operations: list[Operation],
+) -> None:
+    """Make most jobs of some runs short commands, all submitted at the beginning."""
+    chance = random.Random(f"short {seed}")  # noqa: S311 - chance, no secret
+    if chance.random() >= SHARE:
+        return
+    for name, request in jobs.items():
+        if request.agent is not None or chance.random() >= MANY:
+            continue
+        if chance.random() < MANY:
+            request.kind, request.provider = "repository-command", None
+        if not request.claims:
+            request.read_only = True
+        runs[name] = tuple(
+            structs.replace(run, seconds=chance.choice(SECONDS)) for run in runs[name]
+        )
+    operations[:] = [
+        structs.replace(each, at=each.at * CLOSER) if each.verb == "submit" else each
+        for each in operations
+    ]
+
+
+def withdrawn(case: Case, change: JobRequeued) -> bool:
+    """It waited at the agent for too long, and never began: that does not count."""
+    return (
+        case.readied == case.attempt
+        and change.refused == case.refused + 1
+        and change.state == "queued"
+        and change.error is not None
+        and change.queued_at == case.queued_at
+    )
