@@ -21,7 +21,9 @@ from mutation.mutants import Mutant
 def mutants_of(path: str) -> list[Mutant]:
     """All that mutmut has made of a module; read again only if the module changed."""
     code = Path(path).read_text("utf-8")
-    digest = hashlib.sha256(code.encode()).hexdigest()
+    # What is told of a mutant changes with this module as well.
+    both = code + Path(__file__).read_text("utf-8")
+    digest = hashlib.sha256(both.encode()).hexdigest()
     kept = PLACE / f"{path}.listed"
     if kept.exists():
         known = json.loads(kept.read_text("utf-8"))
