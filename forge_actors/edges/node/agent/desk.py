@@ -291,7 +291,7 @@ class Desk(Generic[J]):
 
     @property
     def _taken(self) -> int:
-        """How many have a place: those that run, and those that are to before others."""
+        """How many have a place: they run, or are to before all others."""
         return len(self.jobs) + len(self._held.messages)
 
     def _start_behind(self) -> None:
