@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from forge_actors.domain.scopes import Pause
 
 
+#: Jobs and lanes that are looked at for the most urgent of what an end lets start.
+RIVALS = 64
 #: The state of a job whose agent asks something, or that would do something to the
 #: outside that nobody has allowed.
 ASKING: State = "waiting_for_approval"
@@ -97,6 +99,8 @@ class JobQueue:
         self._ahead: dict[str, dict[str, object]] = {}
         self._unmet: dict[str, set[str]] = {}
         self._dependents: dict[str, list[str]] = {}
+        #: Jobs of its own that ended, which those that run after them do not know yet.
+        self._just_ended: set[str] = set()
         self._lanes = Lanes(overtake_after, known, isolates=isolates)
         self._agentless = Agentless(agent_problem)
         self._budgets = QueueBudgets()
@@ -130,6 +134,17 @@ class JobQueue:
     def unmet(self, job: str) -> frozenset[str]:
         """The jobs that must succeed before this one may start."""
         return frozenset(self._unmet.get(job, ()))
+
+    def rival(self) -> int | None:
+        """The best priority of those that the end of a job here may let start: that of
+        all there may be, if they are too many to look at."""
+        found = self._lanes.priorities_parked(RIVALS)
+        for job in (*self.leases, *self._just_ended):
+            waiters = self._dependents.get(job, ())
+            if len(waiters) + len(found) > RIVALS:
+                return 0
+            found += [self.jobs[w].priority for w in waiters if w in self.jobs]
+        return min(found, default=None)
 
     def next_deadline(self) -> float | None:
         """When the next queue budget runs out or attempt is due, by the wall clock."""
@@ -367,6 +382,8 @@ class JobQueue:
             self._wait_no_more(job)
         job.state = state
         del self.jobs[job.id]
+        if job.id in self._dependents:
+            self._just_ended.add(job.id)
         data: dict[str, object] = {"attempt": job.attempt}
         if error is not None:
             data["error"] = error

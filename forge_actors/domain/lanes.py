@@ -12,6 +12,7 @@ jobs that conflict are parked under it as if it held them already.
 from __future__ import annotations
 
 from heapq import heappop, heappush, nsmallest
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from forge_actors.domain.blockers import find_blocker, only_checkout, rank_of
@@ -216,15 +217,13 @@ class Lanes:
                 return job
             self._park(lane, blocker[0], now)
 
-    def most_urgent_parked(self) -> int | None:
-        """The best priority of those that wait for what others hold or reserve."""
-        best = None
-        for lanes in self._parked.values():
-            for lane in lanes:
-                for priority in lane.queues:
-                    if best is None or priority < best:
-                        best = priority
-        return best
+    def priorities_parked(self, most: int) -> list[int]:
+        """Those of jobs that wait for what others hold; the best that there may be, if
+        more lanes than that are parked."""
+        if sum(map(len, self._parked.values())) > most:
+            return [0]
+        parked = chain.from_iterable(self._parked.values())
+        return [priority for lane in parked for priority in lane.queues]
 
     def in_the_way(self, job: Job, leases: Leases, now: float) -> tuple[str, ...]:
         """The jobs that only keep this one from its checkout, if it may do without."""

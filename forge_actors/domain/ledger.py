@@ -101,6 +101,7 @@ class Ledger(Remains):
     ) -> list[Change]:
         """A job that others wait for has ended: they may start, or can never."""
         changes: list[Change] = []
+        self._just_ended.discard(dependency)
         for waiter in self._dependents.pop(dependency, ()):
             unmet = self._unmet.get(waiter)
             job = self.jobs.get(waiter)
@@ -381,17 +382,6 @@ class Ledger(Remains):
         held = self.held
         bests = (lanes.best(tokens, held, now) for tokens in lanes.tokens())
         return tuple(offer_of(job) for job in bests if job is not None)
-
-    def rival(self) -> int | None:
-        """The best priority of those that the end of a job here may let start."""
-        best = self._lanes.most_urgent_parked()
-        if self._dependents:
-            for job in self.leases:
-                for waiter in self._dependents.get(job, ()):
-                    known = self.jobs.get(waiter)
-                    if known and (best is None or known.priority < best):
-                        best = known.priority
-        return best
 
     # -- inside ----------------------------------------------------------------------
 

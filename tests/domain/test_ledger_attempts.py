@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from forge_actors.domain.changes import JobEnded
+from forge_actors.domain.job_queue import RIVALS
 from forge_actors.domain.ledger import Ledger
 from tests.domain.making import (
     AT_ONCE,
@@ -150,5 +151,23 @@ def test_the_best_of_those_that_an_end_may_let_start_is_known() -> None:
     assert ledger.offers(0.0) == ()
     assert ledger.rival() == 3
     ledger.add(make_job("c", priority=1), ("a",), 0.0)
-    ledger.add(make_job("d", priority=0), ("elsewhere",), 0.0)
-    assert ledger.rival() == 1
+    ledger.add(make_job("d", priority=0), ("b",), 0.0)
+    assert ledger.rival() == 1  # `b` waits itself
+    end_attempt(ledger, "a", 1, SUCCESS, None, 1.0)
+    assert ledger.rival() == 1  # `c` has not been told yet
+    ledger.dependency_ended("a", "succeeded", 1.0)
+    assert ledger.rival() is None
+
+
+@pytest.mark.parametrize("how", ["after", "claims"])
+def test_too_many_to_look_at_count_as_the_best_there_may_be(how: str) -> None:
+    ledger = Ledger("repo", backoff=AT_ONCE)
+    ledger.add(make_job("a", "write:path:a", priority=4), (), 0.0)
+    dispatch_any(ledger, 0.0)
+    for number in range(RIVALS):
+        job = make_job(f"j{number}", f"write:path:a/{number}", priority=3)
+        ledger.add(job, ("a",) if how == "after" else (), 0.0)
+    assert ledger.offers(0.0) == ()
+    assert ledger.rival() == 3
+    ledger.add(make_job("b", "write:path:a/b", priority=3), ("a",), 0.0)
+    assert ledger.rival() == 0
