@@ -25,6 +25,7 @@ from tests.actors.kit import World, limits
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from forge_actors.actors.repository_messages import Message
     from forge_actors.domain.changes import Change
 
 pytestmark = pytest.mark.mock_clock
@@ -41,7 +42,7 @@ class Case:
         world = World(MemoryStore(), FakeLauncher())
         self.clock = world.clock
         self.saved: list[Change] = []
-        self.told: list[AccountsChanged] = []
+        self.told: list[Message] = []
         self.rung = 0
         self.uses: list[DayUse] = []
         self.since: list[float] = []
@@ -92,7 +93,7 @@ async def opened(*known: Account, **how: Any) -> AsyncGenerator[Case, None]:
 async def test_a_refusal_is_saved_told_and_bars_its_provider() -> None:
     async with opened() as case:
         assert (case.saved, case.told) == ([], [])
-        assert case.accounts.closed == ()
+        assert not case.accounts.closed
         due = case.clock.now() + 100.0
         case.refuse(due)
         assert case.events == [("provider_closed", "usage")]
@@ -144,7 +145,7 @@ async def test_what_is_known_at_the_start_bars_at_once() -> None:
 async def test_somebody_opens_what_waits_for_a_person_and_nothing_else() -> None:
     async with opened() as case:
         case.refuse(reason="auth")
-        await trio.sleep(1e6)
+        await trio.sleep(DAY)
         assert case.rung == 0, "it has no end of its own"
         assert case.accounts.open(CODEX) == []
         assert case.accounts.open("claude") == []
@@ -165,7 +166,8 @@ async def test_one_grant_tries_and_its_job_opens_the_account() -> None:
         await trio.sleep(FIRST_TRY + 1.0)
         assert case.rung == 1
         case.accounts.look()
-        assert case.told[-1].tried == {CLAUDE}
+        assert case.accounts.told().tried == {CLAUDE}
+        assert case.told[-1] == case.accounts.told()
         assert case.capacity.barred == frozenset(), "one may try"
         case.grant("g0", ("workers",))
         assert case.capacity.barred == frozenset()
