@@ -112,7 +112,7 @@ class _Supervisor:
         self._line = Line(context.last_dispatch)
         self._children: dict[str, RepositoryMailbox] = {}
         self._ahead = Ahead(
-            self._grants, self._line, self._children, lambda: mailbox.tell(AheadDue())
+            self._grants, self._line, self._children, lambda: told(mailbox, AheadDue())
         )
         self._closings = Closings(context, self._grants, mailbox.tell, self._tell_all)
         self._accounts = self._closings.accounts

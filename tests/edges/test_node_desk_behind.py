@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from forge_actors.edges.node.agent.child import SpawnFailed
+from forge_actors.edges.node.agent.child import NoRoom, SpawnFailed
 from tests.edges.test_node_desk import A, B, World, about, hello, served, start
 
 C, D = ("c", 1), ("d", 1)
@@ -70,6 +70,19 @@ def test_one_that_has_no_room_to_heed_goes_first() -> None:
     assert begun(world) == ["a", "c"]
     desk.ended(C, {})
     assert begun(world) == ["a", "c"]
+
+
+def test_one_that_the_system_has_no_room_for_keeps_its_place() -> None:
+    world = World()
+    desk = served(world)
+    desk.obey(start(A))
+    world.failure = NoRoom("too many open files")
+    desk.obey(start(B))
+    world.failure = None
+    desk.obey(behind(C, 2))
+    assert begun(world) == ["a"]
+    desk.ended(A, {})
+    assert begun(world) == ["a", "b", "c"]
 
 
 def test_one_is_withdrawn_only_before_it_begins() -> None:

@@ -32,6 +32,8 @@ def shorten(
     if chance.random() >= SHARE:
         return
     for name, request in jobs.items():
+        # A more urgent one that is blocked would keep all others from waiting there.
+        request.priority = "P2"
         if request.agent is not None or chance.random() >= MANY:
             continue
         if chance.random() < MANY:

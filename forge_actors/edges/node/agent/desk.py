@@ -240,7 +240,7 @@ class Desk(Generic[J]):
             }
         else:  # it was held, and may be of an earlier service
             names = names_quoted(stamp["instance"], stamp["release"])
-        if self._behind.takes(key, message, len(self.jobs)) and not self.ending:
+        if self._behind.takes(key, message, self._taken) and not self.ending:
             self._stamps[key] = stamp
             return
         try:
@@ -289,9 +289,14 @@ class Desk(Generic[J]):
         for key, message in self._held.take().items():
             self._start(key, message)
 
+    @property
+    def _taken(self) -> int:
+        """How many have a place: they run, or are to before all others."""
+        return len(self.jobs) + len(self._held.messages)
+
     def _start_behind(self) -> None:
         """Start those for which fewer run now than there may."""
-        while (first := self._behind.take_first(len(self.jobs))) is not None:
+        while (first := self._behind.take_first(self._taken)) is not None:
             self._start(*first)
 
     def _drop_behind(self) -> None:
