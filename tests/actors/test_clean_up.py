@@ -151,6 +151,7 @@ async def test_one_that_may_not_write_any_more_is_let_go(
         other.take_over("other", ProcessIdentity("b", 1, 1), "r", 1.0)
         with pytest.raises(ActorStopped):
             await clean(made)
+        await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(Unavailable, match="does not run"):
             await clean(made)
         assert clean_up.orders == []

@@ -6,12 +6,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forge_actors.domain.errors import InvalidInput
+from forge_actors.domain.artifacts import (
+    UNMATCHED,
+    ArtifactFile,
+    Artifacts,
+    LeftOut,
+    check_path,
+)
+from forge_actors.domain.errors import InvalidInput, StoreFailed
 from forge_actors.domain.inputs import (
     Input,
     folder_of,
     input_text,
     means,
+    missing,
     moved_on,
     split_input,
 )
@@ -73,3 +81,58 @@ def test_inputs_follow_the_jobs_that_were_made_anew() -> None:
         Input("9", "build"),
         Input("3", "3"),
     )
+
+
+ALL, SOME = Input("j1", "build"), Input("j1", "build", "dist/**")
+
+
+def kept(*files: str, state: str = "complete", **left: str) -> Artifacts:
+    """What a job kept, and for which reasons it left out others, by their paths."""
+    return Artifacts(
+        1,
+        state,
+        files=[ArtifactFile(path, 1, "") for path in files],
+        left_out=[LeftOut(path, reason) for path, reason in left.items()],
+    )
+
+
+@pytest.mark.parametrize("one", [ALL, SOME])
+def test_files_that_were_kept_can_be_had(one: Input) -> None:
+    assert missing(one, kept("dist/a", "other")) is None
+    assert missing(one, kept("dist/a", **{"more/*": UNMATCHED, "": UNMATCHED})) is None
+    error = "job j1 kept no artifact"
+    assert missing(one, kept()) == error + (
+        "" if one.pattern is None else " that dist/** means"
+    )
+
+
+@pytest.mark.parametrize("one", [ALL, SOME])
+def test_files_that_are_not_there_any_more_or_never_were_cannot(one: Input) -> None:
+    removed = missing(one, kept("dist/a", state="removed"))
+    assert removed == "the artifacts of job j1 were removed by the clean-up"
+    broken = Artifacts(1, "incomplete", error="the disk is full")
+    assert missing(one, broken) == "job j1 kept no artifacts: the disk is full"
+    some = kept("dist/a", **{"dist/b": "it is too large"})
+    assert missing(one, some) == "job j1 did not keep 'dist/b': it is too large"
+    any_ = kept("dist/a", **{"x": UNMATCHED, "": "there were too many"})
+    assert missing(one, any_) == "job j1 did not keep 'something': there were too many"
+
+
+def test_only_what_is_meant_has_to_have_been_kept() -> None:
+    some = kept("dist/a", "log", **{"log/b": "it is too large"})
+    assert missing(SOME, some) is None
+    assert missing(ALL, some) == "job j1 did not keep 'log/b': it is too large"
+    assert missing(SOME, kept("log")) == "job j1 kept no artifact that dist/** means"
+
+
+@pytest.mark.parametrize("path", ["a", "a/b", ".a", "...", "a b/c"])
+def test_a_path_of_a_kept_file_leads_below(path: str) -> None:
+    assert check_path(path) == path
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a/", "a//b", ".", "a/.", "../a", "a/..", "a\0b", "./a"]
+)
+def test_a_path_of_a_kept_file_that_leads_elsewhere_is_refused(path: str) -> None:
+    with pytest.raises(StoreFailed, match="a collected file has the path"):
+        check_path(path)
