@@ -197,7 +197,7 @@ def test_no_path_leads_outside(tcp: Tcp) -> None:
     token = f"authorization: Bearer {tcp.token}"
     for target in TRICKS:
         status = tcp.raw(tcp.head(f"GET {target} HTTP/1.1", token))
-        assert status in (400, 404), target
+        assert status in (400, 403, 404), target  # 403 at another host
         assert tcp.ask("GET", "/v1/jobs").status == 200
 
 

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.plan import Operation
 
 #: How many of the runs are so, and how many of the jobs of those are short.
-SHARE, MANY = 0.25, 0.9
-SECONDS = (0.002, 0.005, 0.01, 0.02, 0.04)
+SHARE, MANY = 0.35, 0.95
+SECONDS = (0.0002, 0.0005, 0.002, 0.005, 0.02)
+#: How many of those claim nothing that another could hold, and wait for no other.
+FREE = 0.8
 #: How much closer together than elsewhere they are submitted.
-CLOSER = 0.02
+CLOSER = 0.003
 
 
 def shorten(
@@ -38,8 +40,8 @@ def shorten(
             continue
         if chance.random() < MANY:
             request.kind, request.provider = "repository-command", None
-        if not request.claims:
-            request.read_only = True
+        if not request.claims or chance.random() < FREE:
+            request.claims, request.after, request.read_only = [], [], True
         runs[name] = tuple(
             structs.replace(run, seconds=chance.choice(SECONDS)) for run in runs[name]
         )
