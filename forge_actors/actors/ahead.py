@@ -102,7 +102,8 @@ class Ahead:
             self.withdraw()
             return
         used = self._capacity.used(WORKERS)
-        if self._short < SHORT_IN_TURN or used < self._capacity.limit(WORKERS):
+        # Where more are in use than there may be now, the next ones have to wait.
+        if self._short < SHORT_IN_TURN or used != self._capacity.limit(WORKERS):
             return
         if self._grants.preparing:
             # The launcher would have room where there is none.

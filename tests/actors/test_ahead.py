@@ -120,6 +120,17 @@ async def test_what_has_not_begun_begins_no_more(how: str) -> None:
         assert "j1" not in behind(made)
 
 
+async def test_over_a_limit_that_was_lowered_nothing_waits_there() -> None:
+    async with busy(workers=3, ahead=1, jobs=3) as made:
+        lower = structs.replace(limits(workers=1), ahead=1)
+        made.mailbox.tell(supervisor_messages.SetLimits(lower, RepositoryLimits(4, 60)))
+        await made.submit(made.job("next", "d"))
+        await made.finish("j0")
+        assert (made.running, behind(made)) == (["j1", "j2"], [])
+        await made.finish("j1")
+        assert (made.running, behind(made)) == (["j2"], ["next"])
+
+
 async def test_under_pressure_nothing_waits_there() -> None:
     async with busy(workers=1, ahead=1, jobs=1) as made:
         made.pressure = "little memory"
