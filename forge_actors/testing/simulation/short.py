@@ -30,7 +30,7 @@ def shorten(
     operations: list[Operation],
 ) -> None:
     """Make most jobs of some runs short commands, all submitted at the beginning."""
-    chance = random.Random(f"short {seed}")  # noqa: S311 - chance, no secret
+    chance = random.Random(f"quick {seed}")  # noqa: S311 - chance, no secret
     if chance.random() >= SHARE:
         return
     for name, request in jobs.items():
