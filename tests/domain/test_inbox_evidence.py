@@ -98,7 +98,8 @@ def test_what_waits_to_be_allowed_says_what_it_would_do() -> None:
     assert bare.evidence["began"] == ""
     assert "folder" not in bare.evidence
     # Nothing is held back: it asks something.
-    for nothing in (None, {}, {"held_back": []}):
+    nothings: list[dict[str, Any] | None] = [None, {}, {"held_back": []}]
+    for nothing in nothings:
         assert only(asking=[job(effects=nothing)]).kind == "question"
 
 
