@@ -180,8 +180,8 @@ class Worker:
                 self._grant.prepared = True
                 if order.room is not None:
                     # Others would begin in its place meanwhile.
-                    never = self._never_ran(order, "withdrawn", "it is not ready")
-                    self._tell_exit(never)
+                    why = "something has to be made for it first"
+                    self._tell_exit(self._never_ran(order, "withdrawn", why))
                     return
                 order = await self._isolated(order)
                 self.launch(order)

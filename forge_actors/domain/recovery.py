@@ -201,8 +201,8 @@ def _decide(job: Job, known: Evidence, backoff: Backoff) -> Outcome:
             code = receipt.code or "WORKER_START_FAILED"
             return _own_doing(job, JobError(code, why), backoff)
         case "withdrawn" if not has_begun(job, receipt):
-            never = _never_began("those before it ran for longer than expected")
-            return structs.replace(never, uncounted=True)
+            why = receipt.error or "it was withdrawn before it started"
+            return structs.replace(_never_began(why), uncounted=True)
         case "lost":
             return _lost(job, known, "the node agent ended while it ran", backoff)
         case "stop" | "cancel" | "owner" if not (set_up and has_begun(job, receipt)):

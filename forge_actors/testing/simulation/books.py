@@ -48,10 +48,9 @@ class Case(Struct):
     #: The work that it is of.
     work: str | None = None
     held: bool = False
-    #: It is dispatched, and has no tokens yet; and the last attempt that was so.
+    #: It is dispatched, and has no tokens yet; and the limits of that time, under which
+    #: it may have had them.
     ahead: bool = False
-    readied: int = 0
-    #: The limits of that time, under which it may have had its tokens.
     limits: dict[str, int] = {}
     attempt: int = 0
     fence: int | None = None

@@ -210,7 +210,6 @@ class Referee:
         self._move(change.job, "dispatched")
         case.ahead = change.event.kind == "job_readied"
         if case.ahead:
-            case.readied = change.attempt
             case.limits = self._world.limits.tokens
         case.attempt, case.fence = change.attempt, change.fence
         self._books.fences[change.repo] = change.fence
@@ -218,7 +217,7 @@ class Referee:
     def _requeued(self, change: JobRequeued, epoch: int) -> None:
         case = self._books.cases[change.job]
         steps = self.steps_of_jobs.requeued(case, change)
-        if withdrawn(case, change):
+        if withdrawn(self._world, case, change):
             case.refused = change.refused
         elif self.accounts.judge_requeue(case, change):
             case.begun -= 1  # it is not one of those that it may have

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.books import Case
     from forge_actors.testing.simulation.machine import Run
     from forge_actors.testing.simulation.plan import Operation
+    from forge_actors.testing.simulation.world import World
 
 #: How many of the runs are so, and how many of the jobs of those are short.
 SHARE, MANY = 0.35, 0.95
@@ -51,10 +52,10 @@ def shorten(
     ]
 
 
-def withdrawn(case: Case, change: JobRequeued) -> bool:
-    """It waited at the agent for too long, and never began: that does not count."""
+def withdrawn(world: World, case: Case, change: JobRequeued) -> bool:
+    """It was to wait at the agent, and never began: that does not count."""
     return (
-        case.readied == case.attempt
+        (case.job, case.attempt) not in world.machine.history
         and change.refused == case.refused + 1
         and change.state == "queued"
         and change.error is not None
