@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from forge_actors.testing.simulation.world import World
 
 #: How many of the runs are so, and how many of the jobs of those are short.
-SHARE, MANY = 0.35, 0.95
+SHARE, MANY = 0.4, 0.95
 SECONDS = (0.0002, 0.0005, 0.002, 0.005, 0.02)
 #: How many of those claim nothing that another could hold, and wait for no other.
 FREE = 0.8
