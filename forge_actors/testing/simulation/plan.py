@@ -161,9 +161,9 @@ def draw(seed: int) -> Plan:
         *_cancels(seed, names),
     ]
     bound, settings, faults = chance.random() < 0.15, _settings(chance), _faults(chance)
-    # What is rare comes of jobs that run for long enough to be hit.
-    if not any(fault.point.split()[-1] in RARE for fault in faults):
-        shorten(seed, jobs, runs, operations)
+    # To be left behind by an agent that dies, a job has to run for long enough.
+    if not any(fault.point.split()[-1] == "Quarantined" for fault in faults):
+        settings = shorten(seed, settings, jobs, runs, operations)
     if give_works(seed, jobs.values()):
         for at, wanted in moments(seed, HORIZON):
             operations.append(Operation(at, "policy", "", wanted))

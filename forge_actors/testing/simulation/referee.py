@@ -299,7 +299,10 @@ class Referee:
         elif case.fence != fence:
             fail("saved, then started", f"{key} begins with another fence")
         workers = max(self._world.limits.tokens[WORKERS], case.limits.get(WORKERS, 0))
-        if case.ahead and len(self._world.machine.processes) > workers:
+        # What was lost and may still run has its claims, and no tokens.
+        running = [books.cases[job] for job, _ in self._world.machine.processes]
+        running = [each for each in running if each.reserved]
+        if len(running) > workers and any(each.ahead for each in running):
             fail("limits hold", f"{key} begins where there is no room")
         case.begun += 1
         self.steps_of_jobs.began(case, process)

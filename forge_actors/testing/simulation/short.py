@@ -10,13 +10,14 @@ from msgspec import structs
 if TYPE_CHECKING:
     from forge_actors.domain.changes import JobRequeued
     from forge_actors.domain.requests import JobRequest
+    from forge_actors.runtime.settings import Settings
     from forge_actors.testing.simulation.books import Case
     from forge_actors.testing.simulation.machine import Run
     from forge_actors.testing.simulation.plan import Operation
     from forge_actors.testing.simulation.world import World
 
 #: How many of the runs are so, and how many of the jobs of those are short.
-SHARE, MANY = 0.4, 0.95
+SHARE, MANY = 0.35, 0.95
 SECONDS = (0.0002, 0.0005, 0.002, 0.005, 0.02)
 #: How many of those claim nothing that another could hold, and wait for no other.
 FREE = 0.8
@@ -26,14 +27,18 @@ CLOSER = 0.003
 
 def shorten(
     seed: int,
+    settings: Settings,
     jobs: dict[str, JobRequest],
     runs: dict[str, tuple[Run, ...]],
     operations: list[Operation],
-) -> None:
-    """Make most jobs of some runs short commands, all submitted at the beginning."""
+) -> Settings:
+    """Make most jobs of some runs short commands, all submitted at the beginning.
+
+    They have to wait for workers, and for nothing else.
+    """
     chance = random.Random(f"quick {seed}")  # noqa: S311 - chance, no secret
     if chance.random() >= SHARE:
-        return
+        return settings
     for name, request in jobs.items():
         # A more urgent one that is blocked would keep all others from waiting there.
         request.priority = "P2"
@@ -50,6 +55,10 @@ def shorten(
         structs.replace(each, at=each.at * CLOSER) if each.verb == "submit" else each
         for each in operations
     ]
+    limits = structs.replace(
+        settings.limits, active_repositories=4, repository_workers=None
+    )
+    return structs.replace(settings, limits=limits)
 
 
 def withdrawn(world: World, case: Case, change: JobRequeued) -> bool:
