@@ -20,6 +20,7 @@ from forge_actors.domain.causes import (
 )
 from forge_actors.domain.errors import InvalidInput
 from forge_actors.domain.github.places import Place
+from forge_actors.domain.scheduling import comes_once
 from forge_actors.domain.triggers import Every, On, passed, same_windows, windows
 
 DEMO = Place("github.com", "octo", "demo")
@@ -149,3 +150,15 @@ def test_how_often_issues_are_asked_for_changes_no_window() -> None:
     assert not same_windows(On(Clean()), On(Branch("main")))
     assert not same_windows(Every(60.0), Every(61.0))
     assert str(issues) == "on issues:octo/demo,label:bug, asked every 1m"
+
+
+@pytest.mark.parametrize(
+    ("cause", "once"),
+    [
+        (Ended(Jobs("job", "0job")), True),
+        (Ended(Jobs("named", "build")), False),
+        (Ended(Jobs("any")), False),
+    ],
+)
+def test_only_one_job_by_its_id_ends_once(cause: Ended, once: bool) -> None:
+    assert comes_once(On(cause)) is once

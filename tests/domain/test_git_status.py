@@ -33,6 +33,11 @@ def test_a_clean_checkout() -> None:
     assert (status.detached, status.unborn) == (False, False)
 
 
+def test_every_conflict_counts() -> None:
+    entry = f"u UU N... 1 2 3 4 {OID} {OID} {OID}"
+    assert parse(*HEAD, f"{entry} one", f"{entry} two").conflicts == 2
+
+
 def test_an_upstream_that_is_gone_has_no_distance() -> None:
     status = parse(*HEAD, "# branch.upstream origin/main")
     assert (status.upstream, status.ahead, status.behind) == ("origin/main", None, None)

@@ -90,6 +90,17 @@ def test_one_that_is_readied_has_its_claims_and_takes_its_tokens_later() -> None
         told(*before, readied, taken, taken)
 
 
+def test_other_claims_are_those_of_the_job_from_then_on() -> None:
+    other = ("write", "path", "y", "")
+    history = told(
+        ADDED,
+        ("job_queued", "j", FACTS),
+        ("job_auto_isolated", "j", {"claims": [other]}),
+    )
+    [claim] = history.jobs["j"].claims
+    assert (claim.family, claim.rest) == ("path", "y")
+
+
 def test_holds_pauses_and_edits_are_taken() -> None:
     history = told(
         ADDED,
