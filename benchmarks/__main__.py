@@ -61,6 +61,7 @@ FAILURES = (
     KeyError,
     RuntimeError,
     subprocess.SubprocessError,
+    apsw.Error,
 )
 
 

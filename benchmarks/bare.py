@@ -66,7 +66,7 @@ def task_bytes(count: int, kind: str) -> float:
 
 def rows_rate(folder: Path, count: int, specs: list[str]) -> float:
     """Rows per second that SQLite keeps in one synced commit."""
-    db = open_store(folder / "rows.sqlite")
+    db = open_store(folder / f"rows-{time.monotonic_ns()}.sqlite")
     try:
         begin = time.perf_counter()
         db.execute("BEGIN IMMEDIATE")
