@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ REPOSITORIES = 20
 SHOWN = 25
 
 
-class Tool:
+class Tool(ABC):
     """Counts while jobs run; `words` starts a service that can be counted."""
 
     words: tuple[str, ...] = PROGRAM
@@ -54,15 +55,17 @@ class Tool:
     def __init__(self, folder: Path) -> None:
         self.out = folder / "counted"
 
+    @abstractmethod
     def begin(self) -> None:
-        raise NotImplementedError
+        """Count from now on."""
 
+    @abstractmethod
     def end(self) -> None:
-        raise NotImplementedError
+        """Count no more."""
 
+    @abstractmethod
     def told(self, jobs: int) -> str:
         """What was counted, for people."""
-        raise NotImplementedError
 
 
 class Bytecodes(Tool):
