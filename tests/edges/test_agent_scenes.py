@@ -139,6 +139,8 @@ async def test_what_an_agent_leaves_behind_is_not_waited_for(
     stage = FakeStage(tmp_path, name)
     stage.fake.play("grandchild")
     ran = await stage.run()
+    # It may remember one of an earlier test that had the same number.
+    psutil.process_iter.cache_clear()
     left = [
         process
         for process in psutil.process_iter(["cmdline", "cwd"])

@@ -164,8 +164,7 @@ class Stage:
     def after_the_end(self) -> None:
         sys.stdout.flush()
         if self.scene.name == "stays":
-            while True:
-                signal.pause()
+            work()
 
 
 def tell(event: dict[str, Any]) -> None:
@@ -197,5 +196,9 @@ def die_of(number: int) -> NoReturn:
 
 def work() -> NoReturn:
     """Work on, until a signal ends it."""
+    # `signal.pause` would sleep through one that comes just before it.
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.set_wakeup_fd(waking)
     while True:
-        signal.pause()
+        os.read(woken, 1)

@@ -102,6 +102,8 @@ class Ran:
         finally:
             if process.returncode is None:
                 process.kill()
+                with trio.CancelScope(shield=True):
+                    await process.wait()
 
     async def _read_stderr(self, stream: trio.abc.ReceiveStream) -> None:
         async with stream:
