@@ -35,6 +35,9 @@ SHORT_SECONDS = 0.05
 SHORT_IN_TURN = 4
 #: Seconds that a job waits so at most.
 WAIT_SECONDS = 0.25
+#: Jobs that wait so for each worker: the last of them is to begin within that time, if
+#: those before it are short.
+FOR_EACH = 4
 #: Jobs that are known to need something before they can be given away.
 MAX_UNFIT = 1000
 #: Seconds after which one has certainly begun that was withdrawn and is still here:
@@ -109,7 +112,7 @@ class Ahead:
             # The launcher would have room where there is none.
             self._grants.once_launched = self._ring
             return
-        most = min(self._capacity.limits.ahead, used)
+        most = min(self._capacity.limits.ahead, FOR_EACH * used)
         while len(self._grants.ahead) < most:
             offer = self._line.next_ahead(self._capacity, now)
             if offer is None or offer.job in self._unfit:
@@ -118,7 +121,8 @@ class Ahead:
                 return
             at = trio.current_time()
             grant = self._grants.issue_ahead(offer, at)
-            self.alarm.set(min(self.alarm.due, at + WAIT_SECONDS))
+            if at + WAIT_SECONDS < self.alarm.due:
+                self.alarm.set(at + WAIT_SECONDS)
             yield grant
 
     def look(self) -> None:

@@ -157,6 +157,10 @@ class Grants:
         #: Called once, when all with tokens are with the launcher.
         self.once_launched: Callable[[], object] | None = None
         self._out: dict[str, Grant] = {}
+        #: Of them those that no job used when somebody last looked, and those that were
+        #: not with the launcher: all that are out would be too many to look at.
+        self._unused: dict[str, Grant] = {}
+        self._unlaunched: dict[str, Grant] = {}
         #: Those that have no tokens yet, in the order in which they get them.
         self.ahead: dict[str, Grant] = {}
         self._last = 0
@@ -167,14 +171,15 @@ class Grants:
     def issue(self, offer: Offer) -> Grant:
         """A grant of what the job of this offer needs, all of which is free."""
         grant = self._make(offer)
-        self._out[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, offer.tokens)
         return grant
 
     def _make(self, offer: Offer) -> Grant:
         self._last += 1
         name, launched = f"g{self._last}", self._launched
-        return Grant(name, offer.repo, offer.tokens, self._back, launched)
+        grant = Grant(name, offer.repo, offer.tokens, self._back, launched)
+        self._out[name] = self._unused[name] = self._unlaunched[name] = grant
+        return grant
 
     def _launched(self) -> None:
         notify = self.once_launched
@@ -187,7 +192,7 @@ class Grants:
         grant = self._make(offer)
         grant.ahead, grant.issued_at = True, now
         grant.room = self.capacity.used(WORKERS)
-        self._out[grant.id] = self.ahead[grant.id] = grant
+        self.ahead[grant.id] = grant
         self.capacity.take(grant.id, offer.repo, ())
         return grant
 
@@ -207,8 +212,12 @@ class Grants:
     @property
     def preparing(self) -> bool:
         """Somebody has tokens for what was not given to the launcher yet."""
-        out = self._out.values()
-        return any(not (grant.launched or grant.ahead) for grant in out)
+        for grant in tuple(self._unlaunched.values()):
+            if grant.launched:
+                del self._unlaunched[grant.id]
+            elif not grant.ahead:
+                return True
+        return False
 
     def ownerless(self, repo: str) -> list[Grant]:
         """Those of a repository whose owner let go of them."""
@@ -216,6 +225,8 @@ class Grants:
 
     def take_back(self, grant: Grant) -> None:
         del self._out[grant.id]
+        self._unused.pop(grant.id, None)
+        self._unlaunched.pop(grant.id, None)
         tokens = () if grant.ahead else grant.tokens
         self.capacity.give_back(grant.id, grant.repo, tokens)
         if self.ahead:
@@ -239,9 +250,10 @@ class Grants:
 
     def settle(self) -> None:
         """Call `settled`, unless a grant is on its way to a job that is to use it."""
-        for grant in self._out.values():
+        for grant in tuple(self._unused.values()):
             if grant.job is None:
                 return
+            del self._unused[grant.id]
         self.came_back = False
         self._settled()
 

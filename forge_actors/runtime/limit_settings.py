@@ -23,7 +23,7 @@ class LimitSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Workers of one repository; the global limit where it is not given.
     repository_workers: Count | None = None
     #: Jobs that the node agent may have to begin as soon as a short one ends; 0: none.
-    ahead: Annotated[int, Meta(ge=0, le=1000)] = 4
+    ahead: Annotated[int, Meta(ge=0, le=1000)] = 16
     #: Jobs that may wait or run; further ones are refused.
     queued_jobs: Annotated[int, Meta(ge=1, le=10_000_000)] = 200_000
 

@@ -11,7 +11,13 @@ import trio.testing
 from msgspec import structs
 
 from forge_actors.actors import supervisor_messages
-from forge_actors.actors.ahead import BEGUN_SECONDS, SHORT_IN_TURN, WAIT_SECONDS
+from forge_actors.actors.ahead import (
+    BEGUN_SECONDS,
+    FOR_EACH,
+    SHORT_IN_TURN,
+    SHORT_SECONDS,
+    WAIT_SECONDS,
+)
 from forge_actors.actors.attempts import Attempts
 from forge_actors.actors.pressure import PRESSURE_SECONDS
 from forge_actors.domain.capacity import RepositoryLimits
@@ -67,9 +73,15 @@ async def test_the_next_ones_wait_at_the_launcher_and_hold_no_tokens() -> None:
         assert (await made.survey()).tokens["workers"].jobs == ("j0", "j2")
 
 
+async def test_no_more_wait_than_begin_in_time() -> None:
+    async with busy(workers=1, ahead=100, jobs=FOR_EACH + 3) as made:
+        assert behind(made) == [f"j{n + 1}" for n in range(FOR_EACH)]
+    assert FOR_EACH * SHORT_SECONDS < WAIT_SECONDS
+
+
 async def test_nothing_is_told_of_one_before_the_end_that_made_room() -> None:
     async with busy(workers=1, ahead=3, jobs=2) as made:
-        assert behind(made) == ["j1"]  # no more than there are workers
+        assert behind(made) == ["j1"]
         # Both end in the same moment, and in this order.
         for job in ("j0", "j1"):
             made.launcher.finish(job)

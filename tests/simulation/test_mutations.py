@@ -33,7 +33,7 @@ FIRST = {
     "a_failure_that_is_alike_is_mended_again": 80,
     "a_check_is_interrupted_for_good": 25,
     "what_is_ahead_is_told_of_before_it_has_tokens": 45,
-    "others_are_granted_what_is_ahead_waits_for": 118,
+    "others_are_granted_what_is_ahead_waits_for": 119,
 }
 
 

@@ -21,6 +21,8 @@ SHARE, MANY = 0.35, 0.95
 SECONDS = (0.0002, 0.0005, 0.002, 0.005, 0.02)
 #: How many of those claim nothing that another could hold, and wait for no other.
 FREE = 0.8
+#: How many may wait so: with many of them nobody is left to come before them.
+AHEAD = (1, 4, 16)
 #: How much closer together than elsewhere they are submitted.
 CLOSER = 0.003
 
@@ -56,7 +58,10 @@ def shorten(
         for each in operations
     ]
     limits = structs.replace(
-        settings.limits, active_repositories=4, repository_workers=None
+        settings.limits,
+        active_repositories=4,
+        repository_workers=None,
+        ahead=chance.choice(AHEAD),
     )
     return structs.replace(settings, limits=limits)
 

@@ -63,7 +63,8 @@ class Desk(Generic[J]):
         #: Receipts that no service has saved yet.
         self._receipts: dict[Mark, bytes] = {}
         self._held = HeldStarts()
-        self._behind = Behind()
+        #: Starts for which others have to end first.
+        self.behind = Behind()
         #: The fence of what is behind, held or runs, and which service of which release
         #: ordered it.
         self._stamps: dict[Mark, Message] = {}
@@ -150,7 +151,7 @@ class Desk(Generic[J]):
     def end(self) -> None:
         """End every job, and then itself."""
         self.ending = self.leaving = True
-        for key in (*self._held, *self._behind):
+        for key in (*self._held, *self.behind):
             self._stop_held(key)
         for key, job in list(self.jobs.items()):
             if key in self._lasting:
@@ -183,7 +184,7 @@ class Desk(Generic[J]):
         job = self.jobs.get(key)
         if operation == "stop":
             if message["ending"] == "withdrawn":
-                if key in self._behind.messages:
+                if key in self.behind.messages:
                     self._stop_held(key, "withdrawn", "it was withdrawn")
             elif job is None:
                 self._stop_held(key)
@@ -195,7 +196,7 @@ class Desk(Generic[J]):
             pause = operation == "pause"
             if job is None:
                 self._held.suspend(key, pause=pause)
-                self._behind.suspend(key, pause=pause)
+                self.behind.suspend(key, pause=pause)
             else:
                 self._hands.suspend(job, pause=pause)
         elif operation == "watch":
@@ -228,7 +229,7 @@ class Desk(Generic[J]):
         if key in self._receipts:
             self._hands.say(exited(self._receipts[key]))
             return
-        if key in self._held.messages or key in self._behind.messages:
+        if key in self._held.messages or key in self.behind.messages:
             return
         stamp = self._stamps.get(key)
         names = self._quoted_names
@@ -240,7 +241,7 @@ class Desk(Generic[J]):
             }
         else:  # it was held, and may be of an earlier service
             names = names_quoted(stamp["instance"], stamp["release"])
-        if self._behind.takes(key, message, self._taken) and not self.ending:
+        if self.behind.takes(key, message, self._taken) and not self.ending:
             self._stamps[key] = stamp
             return
         try:
@@ -296,19 +297,19 @@ class Desk(Generic[J]):
 
     def _start_behind(self) -> None:
         """Start those for which fewer run now than there may."""
-        while (first := self._behind.take_first(self._taken)) is not None:
+        while (first := self.behind.take_first(self._taken)) is not None:
             self._start(*first)
 
     def _drop_behind(self) -> None:
         """Nobody is to tell of them: that they are not mentioned says all of it."""
-        for key in self._behind:
-            self._behind.drop(key)
+        for key in self.behind:
+            self.behind.drop(key)
             del self._stamps[key]
 
     def _stop_held(
         self, key: Mark, ending: str = "stop", why: str = "it was stopped"
     ) -> None:
-        if self._held.drop(key) or self._behind.drop(key):
+        if self._held.drop(key) or self.behind.drop(key):
             why = f"{why} before it started"
             self._never_ran(key, self._stamps.pop(key), ending, why)
 
@@ -358,7 +359,7 @@ class Desk(Generic[J]):
         self._publish(key, receipt)
         if self._held.messages:
             self._start_held()
-        if self._behind.messages:
+        if self.behind.messages:
             self._start_behind()
 
     def _publish(self, key: Mark, receipt: Message) -> None:

@@ -26,6 +26,9 @@ class HeldStarts:
     def __init__(self) -> None:
         self.messages: dict[Mark, Message] = {}
 
+    def __len__(self) -> int:
+        return len(self.messages)
+
     def __iter__(self) -> Iterator[Mark]:
         """All as they are now: they may be stopped meanwhile."""
         return iter(list(self.messages))

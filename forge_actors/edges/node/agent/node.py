@@ -30,6 +30,7 @@ from forge_actors.edges.node.agent.receipt import (
 from forge_actors.edges.node.agent.records import output_line, refused
 from forge_actors.edges.node.agent.spawn import Spawner
 from forge_actors.edges.node.agent.starts import Starts
+from forge_actors.edges.node.agent.telling import Telling
 
 if TYPE_CHECKING:
     import socket
@@ -85,8 +86,7 @@ class Node:
         self._kept = Kept()
         #: No job is due before this; looking at all of them each turn would cost more.
         self._due = NEVER
-        #: Something is to be told at the end of this turn.
-        self._news = False
+        self._telling = Telling(self._desk.behind)
         self._starts = Starts()
         self._listener: Listener | None = None
         if listen is not None:
@@ -100,7 +100,7 @@ class Node:
         that last and did not end when they were asked to."""
         listener = self._listener
         while not self._desk.leaving or not self._is_over:
-            due = min(self._due, self._starts.due)
+            due = min(self._due, self._starts.due, self._telling.due)
             self._loop.turn(due if listener is None else min(due, listener.due))
             if self._signals.children:
                 self._reap()
@@ -115,9 +115,8 @@ class Node:
                 self._tell_starts(now)
             if listener is not None and (why := listener.turn(now, self._signals)):
                 self._desk.tell_problem(None, f"the node agent cannot listen: {why}")
-            if self._news:
+            if self._telling.is_time(now):
                 self._channel.flush()
-                self._news = False
             self._kin = None
         if listener is not None:
             listener.close()
@@ -242,7 +241,7 @@ class Node:
         return identity_of(leader.pid, leader.start, self._boot_id, self._namespace)
 
     def say(self, line: bytes) -> None:
-        self._news = True
+        self._telling.add()
         self._channel.send(line)
 
     def now(self) -> float:
