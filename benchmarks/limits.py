@@ -185,6 +185,16 @@ def _restart(numbers: Numbers) -> str:
     )
 
 
+def _readers(numbers: Numbers) -> str:
+    job, own = numbers["readers-job"], numbers["readers-own"]
+    return (
+        f"CPU of the same cores: the readers take {own:.0f} µs for each job, telling"
+        f" them {numbers['readers-told']:.0f}; a job takes {job:.0f} without them."
+        " Ceiling with no core idle, if telling took nothing,"
+        f" {100 * job / (job + own):.0f} %"
+    )
+
+
 def _as_w1(numbers: Numbers) -> str:
     return f"that of w1, which is {numbers.of_c('w1'):.2f} of C"
 
@@ -197,6 +207,7 @@ LIMITS: Mapping[str, Callable[[Numbers], str]] = {
     "w1-deep_of_w1": _deep,
     "accept-batch": partial(_accept, "accept-batch"),
     "accept-callers": partial(_accept, "accept-callers"),
+    "w1-readers": _readers,
     "w2-median": _start_of_job,
     "w2-p99": _start_of_job,
     "memory-repository": _repository,

@@ -10,14 +10,16 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.costs import MICRO, Meter
 from benchmarks.idle import cpu_seconds, resident_mib
 from benchmarks.rows import Bench, Sample
 from benchmarks.service import ServiceFailed, environment, running_service
 from benchmarks.w1 import run_queued, run_warm, trivial_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from benchmarks.costs import Used
     from benchmarks.service import Service
 
 PAIRS = 3
@@ -40,6 +42,13 @@ class Crowd:
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise ServiceFailed("the readers could not begin")
+        #: CPU seconds that they have used to begin.
+        self._before = cpu_seconds([self._process.pid])
+
+    @property
+    def used(self) -> float:
+        """CPU seconds for what they have heard."""
+        return cpu_seconds([self._process.pid]) - self._before
 
     def end(self) -> dict[str, Any]:
         """What they heard."""
@@ -61,6 +70,7 @@ def crowd_of(service: Service, idle: int, active: int) -> Iterator[dict[str, Any
         yield heard
         time.sleep(SETTLE)
     finally:
+        heard["seconds"] = crowd.used
         heard |= crowd.end()
     last = service.api.get("status")["store"]["last_event"]
     if not heard["ordered"] or (active and heard["last"] != last) or heard["idle"]:
@@ -80,15 +90,22 @@ def measure(bench: Bench) -> Iterable[Sample]:
         names = service.add_repositories(bench.checkouts)
         run_warm(bench, service, names)
         jobs = trivial_jobs(names, bench.jobs)
+        meter = Meter(service)
+        calm: list[Used] = []
+        told_to: list[Used] = []
+        own: list[float] = []
 
         def rate() -> float:
             with service.client() as client:
-                return bench.jobs / run_queued(client, service, jobs)
+                return bench.jobs / run_queued(client, service, jobs, meter)
 
         for _ in range(PAIRS):
             rates["none"].append(rate())
-            with crowd_of(service, 0, active):
+            calm.append(meter.used)
+            with crowd_of(service, 0, active) as heard:
                 rates["active"].append(rate())
+                told_to.append(meter.used)
+            own.append(heard["seconds"])
         with crowd_of(service, idle, active) as heard:
             rates["all"].append(rate())
             memory = resident_mib(service.pid)
@@ -108,9 +125,25 @@ def measure(bench: Bench) -> Iterable[Sample]:
     yield Sample("w1-readers", middle["active"] / middle["none"] * 100, "%", note)
     note = f"the same beside {idle} who wait for something else"
     yield Sample("w1-all-readers", middle["all"] / middle["none"] * 100, "%", note)
+    yield from _where(bench, calm, told_to, own)
     extra = (cpu[0] - cpu[1]) / events * 1e6
     note = f"of the service for each event, told to {active} beside {idle}"
     yield Sample("readers-cpu", extra, "us", note)
     jobs_run = PAIRS * bench.jobs
     note = f"of the service over {jobs_run} jobs, whose own memory is in it"
     yield Sample("readers-memory", growth[0], "MiB", note)
+
+
+def _where(
+    bench: Bench, calm: Sequence[Used], told_to: Sequence[Used], own: Sequence[float]
+) -> Iterable[Sample]:
+    """Whose CPU time a job is, without readers and with the active ones."""
+    each = MICRO / bench.jobs
+    alone = statistics.median(used.whole for used in calm)
+    note = "CPU time of a job without readers: its own, the service's and the agent's"
+    yield Sample("readers-job", alone * each, "us", note)
+    more = statistics.median(used.whole for used in told_to) - alone
+    note = f"more of these with {bench.active_readers} readers of all events"
+    yield Sample("readers-told", more * each, "us", note)
+    note = "of the readers for each job, on the same cores"
+    yield Sample("readers-own", statistics.median(own) * each, "us", note)

@@ -25,6 +25,7 @@ OTHERS = (
     "ready-imports-mcp",
     *("ask-trio", "ask-pykka", "tell-called", "tell-trio"),
     *("start-help", "start-python"),
+    *("readers-job", "readers-told", "readers-own"),
     *("idle-rss-service", "idle-rss-agent", "idle-rss-python"),
 )
 
