@@ -68,11 +68,17 @@ def read_story(evidence: Evidence) -> Story:
             continue
         told = story.jobs.setdefault(event.job, Told())
         word, at = event.kind.removeprefix("job_"), evidence.at(event)
-        if word == "dispatched":
+        if word in ("readied", "dispatched"):
             number, fence = event.data["attempt"], event.data["fence"]
             assert isinstance(number, int)
             assert isinstance(fence, int)
-            told.attempts.append(Attempt(number, fence, at))
+            known = told.attempts[-1] if told.attempts else None
+            if known is None or (known.number, known.fence) != (number, fence):
+                told.attempts.append(Attempt(number, fence, at))
+            # One that is readied has no tokens yet, and may begin while nobody is there
+            # to tell that it has them.
+            if word == "readied":
+                continue
             story.wrong += history.faults(event.job)
             story.most = max(story.most, len(history.holders("workers")))
             continue
