@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.bench import gather, kill
 from tests.acceptance.service import LiveService, call
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
     script = f'(GIT_EDITOR="{editor}" git commit -a --allow-empty); exit 1'
     job = service.bash("app", f"echo $$ > pid; {script}", "--grace", "0s")
     bell.wait()
+    # Not the shell of the job, which has the words of its editor too.
+    [editing] = gather(f"sleep\0{mark}", 1)
     lock = app / ".git" / "index.lock"
     assert lock.exists()
     lines = subprocess.check_output(["pgrep", "-f", "^git commit"], text=True).split()
@@ -175,7 +178,7 @@ def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
     for pid, cwd in cwds.items():
         if cwd == app:
             subprocess.run(["kill", "-9", pid], check=True)
-    subprocess.run(["pkill", "-9", "-f", f"sleep {mark}"], check=True)
+    kill(int(editing.split()[0]))
     assert service.end_of(job)["state"] == "failed"
     told = service.until(job, "lock_removed")
     assert told.data["path"] == str(lock)

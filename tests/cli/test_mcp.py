@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-import statistics
 import subprocess
 import sys
-import time
 import tomllib
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from forge_actors.cli import main as program
 from forge_actors.testing.service import fake_service
-from tests.cli.test_start import HEAVY
+from tests.cli.test_start import HEAVY, seconds
 from tests.edges.mcp_kit import called, leaves_generators, refused, serving
 
 if TYPE_CHECKING:
@@ -226,11 +224,9 @@ def test_it_loads_nothing_that_is_heavy(tmp_path: Path) -> None:
 
 
 def test_it_starts_as_fast_as_any_verb(tmp_path: Path) -> None:
-    def seconds(*words: str) -> float:
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, *words], capture_output=True, check=False)
-        return time.perf_counter() - begin
-
-    relay = ["-m", "forge_actors", "mcp", "--home", str(tmp_path)]
-    pairs = [(seconds(*relay), seconds("-c", "pass")) for _ in range(7)]
-    assert statistics.median(slow / fast for slow, fast in pairs) <= 5
+    python, environment = sys.executable, dict(os.environ)
+    relay = [python, "-m", "forge_actors", "mcp", "--home", str(tmp_path)]
+    empty = [seconds([python, "-c", "pass"], environment) for _ in range(7)]
+    ours = [seconds(relay, environment) for _ in range(7)]
+    # The least of each is what it costs; the rest is what others did meanwhile.
+    assert min(ours) <= 5 * min(empty)

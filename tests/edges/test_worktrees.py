@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +25,8 @@ def ground(tmp_path: Path) -> GitGround:
     return GitGround(tmp_path)
 
 
-#: A filter that hangs, which no other process that runs tests starts.
-HANGS = f"sleep 300.{os.getpid():07d}"
-
-
-def sleepers() -> bool:
-    found = subprocess.run(["pgrep", "-f", f"^{HANGS}$"], check=False)
-    return found.returncode == 0
+#: A filter that hangs.
+HANGS = "sleep 300"
 
 
 async def test_no_hook_of_the_repository_runs(ground: GitGround) -> None:
@@ -127,14 +121,23 @@ async def test_a_cancelled_one_is_ended_and_can_be_taken_back(
     ground: GitGround,
 ) -> None:
     """A filter hangs, as one that asks a server does."""
-    (ground.repo / ".gitattributes").write_text("* filter=slow\n")
-    git(ground.repo, "config", "filter.slow.smudge", HANGS)
+    told = ground.home / "told"
+    os.mkfifo(told)
+    (ground.repo / ".gitattributes").write_text("file filter=slow\n")
+    hangs = f"echo $$ > '{told}'; exec {HANGS}"
+    git(ground.repo, "config", "filter.slow.smudge", hangs)
     ground.commit("filtered")
     wanted = ground.wanted("job")
     known = await planned(ground.worktrees(), wanted)
-    with trio.move_on_after(1.0):
-        await ground.worktrees().make(wanted, known)
-    assert not sleepers(), "what git had started goes on"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ground.worktrees().make, wanted, known)
+        filtering = os.pidfd_open(int(await trio.Path(told).read_text()))
+        nursery.cancel_scope.cancel()
+    try:
+        # It is no child of ours: it may take a moment to end of its signal.
+        await trio.lowlevel.wait_readable(filtering)
+    finally:
+        os.close(filtering)
     await ground.worktrees().undo(wanted, known)
     assert ground.branches() == {}
     assert ground.files(wanted) is None

@@ -212,7 +212,7 @@ async def test_a_turn_is_made_once_whatever_became_of_what_it_was_made_from(
         submit = case.control.running_workflows._context.submit
         own = {"name": "act-2", "request_id": "wf-1", "origin": "workflow:g"}
         turn = Turn("act", 2, 2, 8, before=(first.id,), why="it was cancelled")
-        made = in_turn(structs.replace(request, **own, timeout=5), turn)
+        made = in_turn(structs.replace(request, **own, timeout=500), turn)
         [job] = await submit([made])
         await begun(case, job, "agent_session")
         # It goes on with the session now, so nobody else could.
@@ -220,7 +220,7 @@ async def test_a_turn_is_made_once_whatever_became_of_what_it_was_made_from(
         view = await case.control.job(job)
         assert view.agent is not None
         assert (view.agent.continues, view.name) == (first.id, "act-2")
-        assert view.budgets["execution"] == 5
+        assert view.budgets["execution"] == 500
         await case.end(job)
         assert await submit([made]) == [job]
 
