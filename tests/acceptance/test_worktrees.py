@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from tests.acceptance.service import LiveService, call
@@ -171,11 +173,14 @@ def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
     lock = app / ".git" / "index.lock"
     assert lock.exists()
     lines = subprocess.check_output(["pgrep", "-f", "^git commit"], text=True).split()
-    cwds = {pid: Path(f"/proc/{pid}/cwd").resolve() for pid in lines}
-    for pid, cwd in cwds.items():
-        if cwd == app:
+    for pid in lines:
+        if Path(f"/proc/{pid}/cwd").resolve() == app:
+            # By their numbers: the job's own command names the editor too.
+            editors = psutil.Process(int(pid)).children(recursive=True)
             subprocess.run(["kill", "-9", pid], check=True)
-    subprocess.run(["pkill", "-9", "-f", f"sleep {mark}"], check=True)
+            for process in editors:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
     assert service.end_of(job)["state"] == "failed"
     told = service.until(job, "lock_removed")
     assert told.data["path"] == str(lock)
