@@ -42,4 +42,4 @@ async def main(command: str, *folders: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(trio.run(main, *sys.argv[1:]))
+    sys.exit(trio.run(main, *sys.argv[1:]) if len(sys.argv) > 2 else __doc__)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
-from tests.acceptance.bench import gather, kill
 from tests.acceptance.service import LiveService, call
 
 if TYPE_CHECKING:
@@ -169,16 +170,17 @@ def test_a_lock_that_a_killed_git_left_in_the_checkout_is_removed_and_told(
     script = f'(GIT_EDITOR="{editor}" git commit -a --allow-empty); exit 1'
     job = service.bash("app", f"echo $$ > pid; {script}", "--grace", "0s")
     bell.wait()
-    # Not the shell of the job, which has the words of its editor too.
-    [editing] = gather(f"sleep\0{mark}", 1)
     lock = app / ".git" / "index.lock"
     assert lock.exists()
     lines = subprocess.check_output(["pgrep", "-f", "^git commit"], text=True).split()
-    cwds = {pid: Path(f"/proc/{pid}/cwd").resolve() for pid in lines}
-    for pid, cwd in cwds.items():
-        if cwd == app:
+    for pid in lines:
+        if Path(f"/proc/{pid}/cwd").resolve() == app:
+            # By their numbers: the job's own command names the editor too.
+            editors = psutil.Process(int(pid)).children(recursive=True)
             subprocess.run(["kill", "-9", pid], check=True)
-    kill(int(editing.split()[0]))
+            for process in editors:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
     assert service.end_of(job)["state"] == "failed"
     told = service.until(job, "lock_removed")
     assert told.data["path"] == str(lock)

@@ -155,6 +155,19 @@ async def test_a_host_without_jobs_ends_its_turn_by_a_word_or_has_stalled() -> N
         assert (now.state, len(world.host.asked)) == ("waiting_for_user", 3)
 
 
+async def test_a_silent_turn_that_cannot_be_asked_again_waits_for_a_person() -> None:
+    async with World().open() as world:
+        await world.add()
+        world.host.resumes = False
+        await world.begin("job1")
+        await world.rouse("w1", "person")
+        await trio.sleep(5)
+        await world.end("job1")
+        now = await world.now()
+        assert (now.state, now.since) == ("waiting_for_user", world.clock.wall())
+        assert now.why == "it ended its turn without a word, and cannot be asked again"
+
+
 async def test_a_pause_and_a_policy_hold_and_what_follows_comes_later() -> None:
     async with World().open() as world:
         await world.add()

@@ -74,6 +74,7 @@ async def test_it_runs_when_somebody_asks_once_for_each_wish() -> None:
         again = await world.mailbox.ask(partial(RunNow, "s", "asked-1"))
         await trio.sleep(SOON)
         assert (again.id, len(world.requests)) == (told.id, 1)
+        assert (again.decision, again.job) == ("run", "job0")
         assert (await world.now()).progress.runs == 1
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from msgspec import structs
 
 from forge_actors.actors.schedules_messages import (
     Put,
@@ -266,3 +267,14 @@ async def test_one_that_cannot_be_read_is_set_aside_and_no_other() -> None:
         assert len(world.requests) == 1
         await world.mailbox.ask(partial(Put, made("bad", Manual()), 0))
         assert (await world.now("bad")).state == "active"
+
+
+async def test_one_for_a_single_job_is_gone_once_that_is_over() -> None:
+    async with World().open() as world:
+        once = structs.replace(made("s", Once(START + 10)), transient=True)
+        await world.mailbox.ask(partial(Put, once, None))
+        await trio.sleep(10 + SOON)
+        assert (await world.now()).state == "done"
+        world.end("job0")
+        await trio.sleep(SOON)
+        assert await world.mailbox.ask(Tell) == []

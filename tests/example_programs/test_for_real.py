@@ -38,6 +38,15 @@ def test_the_web_application_runs_a_job(tmp_path: Path) -> None:
         assert (wrong.status_code, wrong.json()["code"]) == (400, "INVALID_INPUT")
 
 
+@pytest.mark.parametrize("name", ["embed.py", "campaign.py", "actor.py"])
+def test_without_arguments_an_example_tells_what_it_wants(name: str) -> None:
+    program = [sys.executable, str(EXAMPLES / name)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"python examples/{name} " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 async def test_an_agent_is_found_by_the_entry_point_of_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,7 +97,8 @@ class Auditor:
             assert job.fence == (row[13] if reserved else None)
             if reserved:
                 leases.setdefault(job.repo, {})[job.id] = job.claims
-                for token in job.tokens:
+                # Of one that waits for the end of another they are what it is to get.
+                for token in () if job.ahead else job.tokens:
                     tokens.setdefault(token, set()).add(job.id)
         assert self.history.leases == leases
         held = {kind: set(jobs) for kind, jobs in self.history.tokens.items() if jobs}
