@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import subprocess
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+import trio.testing
 
 from forge_actors.domain.cleaning import CLASSES
 from forge_actors.domain.errors import CleanUpFailed
@@ -111,11 +113,29 @@ async def test_it_is_alone_limited_and_last_in_line(
     assert [line for line in opened if not line.startswith(ours)] == []
 
 
+@pytest.mark.mock_clock
 async def test_all_that_it_started_ends_with_it(tmp_path: Path) -> None:
+    clock = trio.lowlevel.current_clock()
+    assert isinstance(clock, trio.testing.MockClock)
+    clock.autojump_threshold = math.inf
     children = tmp_path / "children"
-    with pytest.raises(CleanUpFailed, match=r"took too long .* in the class jobs"):
-        await run(tmp_path, CleanLimits(seconds=8.0), jobs=f"children:{children}")
-    assert len(children.read_text().split()) == 2
+    os.mkfifo(children)
+
+    async def take_too_long() -> None:
+        with pytest.raises(CleanUpFailed, match=r"took too long .* in the class jobs"):
+            await run(tmp_path, jobs=f"children:{children}")
+
+    told = os.open(children, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take_too_long)
+            pids = b""
+            while pids.count(b"\n") < 2:
+                await trio.lowlevel.wait_readable(told)
+                pids += os.read(told, 100)
+            clock.jump(2 * CleanLimits().seconds)
+    finally:
+        os.close(told)
     assert not left_behind()
 
 
