@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Check = Callable[["Place"], Awaitable[None]]
 
 #: Seconds that git may take in these checks, and that a change takes to be told.
-LIMIT, SOON = 5.0, 5.0
+LIMIT, SOON = 60.0, 60.0
 #: Seconds in which nothing is told that should not be.
 NEVER = 0.3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +50,17 @@ def hanging(service: LiveService) -> Iterator[tuple[LiveService, list[int]]]:
 
 
 def workers_of(pid: int) -> list[str]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    found = " ".join((task / "children").read_text() for task in tasks).split()
-    wanted = b"FORGE_RUNTIME_MAINTENANCE_WORKER=1"
-    return [
-        child
-        for child in found
-        if wanted in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-    ]
+    children: list[str] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # the thread has just ended
+            children += (task / "children").read_text().split()
+    found = []
+    for child in children:
+        with suppress(OSError):  # another program, which has just ended
+            environ = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            if b"FORGE_RUNTIME_MAINTENANCE_WORKER=1" in environ:
+                found.append(child)
+    return found
 
 
 def test_jobs_and_questions_go_on_while_a_clean_up_hangs(

@@ -61,13 +61,13 @@ def repo(tmp_path: Path) -> Path:
 
 
 async def look(path: Path) -> GitStatus:
-    sample = await GitSampler().sample(record(path), 10.0)
+    sample = await GitSampler().sample(record(path), 60.0)
     assert sample.status is not None, sample.problem
     return sample.status
 
 
 async def problem(repository: Repository) -> str:
-    sample = await GitSampler().sample(repository, 10.0)
+    sample = await GitSampler().sample(repository, 60.0)
     assert sample.status is None
     assert sample.problem is not None
     return sample.problem
@@ -258,17 +258,17 @@ async def test_what_hangs_is_ended_with_all_that_it_started(repo: Path) -> None:
         os.close(filtering)
     # The next one is another one.
     git(repo, "config", "--unset", "filter.slow.clean")
-    assert (await sampler.sample(known, 10.0)).status is not None
+    assert (await sampler.sample(known, 60.0)).status is not None
 
 
 async def test_a_sample_leaves_no_descriptor_and_no_child(repo: Path) -> None:
     known, sampler = record(repo), GitSampler()
-    await sampler.sample(known, 10.0)
+    await sampler.sample(known, 60.0)
     before, children = descriptors(), psutil.Process().children(recursive=True)
     for _ in range(5):
-        await sampler.sample(known, 10.0)
+        await sampler.sample(known, 60.0)
     gone = Repository("x", "x", "/nowhere", "/nowhere/.git", 1, 1, 1.0)
-    await sampler.sample(gone, 10.0)
+    await sampler.sample(gone, 60.0)
     hang(repo)
     await sampler.sample(known, 0.2)
     assert descriptors() == before
@@ -330,7 +330,7 @@ async def test_the_environment_of_a_hook_leads_nowhere_else(
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
-    sample = await GitSampler().sample(known, 10.0)
+    sample = await GitSampler().sample(known, 60.0)
     assert sample.status is not None
     assert sample.status.branch == "main"
 
