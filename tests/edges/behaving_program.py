@@ -80,7 +80,6 @@ def shown() -> list[str]:
     return [
         f"pid {os.getpid()}",
         f"session {session}",
-        f"nice {os.getpriority(os.PRIO_PROCESS, 0)}",
         f"data {resource.getrlimit(resource.RLIMIT_DATA)[0]}",
         f"cpu {resource.getrlimit(resource.RLIMIT_CPU)[0]}",
         f"worker {os.environ.get('FORGE_RUNTIME_MAINTENANCE_WORKER')}",

@@ -93,7 +93,8 @@ async def test_it_is_alone_limited_and_last_in_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOMEBODYS_SECRET", "hunter2")
-    monkeypatch.setattr(process, "_put_last_in_line", PUT_LAST_IN_LINE)
+    put: list[int] = []
+    monkeypatch.setattr(process, "_put_last_in_line", put.append)
     report = tmp_path / "report"
     limits = CleanLimits(cpu_seconds=77, memory_bytes=300 << 20)
     lock = os.open(tmp_path / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
@@ -103,7 +104,7 @@ async def test_it_is_alone_limited_and_last_in_line(
     told = report.read_text().splitlines()
     facts = dict(line.split(" ", 1) for line in told if not line.startswith("open"))
     assert facts["session"] == facts["pid"]
-    assert facts["nice"] == "19"
+    assert put == [int(facts["pid"])]
     assert facts["data"] == str(300 << 20)
     assert facts["cpu"] == "77"
     assert facts["worker"] == "1"
@@ -111,6 +112,14 @@ async def test_it_is_alone_limited_and_last_in_line(
     ours = ("open pipe:", f"open {tmp_path}/store.sqlite", f"open {report}")
     opened = [line for line in told if line.startswith("open")]
     assert [line for line in opened if not line.startswith(ours)] == []
+
+
+def test_who_is_last_in_line_lets_everybody_else_have_the_processor() -> None:
+    """One that needs none itself, as it would not get any where all is busy."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as waits:
+        PUT_LAST_IN_LINE(waits.pid)
+        assert os.getpriority(os.PRIO_PROCESS, waits.pid) == 19
+        waits.kill()
 
 
 @pytest.mark.mock_clock
