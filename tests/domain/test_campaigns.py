@@ -103,6 +103,7 @@ def test_finding_nothing_is_a_failure() -> None:
     assert plan.verdict is not None
     assert plan.verdict.state == "failed"
     assert "nothing" in str(plan.by_name[ITEMS].why)
+    assert plan.by_name[ITEMS].ended == 2.0
     plan.retry([])
     plan.begin(3.0)
     take_all(plan)

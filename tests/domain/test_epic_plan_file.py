@@ -196,6 +196,8 @@ def test_ids_are_those_of_the_plan_and_its_numbers() -> None:
     ids |= {repository_of(key).id for key in (one, other)}
     assert len(ids) == 8
     assert all(0 < each < 2**48 for each in ids)
+    epic = epic_of(found, one)
+    assert {(each.parent, each.parent_id) for each in children} == {(epic.at, epic.id)}
     assert children[0].blockers[0].id == children[1].id
     assert children[1].reason == "not_planned"
 
